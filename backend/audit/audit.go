@@ -288,7 +288,7 @@ func (l *Log) line(e *backend.Event) Line {
 	if !l.cfg.Sensitive(e.Resource.Kind) {
 		// By says it
 		out.Paths = slices.DeleteFunc(
-			kind.ChangedPaths(e), func(path string) bool { return path == "metadata.updatedBy" },
+			kind.ChangedPaths(e), func(path string) bool { return path == "metadata.updatedBy" || path == "metadata.owner" },
 		)
 	}
 	return out

@@ -24,6 +24,8 @@ type Metadata struct {
 	// Managers are the field managers that own labels or annotations, in the order of
 	// their names.
 	Managers []Manager `json:"managers,omitempty"`
+	// Owner is kept of a resource that a resource service owns; nil of others. It must not be changed.
+	Owner *Owner `json:"owner,omitempty"`
 }
 
 // Manager is a field manager with the keys that its last manifest had.
@@ -32,4 +34,12 @@ type Manager struct {
 	// Labels and Annotations are keys, in order.
 	Labels      []string `json:"labels,omitempty"`
 	Annotations []string `json:"annotations,omitempty"`
+}
+
+// Owner is what is kept of a resource that a resource service owns.
+type Owner struct {
+	// Tag is the service's for this version; empty if it has none.
+	Tag string `json:"tag,omitempty"`
+	// UID reports whether the uid is the service's.
+	UID bool `json:"uid,omitempty"`
 }

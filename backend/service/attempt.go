@@ -236,7 +236,7 @@ func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 		}
 	} else {
 		if a.next.SameBesides(a.was) {
-			return a.unchanged(), nil
+			return a.answerUnchanged(ctx)
 		}
 		sameManagers := a.next.WithMetadata(a.next.Meta)
 		sameManagers.Meta.Managers = a.was.Meta.Managers

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// The verbs send what they write to the store through this file alone, so it is the one place to change for a kind
-// whose resources another service owns.
+// The verbs send what they write to the store through this file alone, and that of a kind which a service owns to the
+// service, through owned.go.
 
 // send sends a batch to the store, and returns the resource of its first action: as it is stored now, or as it was
 // before it was deleted.
@@ -30,6 +30,9 @@ func (a *attempt) commit(ctx context.Context) (*backend.Resource, error) {
 		meta := a.next.Meta
 		meta.UpdatedBy = access.CallerFrom(ctx).UpdatedBy()
 		a.next = a.next.WithMetadata(meta)
+	}
+	if a.isOwned() && !a.managersOnly { // of which the service does not know
+		return a.commitOwned(ctx)
 	}
 	actions, err := a.actions()
 	if err != nil {

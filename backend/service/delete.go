@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -25,6 +24,9 @@ func (wr *Writer) Delete(ctx context.Context, req DeleteRequest) (*Written, erro
 	}
 	if err := wr.awaitBindings(ctx, w.key); err != nil {
 		return nil, err
+	}
+	if w.kind.Whole().Service != "" {
+		return w.deleteOwned(ctx)
 	}
 	if w.dryRun {
 		return w.requestDeletion(ctx)
@@ -116,7 +118,7 @@ func (w *write) requestDeletion(ctx context.Context) (*Written, error) {
 	case deletion == Deleted:
 		err = errRaced
 	case !res.Deleting:
-		res, err = w.markDeleting(ctx, current, deletion == Finalizing)
+		res, err = w.markDeleting(ctx, current, deletion)
 	}
 	if err != nil {
 		return nil, err
@@ -124,8 +126,9 @@ func (w *write) requestDeletion(ctx context.Context) (*Written, error) {
 	return &Written{DryRun: w.dryRun, Deletion: deletion, Resource: w.writer.present(w.kind, res)}, nil
 }
 
-// markDeleting stores that the deletion was requested; with finalizing also that it waits for finalizers alone.
-func (w *write) markDeleting(ctx context.Context, current *stored, finalizing bool) (*backend.Resource, error) {
+// markDeleting stores that the deletion was requested, which has come so far: if it is Finalizing also that it waits for
+// finalizers alone. Unless it is Pending, nothing may be bound to the resource.
+func (w *write) markDeleting(ctx context.Context, current *stored, deletion Deletion) (*backend.Resource, error) {
 	wr := w.writer
 	was, err := kind.StateOf(current.Resource)
 	if err != nil {
@@ -133,7 +136,7 @@ func (w *write) markDeleting(ctx context.Context, current *stored, finalizing bo
 	}
 	next := was.WithMetadata(was.Meta)
 	next.Meta.DeletionRequestedAt = wr.clock().UTC().Truncate(time.Millisecond)
-	if finalizing {
+	if deletion == Finalizing {
 		next = wr.reconciler.Finalizing(w.kind.Whole(), next)
 	}
 	put, err := reconcile.Rewrite(w.kind.Whole(), current.Resource, next)
@@ -141,7 +144,7 @@ func (w *write) markDeleting(ctx context.Context, current *stored, finalizing bo
 		return nil, failure.Of(err, w.key)
 	}
 	put.Put.Deleting = true
-	put.If.Unreferenced = finalizing
+	put.If.Unreferenced = deletion != Pending
 	marked, err := wr.send(ctx, put)
 	switch {
 	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
@@ -162,13 +165,11 @@ func (wr *Writer) awaitBindings(ctx context.Context, key backend.Key) error {
 // deletionOf returns how far a deletion would come now: Pending while others rely on it, Finalizing while
 // only finalizers hold it.
 func (wr *Writer) deletionOf(ctx context.Context, r *backend.Resource) (Deletion, error) {
-	page, err := wr.cfg.Store.Range(ctx, backend.Range{Referenced: &r.Key, BoundOnly: true, Limit: 2, Bare: true})
+	bound, err := wr.reconciler.IsBound(ctx, r.Key)
 	switch {
 	case err != nil:
 		return "", failure.Of(err, r.Key)
-	case len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, func(o *backend.Resource) bool {
-		return o.Key != r.Key
-	}):
+	case bound:
 		return Pending, nil
 	case r.Finalizers > 0:
 		return Finalizing, nil

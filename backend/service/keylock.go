@@ -50,6 +50,25 @@ func (l *keyLocks) lock(ctx context.Context, key backend.Key) (waited, locked bo
 	}
 }
 
+// TryLock locks a key, unless a writer holds the lock or waits for it. It is for those who do not write for a caller.
+func (l *keyLocks) TryLock(key backend.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.locks[key] != nil {
+		return false
+	}
+	if l.locks == nil {
+		l.locks = map[backend.Key]*keyLock{}
+	}
+	one := &keyLock{held: make(chan struct{}, 1), writers: 1}
+	one.held <- struct{}{}
+	l.locks[key] = one
+	return true
+}
+
+// Unlock is unlock, for those who use TryLock.
+func (l *keyLocks) Unlock(key backend.Key) { l.unlock(key) }
+
 // unlock gives the lock of a key to the next writer.
 func (l *keyLocks) unlock(key backend.Key) {
 	l.mu.Lock()

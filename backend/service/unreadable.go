@@ -73,6 +73,9 @@ func (w *write) discard(ctx context.Context) (*Written, error) {
 	if w.dryRun {
 		return w.wouldDiscard(ctx)
 	}
+	if w.isOwned() {
+		return nil, w.replaceUnreadable(ctx)
+	}
 	if _, err := w.deleteUnreadable(ctx); err != nil && !errors.Is(err, backend.ErrNotFound) {
 		return nil, err
 	}

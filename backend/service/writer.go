@@ -3,7 +3,9 @@ package service
 import (
 	"time"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/mirror"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 	"github.com/sluicegw/sluice/backend/service/sender"
@@ -22,6 +24,7 @@ type Writer struct {
 	sender     *sender.Sender
 	reconciler *reconcile.Reconciler
 	locks      *keyLocks
+	mirrors    *mirror.Mirrors
 }
 
 // maxTag is how many characters of an id begin the request ids of a service.
@@ -38,6 +41,7 @@ func (s *Service) newWriter() *Writer {
 		WriteTimeout:   s.cfg.WriteTimeout,
 		OutcomeTimeout: s.cfg.OutcomeTimeout,
 	}
+	var mirrors *mirror.Mirrors
 	reconciler := reconcile.New(reconcile.Config{
 		Sender:      sends,
 		Kinds:       s.kinds,
@@ -46,6 +50,18 @@ func (s *Service) newWriter() *Writer {
 		Unreadable:  s.unreadable,
 		Logger:      s.cfg.Logger,
 		NewID:       s.cfg.NewID,
+		Remove:      func(k *kind.Kind, key backend.Key) { mirrors.Remove(k, key) },
+	})
+	locks := new(keyLocks)
+	mirrors = mirror.New(mirror.Config{
+		Owners:          s.cfg.Owners,
+		Kinds:           s.kinds,
+		Reconciler:      reconciler,
+		Sender:          sends,
+		Locks:           locks,
+		NewID:           s.cfg.NewID,
+		CompareInterval: s.cfg.CompareInterval,
+		Logger:          s.cfg.Logger,
 	})
 	return &Writer{
 		cfg:        s.cfg,
@@ -57,7 +73,8 @@ func (s *Service) newWriter() *Writer {
 		unreadable: s.unreadable,
 		sender:     sends,
 		reconciler: reconciler,
-		locks:      new(keyLocks),
+		locks:      locks,
+		mirrors:    mirrors,
 	}
 }
 

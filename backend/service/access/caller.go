@@ -52,6 +52,11 @@ func CallerFrom(ctx context.Context) Caller {
 	return c
 }
 
+// WithoutCaller returns a context in which the gateway itself acts.
+func WithoutCaller(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callerKey{}, nil)
+}
+
 // Gateway is the name of the gateway itself, which gives resources their conditions, binds references and
 // finishes deletions.
 const Gateway = "system:gateway"

@@ -114,6 +114,15 @@ func (r References) WaitsFor(waits []string) bool {
 	return len(r.open) == len(waits) && !slices.ContainsFunc(r.Open(), other)
 }
 
+// Reopen makes the resource wait again for those of its targets that have vanished.
+func (r References) Reopen(vanished map[backend.Key]bool) {
+	for _, ref := range r.Refs {
+		if vanished[ref.Key] {
+			r.open[ref.Key] = true
+		}
+	}
+}
+
 // Open returns the resources that are not relied on yet, in the order of the references.
 func (r References) Open() (out []backend.Key) {
 	for _, ref := range r.Refs {

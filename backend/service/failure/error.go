@@ -301,6 +301,8 @@ const (
 	WarningCleared WarningCode = "CLEARED"
 	// WarningNotReadable is a resource that the caller may create and not read: the answer does not have it.
 	WarningNotReadable WarningCode = "NOT_READABLE"
+	// WarningService is what the service that owns the resource warns about.
+	WarningService WarningCode = "SERVICE"
 )
 
 // Warning accompanies a change that succeeded.

@@ -141,7 +141,7 @@ func (c *effects) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	if foreign || many && (r.SpecRevision != r.Revision || kind.ChangedSpec(e)) {
 		c.changed = append(c.changed, r)
 	}
-	if e.Type == backend.Added && k.Conditions != nil {
+	if e.Type == backend.Added && k.Conditions != nil && k.Service == "" {
 		c.created = append(c.created, r)
 	}
 	if e.Before == nil || slices.Equal(e.Before.Bound, r.Bound()) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -25,13 +26,32 @@ func Rewrite(k *kind.Kind, stored *backend.Resource, next *kind.State) (backend.
 	}, err
 }
 
+// IsBound reports whether other resources are bound to a resource. One that cannot be read counts as bound.
+func (r *Reconciler) IsBound(ctx context.Context, key backend.Key) (bool, error) {
+	page, err := r.cfg.Store.Range(ctx, backend.Range{Referenced: &key, BoundOnly: true, Limit: 2, Bare: true})
+	if err != nil {
+		return false, err
+	}
+	another := func(o *backend.Resource) bool { return o.Key != key }
+	return len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, another), nil
+}
+
+// IsGuarded reports whether resources can be bound to those of a kind.
+func (r *Reconciler) IsGuarded(kind string) bool { return len(r.guarding(kind)) > 0 }
+
 // Finish deletes a resource whose deletion was requested, if nothing holds it any more. If
 // finalizers alone do, its conditions say so, once. Any number of gateways may do so at the
-// same time.
+// same time. A resource that a service owns is left to Config.Remove.
 func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 	k, err := r.cfg.Kinds.Find(key.Kind)
 	if err != nil {
 		return nil // this gateway does not know the kind; one that does finishes
+	}
+	if k.Service != "" {
+		if r.cfg.Remove != nil {
+			r.cfg.Remove(k, key)
+		}
+		return nil
 	}
 	for range maxAttempts {
 		got, err := r.cfg.Store.Get(ctx, key)

@@ -50,6 +50,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -69,7 +70,7 @@ import (
 // because this gateway's catalogue is not the newest.
 var errNotNewest = errors.New("references are left to a gateway with the newest catalogue")
 
-// Config of a [Reconciler]. All but Index are required.
+// Config of a [Reconciler]. All but Index and Remove are required.
 type Config struct {
 	// Sender makes the writes. Changes whose request ids begin with its tag are this gateway's.
 	*sender.Sender
@@ -80,6 +81,9 @@ type Config struct {
 	Index      *index.Index
 	Unreadable *kind.Unreadable
 	Logger     *zap.Logger
+	// Remove is called for a resource of a kind that a service owns whose deletion may be finished: the service is to be
+	// asked. It must not wait. nil: nothing is done.
+	Remove func(k *kind.Kind, key backend.Key)
 	// NewID makes uids, request ids and the name of this gateway in records.
 	NewID func() string
 }
@@ -94,6 +98,8 @@ type Reconciler struct {
 	// holder names this gateway in the claims of scans.
 	holder      string
 	controllers controllers
+	// hasOwned reports whether services own kinds of the catalogue.
+	hasOwned bool
 	// followers of the shards, by their numbers. Run sets them before it starts any.
 	followers []*follower
 	// scanned are the shards in which all kinds were scanned by this gateway's declarations.
@@ -106,11 +112,12 @@ type Reconciler struct {
 func New(cfg Config) *Reconciler {
 	outline := catalogue.OutlineOf(cfg.Descriptors)
 	return &Reconciler{
-		cfg:     cfg,
-		hash:    outline.Hash(),
-		outline: outline,
-		holder:  cfg.NewID(),
-		log:     LogOnce(cfg.Logger),
+		cfg:      cfg,
+		hash:     outline.Hash(),
+		outline:  outline,
+		holder:   cfg.NewID(),
+		hasOwned: slices.ContainsFunc(cfg.Descriptors, func(k descriptor.Kind) bool { return k.Service != "" }),
+		log:      LogOnce(cfg.Logger),
 	}
 }
 

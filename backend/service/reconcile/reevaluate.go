@@ -167,13 +167,17 @@ func (f *follower) storeBatch(
 func (f *follower) candidates(
 	ctx context.Context, resources []*backend.Resource,
 ) (out []*candidate, deadline time.Time, skipped bool, err error) {
+	vanished, err := f.r.vanished(ctx, resources)
+	if err != nil {
+		return nil, deadline, false, err
+	}
 	seen, foreign := make(map[backend.Key]bool, len(resources)), false
 	for _, r := range resources {
 		if seen[r.Key] {
 			continue
 		}
 		seen[r.Key] = true
-		if one := f.r.candidate(r); one != nil {
+		if one := f.r.candidate(r, vanished); one != nil {
 			out = append(out, one)
 			foreign = foreign || one.foreign()
 		}
@@ -207,8 +211,44 @@ func (f *follower) candidates(
 	return out, deadline, len(out) < n, nil
 }
 
-// candidate returns a resource as a candidate, nil if it need not be re-evaluated.
-func (r *Reconciler) candidate(stored *backend.Resource) *candidate {
+// vanished returns the targets that resources are bound to although they are gone. A target that the gateway stores
+// cannot go while it is bound; one that a service owns can.
+func (r *Reconciler) vanished(ctx context.Context, resources []*backend.Resource) (map[backend.Key]bool, error) {
+	if !r.hasOwned {
+		return nil, nil
+	}
+	var keys []backend.Key
+	seen := map[backend.Key]bool{}
+	for _, stored := range resources {
+		for _, ref := range stored.Refs {
+			if !ref.Bound || seen[ref.Key] || stored.Deleting {
+				continue
+			}
+			seen[ref.Key] = true
+			if k, err := r.cfg.Kinds.Find(ref.Key.Kind); err == nil && k.Service != "" {
+				keys = append(keys, ref.Key)
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	got, err := r.get(ctx, keys, dependency.FromStore)
+	if errors.Is(err, backend.ErrUnreadable) {
+		got, err = r.get(ctx, keys, dependency.OneByOne)
+	}
+	out := map[backend.Key]bool{}
+	for i, target := range got {
+		if target.Stored == nil && !target.Damaged {
+			out[keys[i]] = true
+		}
+	}
+	return out, err
+}
+
+// candidate returns a resource as a candidate, nil if it need not be re-evaluated. It has to wait again for targets that
+// have vanished.
+func (r *Reconciler) candidate(stored *backend.Resource, vanished map[backend.Key]bool) *candidate {
 	k, err := r.cfg.Kinds.Find(stored.Kind)
 	if err != nil || stored.Deleting && stored.Declared == k.Declared {
 		return nil
@@ -218,25 +258,25 @@ func (r *Reconciler) candidate(stored *backend.Resource) *candidate {
 		r.cfg.Unreadable.Note(stored, err)
 		return nil
 	}
-	if len(st.Meta.Waits) == 0 && stored.Declared == k.Declared && !r.needsConditions(k, st) {
+	lost := slices.ContainsFunc(stored.Refs, func(ref backend.Ref) bool { return ref.Bound && vanished[ref.Key] })
+	if len(st.Meta.Waits) == 0 && stored.Declared == k.Declared && !lost && !r.needsConditions(k, st) {
 		return nil
 	}
-	return &candidate{
-		kind:   k,
-		stored: stored,
-		was:    st,
-		refs: dependency.NewReferences(
-			stored.Key,
-			k.Rows.Refs(stored.Namespace, st.Spec),
-			dependency.BeforeOf(k, stored, st),
-		),
+	refs := dependency.NewReferences(
+		stored.Key,
+		k.Rows.Refs(stored.Namespace, st.Spec),
+		dependency.BeforeOf(k, stored, st),
+	)
+	if lost {
+		refs.Reopen(vanished)
 	}
+	return &candidate{kind: k, stored: stored, was: st, refs: refs}
 }
 
 // needsConditions reports whether this gateway has to write the conditions of a resource, because no controller
 // owns its kind and it has no condition Available or only the one that waits for a controller.
 func (r *Reconciler) needsConditions(k *kind.Kind, st *kind.State) bool {
-	return k.Conditions != nil && !r.controllers.owns(k.Name) && !dependency.HasFinalCondition(st.Status())
+	return k.Conditions != nil && k.Service == "" && !r.controllers.owns(k.Name) && !dependency.HasFinalCondition(st.Status())
 }
 
 // openTargets returns the targets that the candidates do not rely on yet: known ones as they are, the
@@ -400,7 +440,7 @@ func (f *follower) reevaluateCreated(ctx context.Context, created []*backend.Res
 	var own []*backend.Resource
 	for _, stored := range created {
 		k, err := f.r.cfg.Kinds.Find(stored.Kind)
-		if err != nil || k.Conditions == nil || stored.Deleting {
+		if err != nil || k.Conditions == nil || k.Service != "" || stored.Deleting {
 			continue
 		}
 		st, err := kind.StateOf(stored)

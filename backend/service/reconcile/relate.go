@@ -64,7 +64,7 @@ func (r *Reconciler) Relate(
 		rel := dependency.NewReferences(w.Key, refs, before)
 		// The targets that the resource waited for need not be read: a change of one re-evaluates the
 		// resource.
-		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && !foreign &&
+		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && w.Kind.Service == "" && !foreign &&
 			rel.WaitsFor(w.Was.Meta.Waits) {
 			status, ok := dependency.WithObservedGeneration(
 				next.StoredStatus(),
@@ -111,7 +111,7 @@ func (r *Reconciler) relateSuperseded(
 		return slices.ContainsFunc(was, func(ref kind.ResourceRef) bool { return dependency.Name(ref.Key) == wait })
 	})
 	next.Meta.Waits = append(j.Stored(), others...)
-	if len(others) == 0 {
+	if len(others) == 0 || w.Kind.Service != "" {
 		return r.conclude(w.Kind, w.Was, next, j.Waits), j, nil
 	}
 	status, ok := dependency.WithObservedGeneration(
@@ -127,9 +127,9 @@ func (r *Reconciler) relateSuperseded(
 }
 
 // conclude returns the state with the conditions that follow from what it waits for. was is
-// the state before, nil for none.
+// the state before, nil for none. The conditions of a resource that a service owns are the service's.
 func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []dependency.Wait) *kind.State {
-	if k.Conditions == nil || next.Meta.Finalizing {
+	if k.Conditions == nil || k.Service != "" || next.Meta.Finalizing {
 		return next
 	}
 	generation := next.Meta.Generation
@@ -157,7 +157,7 @@ func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []depen
 // controller gave others. A resource that no controller owns keeps the ones that the report
 // leaves out.
 func (r *Reconciler) report(w Replacement, next *kind.State) (out *kind.State, overruled bool) {
-	if !w.StatusReport || w.Kind.Conditions == nil {
+	if !w.StatusReport || w.Kind.Conditions == nil || w.Kind.Service != "" {
 		return next, false
 	}
 	if len(next.Meta.Waits) > 0 && w.Was != nil && next.Meta.DeletionRequestedAt.IsZero() {
@@ -179,7 +179,7 @@ func (r *Reconciler) report(w Replacement, next *kind.State) (out *kind.State, o
 func (r *Reconciler) Finalizing(k *kind.Kind, st *kind.State) *kind.State {
 	next := st.WithMetadata(st.Meta)
 	next.Meta.Finalizing = true
-	if k.Conditions == nil {
+	if k.Conditions == nil || k.Service != "" {
 		return next
 	}
 	return next.WithStatus(dependency.SetConditions(

@@ -1,0 +1,196 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/owner"
+	"github.com/sluicegw/sluice/internal/wait"
+)
+
+// Pauses before a write or a delete is sent again whose answer was lost.
+const (
+	minResendPause = 50 * time.Millisecond
+	maxResendPause = time.Second
+)
+
+// retryAfter is the number of seconds after which a service that cannot be reached is worth another try.
+const retryAfter = 2
+
+// Write asks the service for a write, as the caller of ctx. If the answer is lost it asks again until ctx ends, unless
+// the write has no condition, so that it might be made twice. The error is for the caller: UNAVAILABLE if the service
+// was not asked, with the outcome UNKNOWN if nobody can tell whether the write was made.
+//
+//	first         again: DONE      the first was not made, or changed nothing: either way it is made now
+//	answer lost          another   and the resource has our id: the first was made
+//	                     another   else UNKNOWN: it may have been made, and replaced since
+func (m *Mirror) Write(ctx context.Context, w owner.Write) (owner.Answer, error) {
+	key := w.Resource.Key
+	conditional := w.IfAbsent || w.IfTag != ""
+	if ctx.Err() != nil {
+		return owner.Answer{}, failure.Of(ctx.Err(), key)
+	}
+	backoff := wait.Backoff{Least: minResendPause, Most: maxResendPause}
+	for lost := false; ; {
+		a, err := call(ctx, func() (owner.Answer, error) { return m.service.Write(ctx, w) })
+		m.noteAnswer(ctx, err)
+		switch {
+		case err == nil && (!lost || a.Outcome == owner.Done):
+			return a, nil
+		case err == nil:
+			return m.settle(ctx, w, a)
+		case w.DryRun || !lost && errors.Is(err, owner.ErrNotSent):
+			return a, m.unavailable(key, err)
+		case !lost && errors.Is(err, owner.ErrUnimplemented):
+			return a, m.unimplemented(key)
+		case !errors.Is(err, owner.ErrNotSent):
+			lost = true
+			m.looks.add(key) // it may have been made, whatever the caller is told
+		}
+		if !conditional {
+			return m.settle(ctx, w, owner.Answer{})
+		}
+		if !backoff.Wait(ctx) {
+			return a, m.unknown(key)
+		}
+	}
+}
+
+// call makes a call of a service, for which an operation gives up its turn.
+func call[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	spent := budget.From(ctx)
+	spent.BeginWait()
+	defer spent.EndWait(ctx)
+	return do()
+}
+
+// settle finds out what became of a write whose answer was lost, and which was not made since: it was made if the
+// resource has its id. a is what the service has answered to the same write since; zero if it was not asked.
+func (m *Mirror) settle(ctx context.Context, w owner.Write, a owner.Answer) (owner.Answer, error) {
+	now := a.Resource
+	if now == nil || now.WriteID != w.Resource.WriteID {
+		got, err := m.get(ctx, []backend.Key{w.Resource.Key})
+		if err != nil {
+			return a, m.unknown(w.Resource.Key)
+		}
+		now = got[0].Resource
+	}
+	if now == nil || now.WriteID != w.Resource.WriteID {
+		return a, m.unknown(w.Resource.Key)
+	}
+	return owner.Answer{Outcome: owner.Done, Resource: now}, nil
+}
+
+// Delete asks the service to delete a resource, as the caller of ctx. If the answer is lost it asks again until ctx
+// ends, unless the delete has no condition, so that it might delete another resource of that name. requested reports whether the deletion is recorded here already, so that whoever made it acted on that: then a
+// resource that is gone counts as deleted. Else, after a lost answer, nobody can tell who deleted it.
+func (m *Mirror) Delete(ctx context.Context, d owner.Delete, requested bool) (owner.Answer, error) {
+	conditional := d.IfUID != "" || d.IfTag != ""
+	if ctx.Err() != nil {
+		return owner.Answer{}, failure.Of(ctx.Err(), d.Key)
+	}
+	backoff := wait.Backoff{Least: minResendPause, Most: maxResendPause}
+	for lost := false; ; {
+		a, err := call(ctx, func() (owner.Answer, error) { return m.service.Delete(ctx, d) })
+		m.noteAnswer(ctx, err)
+		switch {
+		case err == nil && a.Outcome == owner.Absent && requested && !d.DryRun:
+			return owner.Answer{Outcome: owner.Done}, nil
+		case err == nil && lost && a.Outcome != owner.Done && a.Outcome != owner.Waits:
+			return a, m.unknown(d.Key)
+		case err == nil:
+			return a, nil
+		case d.DryRun || !lost && errors.Is(err, owner.ErrNotSent):
+			return a, m.unavailable(d.Key, err)
+		case !lost && errors.Is(err, owner.ErrUnimplemented):
+			return a, m.unimplemented(d.Key)
+		case !errors.Is(err, owner.ErrNotSent):
+			lost = true
+			m.looks.add(d.Key)
+		}
+		if !conditional || !backoff.Wait(ctx) {
+			return a, m.unknown(d.Key)
+		}
+	}
+}
+
+// maxMessage is how many bytes an error repeats of what a service says.
+const maxMessage = 1 << 10
+
+func shortened(message string) string {
+	if len(message) > maxMessage {
+		return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	return message
+}
+
+// unavailable returns the error of a service that was not asked.
+func (m *Mirror) unavailable(key backend.Key, cause error) error {
+	if known, ok := errors.AsType[*failure.Error](cause); ok {
+		return known
+	}
+	return (&failure.Error{
+		Code:       failure.CodeUnavailable,
+		Retryable:  true,
+		RetryAfter: retryAfter,
+		Message: "the service " + m.name + ", which has the resource, cannot be asked now; nothing was changed: " +
+			"try again",
+	}).At(key)
+}
+
+// unimplemented returns the error of a service that takes no writes.
+func (m *Mirror) unimplemented(key backend.Key) error {
+	return (&failure.Error{
+		Code:    failure.CodeUnavailable,
+		Message: "the service " + m.name + ", which has the resource, does not take this call; nothing was changed",
+	}).At(key)
+}
+
+// unknown returns the error of a change of which nobody can tell whether it was made.
+func (m *Mirror) unknown(key backend.Key) error {
+	return (&failure.Error{
+		Code:    failure.CodeUnavailable,
+		Outcome: failure.OutcomeUnknown,
+		Message: "the answer of the service " + m.name + " to the change was lost; it may or may not have been made: " +
+			"read before you send it again",
+	}).At(key)
+}
+
+// Refusal returns the error for the caller of what a service has refused. pathOf returns the path of a field, by which
+// the caller knows it.
+func (m *Mirror) Refusal(key backend.Key, a owner.Answer, pathOf func(string) string) error {
+	message := shortened(a.Message)
+	switch a.Outcome {
+	case owner.Invalid:
+		e := &failure.Error{
+			Code:    failure.CodeValidationFailed,
+			Message: "the service " + m.name + " does not accept " + failure.Describe(key),
+		}
+		for _, v := range a.Violations {
+			e.Violations = append(e.Violations, failure.Violation{
+				Path: pathOf(v.Path), Rule: failure.Shorten(v.Rule), Message: shortened(v.Message),
+			})
+		}
+		if len(a.Violations) == 0 {
+			e.Message += ": " + message
+		}
+		return e.At(key)
+	case owner.Forbidden:
+		return (&failure.Error{
+			Code:    failure.CodeForbidden,
+			Message: "the service " + m.name + " forbids the change: " + message,
+		}).At(key)
+	case owner.Refused:
+		return (&failure.Error{
+			Code:    failure.CodeConflict,
+			Message: "the service " + m.name + " refuses the change: " + message,
+		}).At(key)
+	}
+	return &failure.Error{Code: failure.CodeInternal, Message: "the service " + m.name + " gave an answer that " +
+		"it must not give: " + a.Outcome.String()}
+}

@@ -1,0 +1,269 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/owner"
+)
+
+const (
+	// listSize is how many resources are listed at a time.
+	listSize = 500
+	// unfollowedInterval is how often a kind is compared of whose changes the service does not tell.
+	unfollowedInterval = 30 * time.Second
+	// holdTime is how long resources are kept that seem to have vanished at once: more than leastHeld, and more than half
+	// of their kind.
+	holdTime  = 10 * time.Minute
+	leastHeld = 100
+)
+
+// compareAll compares kinds when they are due, until ctx ends: all once follow has asked for it, and then each at its
+// interval.
+func (m *Mirror) compareAll(ctx context.Context) {
+	due := map[string]time.Time{}
+	for {
+		now, alive := m.awaitDue(ctx, earliest(due))
+		if !alive {
+			return
+		}
+		if now {
+			for _, k := range m.kinds {
+				due[k.Name] = time.Now()
+			}
+		}
+		m.compareDue(ctx, due)
+	}
+}
+
+// awaitDue waits until something is due, if due is not zero, or everything is to be compared now. alive is false if ctx
+// ends before.
+func (m *Mirror) awaitDue(ctx context.Context, due time.Time) (now, alive bool) {
+	var alarm <-chan time.Time
+	if !due.IsZero() {
+		timer := time.NewTimer(time.Until(due))
+		defer timer.Stop()
+		alarm = timer.C
+	}
+	select {
+	case <-m.compareNow:
+		return true, true
+	case <-alarm:
+		return false, true
+	case <-ctx.Done():
+		return false, false
+	}
+}
+
+// earliest returns the first of some times; zero for none.
+func earliest(of map[string]time.Time) (first time.Time) {
+	for _, at := range of {
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// compareDue compares the kinds that are due, and sets when they are due again.
+func (m *Mirror) compareDue(ctx context.Context, due map[string]time.Time) {
+	begin := time.Now()
+	done := true
+	for _, k := range m.kinds {
+		if due[k.Name].After(begin) {
+			continue
+		}
+		pause, err := m.compare(ctx, k)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			m.logOnce.Warn("comparing a kind of a service failed and is tried again",
+				zap.String("kind", k.Name), zap.Error(err))
+			pause = maxRetryPause
+			done = false
+		}
+		due[k.Name] = time.Now().Add(pause + rand.N(pause/10+1))
+	}
+	if !done {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.compared = begin
+}
+
+// compare compares everything of a kind, and returns when that is due again.
+func (m *Mirror) compare(ctx context.Context, k *kind.Kind) (pause time.Duration, err error) {
+	m.mu.Lock()
+	described := m.description
+	m.mu.Unlock()
+	pause = m.cfg.CompareInterval
+	if described != nil {
+		can, known := capabilities(*described, k.Name)
+		if !known {
+			return pause, nil // it is out of service, and its records stay
+		}
+		if !can.Changes {
+			pause = min(pause, unfollowedInterval)
+		}
+	}
+	begin := time.Now()
+	listed, differ, err := m.compareListed(ctx, k)
+	if err != nil {
+		return 0, err
+	}
+	gone, err := m.compareUnlisted(ctx, k, listed)
+	if err != nil {
+		return 0, err
+	}
+	if left := m.hold(k, gone.absent, gone.records); left > 0 {
+		return min(pause, left), nil
+	}
+	m.look(ctx, gone.absent...)
+	if n := differ + len(gone.absent); n > 0 {
+		m.log.Info("what the service has differed from its mirror", zap.String("kind", k.Name), zap.Int("resources", n),
+			zap.Int("of", len(listed)), zap.Duration("compared in", time.Since(begin)))
+	}
+	return pause, nil
+}
+
+// compareListed compares what the service lists with the records, looks at what differs, and returns the keys that were
+// listed.
+func (m *Mirror) compareListed(
+	ctx context.Context, k *kind.Kind,
+) (listed map[backend.Key]bool, differ int, err error) {
+	listed = map[backend.Key]bool{}
+	for token := ""; ; {
+		page, err := m.list(ctx, k.Name, token)
+		if err != nil {
+			return nil, 0, err
+		}
+		keys := make([]backend.Key, 0, len(page.Resources))
+		shown := map[backend.Key]*owner.Resource{}
+		for i := range page.Resources {
+			r := &page.Resources[i]
+			if listed[r.Key] || r.Kind != k.Name || !m.owns(r.Key) {
+				continue
+			}
+			listed[r.Key] = true
+			shown[r.Key] = r
+			keys = append(keys, r.Key)
+		}
+		for _, bad := range page.Unreadable {
+			if !listed[bad.Key] && bad.Kind == k.Name && m.owns(bad.Key) {
+				listed[bad.Key] = true
+				m.noteUnreadable(bad.Key, fmt.Errorf("%w: the service cannot show it: %s", errUnstorable, shortened(bad.Message)))
+			}
+		}
+		records, err := m.read(ctx, keys)
+		if err != nil {
+			return nil, 0, err
+		}
+		var look []backend.Key
+		for _, rec := range records {
+			if !m.isListed(ctx, rec, shown[rec.key]) {
+				look = append(look, rec.key)
+			}
+		}
+		m.look(ctx, look...)
+		differ += len(look)
+		if page.Next == "" {
+			return listed, differ, nil
+		}
+		if page.Next == token {
+			return nil, 0, errors.New("the service lists one page again and again")
+		}
+		token = page.Next
+	}
+}
+
+// list asks the service for a page.
+func (m *Mirror) list(ctx context.Context, kind, token string) (owner.Page, error) {
+	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
+	defer cancel()
+	page, err := m.service.List(asking, kind, token, listSize)
+	m.noteAnswer(ctx, err)
+	return page, err
+}
+
+// unlisted are records that a list did not show.
+type unlisted struct {
+	// absent are those that the service does not have either.
+	absent []backend.Key
+	// records is the number of all records of the kind.
+	records int
+}
+
+// compareUnlisted finds the records that were not listed, and asks the service for them: a list may be old.
+func (m *Mirror) compareUnlisted(ctx context.Context, k *kind.Kind, listed map[backend.Key]bool) (unlisted, error) {
+	var out unlisted
+	var missing []backend.Key
+	all := backend.Range{Kind: k.Name, KeysOnly: true, Limit: backend.MaxLimit}
+	for page, err := range backend.Pages(ctx, m.own.Store, all) {
+		if err != nil {
+			return out, err
+		}
+		keys := slices.Clone(page.Unreadable)
+		for _, r := range page.Resources {
+			keys = append(keys, r.Key)
+		}
+		out.records += len(keys)
+		for _, key := range keys {
+			if !listed[key] && m.owns(key) {
+				missing = append(missing, key)
+			}
+		}
+	}
+	for some := range slices.Chunk(missing, owner.MaxKeys) {
+		got, err := m.get(ctx, some)
+		m.noteAnswer(ctx, err)
+		if err != nil {
+			return out, err
+		}
+		for i, one := range got {
+			if one.Resource == nil && one.Unreadable == "" {
+				out.absent = append(out.absent, some[i])
+			}
+		}
+	}
+	return out, nil
+}
+
+// hold returns for how long resources of a kind that are absent have to be kept, because they are most of those that
+// were there. It is 0 if they are not, or were kept for long enough.
+func (m *Mirror) hold(k *kind.Kind, absent []backend.Key, records int) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(absent) <= leastHeld || 2*len(absent) <= records {
+		delete(m.held, k.Name)
+		return 0
+	}
+	now := time.Now()
+	h, held := m.held[k.Name]
+	if !held {
+		h.since = now
+		m.log.Error("most resources of a kind have vanished from the service at once: they are kept for a while",
+			zap.String("kind", k.Name), zap.Int("vanished", len(absent)), zap.Int("of", records),
+			zap.Duration("for", holdTime))
+	}
+	h.count = len(absent)
+	left := h.since.Add(holdTime).Sub(now)
+	if left <= 0 {
+		delete(m.held, k.Name)
+		m.log.Error("most resources of a kind have vanished from the service, and are deleted now",
+			zap.String("kind", k.Name), zap.Int("vanished", len(absent)), zap.Int("of", records))
+		return 0
+	}
+	m.held[k.Name] = h
+	return left
+}

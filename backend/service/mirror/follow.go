@@ -1,0 +1,162 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/owner"
+	"github.com/sluicegw/sluice/internal/wait"
+)
+
+const (
+	// pollTime is how long a call for changes waits for one.
+	pollTime = 20 * time.Second
+	// Pauses after a failure.
+	minRetryPause = 100 * time.Millisecond
+	maxRetryPause = 5 * time.Second
+)
+
+// follow follows what the service tells, until ctx ends. What fails is logged and tried again.
+func (m *Mirror) follow(ctx context.Context) {
+	m.retry(ctx, "following a service", m.followChanges)
+}
+
+// retry repeats do until ctx ends.
+func (m *Mirror) retry(ctx context.Context, what string, do func(context.Context) error) {
+	backoff := wait.Backoff{Least: minRetryPause, Most: maxRetryPause}
+	for {
+		begin := time.Now()
+		err := do(ctx)
+		if ctx.Err() != nil || errors.Is(err, backend.ErrClosed) {
+			return
+		}
+		if time.Since(begin) > maxRetryPause {
+			backoff.Reset()
+		}
+		m.logOnce.Warn(what+" failed and is tried again", zap.Error(err))
+		if !backoff.Wait(ctx) {
+			return
+		}
+	}
+}
+
+// followChanges asks what the service has, and then for its changes. It begins with a position and a comparison of
+// everything after it, and so again if the service cannot go on. A call that fails is made again, from where the last
+// one ended.
+func (m *Mirror) followChanges(ctx context.Context) error {
+	d, err := m.describe(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(m.kindsOf(*d), func(k owner.Kind) bool { return k.Changes }) {
+		signal(m.compareNow) // and then every unfollowedInterval
+		return m.redescribe(ctx)
+	}
+	at, err := m.changes(ctx, "")
+	if err != nil {
+		return err
+	}
+	signal(m.compareNow)
+	backoff := wait.Backoff{Least: minRetryPause, Most: maxRetryPause}
+	for {
+		next, err := m.changes(ctx, at.Position)
+		switch {
+		case ctx.Err() != nil, errors.Is(err, owner.ErrUnimplemented):
+			return err
+		case err != nil:
+			m.logOnce.Warn("asking a service for changes failed and is tried again", zap.Error(err))
+			if !backoff.Wait(ctx) {
+				return ctx.Err()
+			}
+			if _, err := m.describe(ctx); err == nil { // it may be another release of the service
+				backoff.Reset()
+			}
+			continue
+		case next.Expired:
+			m.log.Info("the service cannot go on from a position, so everything is compared")
+			if next, err = m.changes(ctx, ""); err != nil {
+				return err
+			}
+			signal(m.compareNow)
+		}
+		backoff.Reset()
+		m.look(ctx, next.Keys...)
+		at = next
+	}
+}
+
+// redescribe asks now and then what the service has, which tells of no changes, until it does.
+func (m *Mirror) redescribe(ctx context.Context) error {
+	for wait.For(ctx, unfollowedInterval) {
+		d, err := m.describe(ctx)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(m.kindsOf(*d), func(k owner.Kind) bool { return k.Changes }) {
+			return errors.New("the service has begun to tell of changes")
+		}
+	}
+	return ctx.Err()
+}
+
+// kindsOf returns the kinds of a description that are in the catalogue.
+func (m *Mirror) kindsOf(d owner.Description) (out []owner.Kind) {
+	for _, k := range m.kinds {
+		if can, known := capabilities(d, k.Name); known {
+			out = append(out, can)
+		}
+	}
+	return out
+}
+
+// changes asks the service for changes after a position.
+func (m *Mirror) changes(ctx context.Context, position string) (owner.Changes, error) {
+	poll := pollTime
+	if position == "" {
+		poll = 0
+	}
+	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), poll+callTimeout)
+	defer cancel()
+	out, err := m.service.Changes(asking, position, poll)
+	m.noteAnswer(ctx, err)
+	return out, err
+}
+
+// followAdded looks once more at each resource that was added by somebody else than this mirror.
+func (m *Mirror) followAdded(ctx context.Context) {
+	m.retry(ctx, "following what others have mirrored", func(ctx context.Context) error {
+		at, err := m.own.Store.Position(ctx)
+		if err != nil {
+			return err
+		}
+		w, err := m.own.Hub.Watch(ctx, hub.Watch{
+			From: at, Covers: func(key backend.Key) bool { return m.kind(key.Kind) != nil },
+		})
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		for {
+			d, err := w.Next(ctx)
+			if err != nil {
+				if errors.Is(err, backend.ErrLagged) || errors.Is(err, backend.ErrPositionExpired) {
+					signal(m.compareNow) // the resources of the changes that were missed
+				}
+				return err
+			}
+			for i := range d.Events {
+				if e := &d.Events[i]; e.Type == backend.Added && !strings.HasPrefix(e.RequestID, m.own.Tag) {
+					m.look(ctx, e.Resource.Key)
+				}
+			}
+		}
+	})
+}

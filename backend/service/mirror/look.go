@@ -1,0 +1,129 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/owner"
+)
+
+const (
+	// callTimeout is how long a call of a mirror may take, besides waiting for changes. Protocols are quicker to give up.
+	callTimeout = 30 * time.Second
+	// maxPuts is how many records one look writes at a time.
+	maxPuts = 16
+	// maxLooks is how often a writer looks at one record, against others who write it.
+	maxLooks = 16
+)
+
+// get asks the service for resources, as the gateway: what a caller may see at the service does not matter.
+func (m *Mirror) get(ctx context.Context, keys []backend.Key) ([]owner.Got, error) {
+	spent := budget.From(ctx)
+	spent.BeginWait()
+	defer spent.EndWait(ctx)
+	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
+	defer cancel()
+	got, err := m.service.Get(asking, keys)
+	if err == nil && len(got) != len(keys) {
+		err = fmt.Errorf("the service has answered %d of %d keys", len(got), len(keys))
+	}
+	return got, err
+}
+
+// lookQueued looks at keys of the queue, and returns those that it has to look at again.
+func (m *Mirror) lookQueued(ctx context.Context, keys []backend.Key) (again []backend.Key) {
+	l := looker{Mirror: m, sender: m.own}
+	again, err := l.look(ctx, keys)
+	if err != nil && ctx.Err() == nil {
+		m.logOnce.Warn("mirroring resources of a service failed and is tried again", zap.Error(err))
+	}
+	return again
+}
+
+// look makes the records of at most [owner.MaxKeys] keys what the service has. again are the keys of which that is not
+// known.
+func (l looker) look(ctx context.Context, keys []backend.Key) (again []backend.Key, err error) {
+	records, err := l.read(ctx, keys)
+	if err != nil {
+		return keys, err
+	}
+	got, err := l.get(ctx, keys)
+	l.noteAnswer(ctx, err)
+	if err != nil {
+		return keys, err
+	}
+	errs := make([]error, len(keys))
+	var g errgroup.Group
+	g.SetLimit(maxPuts)
+	for i, rec := range records {
+		g.Go(func() error {
+			_, errs[i] = l.store(ctx, rec, got[i])
+			return nil
+		})
+	}
+	_ = g.Wait()
+	for i, failed := range errs {
+		switch {
+		case failed == nil:
+			l.noteReadable(keys[i])
+		case isUnstorable(failed):
+			l.noteUnreadable(keys[i], failed)
+		case errors.Is(failed, errRaced):
+			again = append(again, keys[i])
+		default:
+			again = append(again, keys[i])
+			err = failed
+		}
+	}
+	return again, err
+}
+
+// Refresh makes the record of a key what the service has, and returns it; nil if the service has nothing. The caller
+// holds the lock of the key. edit is the write of the caller of ctx that was made before; nil for none.
+func (m *Mirror) Refresh(ctx context.Context, key backend.Key, edit *Edit) (*backend.Resource, error) {
+	l := looker{Mirror: m, sender: m.cfg.Sender, locked: true, edit: edit}
+	for range maxLooks {
+		records, err := m.read(ctx, []backend.Key{key})
+		if err != nil {
+			return nil, err
+		}
+		got, err := m.get(ctx, []backend.Key{key})
+		if err != nil {
+			return nil, m.unavailable(key, err)
+		}
+		stored, err := l.store(ctx, records[0], got[0])
+		if !errors.Is(err, errRaced) {
+			return stored, err
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", key, backend.ErrConflict)
+}
+
+// noteUnreadable remembers that a resource of the service cannot be mirrored, and logs that once. Its record stays as it
+// is.
+func (m *Mirror) noteUnreadable(key backend.Key, why error) {
+	m.mu.Lock()
+	_, known := m.unreadable[key]
+	if known || len(m.unreadable) < maxNoted {
+		m.unreadable[key] = why.Error()
+	}
+	m.mu.Unlock()
+	if !known {
+		m.log.Warn("a resource of the service cannot be mirrored", zap.Stringer("key", key), zap.Error(why))
+	}
+}
+
+// noteReadable forgets that a resource could not be mirrored.
+func (m *Mirror) noteReadable(key backend.Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.unreadable, key)
+}

@@ -1,0 +1,198 @@
+package mirror
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+const (
+	// maxQueued is how many keys a queue should have at most: who can wait, waits.
+	maxQueued = 20_000
+	// Pauses before a key is worked on again.
+	minPause = 10 * time.Millisecond
+	maxPause = 10 * time.Second
+)
+
+// queue has keys that are to be worked on. A key is in it once, and is worked on by one worker at a time: one that is
+// added meanwhile comes again afterwards. It is safe for concurrent use.
+type queue struct {
+	wake chan struct{} // has an element if a worker may find a key
+	room chan struct{} // has an element if there may be room again
+
+	mu sync.Mutex // guards all below
+	// tasks are the keys in the queue and those that are worked on.
+	tasks map[backend.Key]*task
+	// ready are the keys that wait for a worker, in their order.
+	ready []backend.Key
+	// paused are the keys that come back when they are due.
+	paused map[backend.Key]time.Time
+}
+
+// task is the state of a key in a queue.
+type task struct {
+	// since is when the key was added that was not worked on with success yet.
+	since time.Time
+	// working reports whether a worker has it, and again whether it was added meanwhile.
+	working, again bool
+	failures       int
+}
+
+func newQueue() *queue {
+	return &queue{
+		wake: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		tasks: map[backend.Key]*task{}, paused: map[backend.Key]time.Time{},
+	}
+}
+
+// signal puts an element into a channel that has room for one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// add adds keys, unless they wait already. Those that pause are worked on at once.
+func (q *queue) add(keys ...backend.Key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	for _, key := range keys {
+		t := q.tasks[key]
+		_, pauses := q.paused[key]
+		switch {
+		case t == nil:
+			q.tasks[key] = &task{since: now}
+			q.ready = append(q.ready, key)
+		case t.working:
+			t.again = true
+		case pauses:
+			delete(q.paused, key)
+			q.ready = append(q.ready, key)
+		}
+	}
+	if len(q.ready) > 0 {
+		signal(q.wake)
+	}
+}
+
+// awaitRoom waits until the queue is not full, or ctx ends.
+func (q *queue) awaitRoom(ctx context.Context) {
+	for {
+		q.mu.Lock()
+		full := len(q.tasks) >= maxQueued
+		q.mu.Unlock()
+		if !full {
+			signal(q.room) // for others who wait
+			return
+		}
+		select {
+		case <-q.room:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take waits for keys, and returns some of them; none if ctx ends. They are handed back by done.
+func (q *queue) take(ctx context.Context, most int) []backend.Key {
+	for {
+		keys, due := q.takeReady(most)
+		if len(keys) > 0 {
+			return keys
+		}
+		if !q.await(ctx, due) {
+			return nil
+		}
+	}
+}
+
+// await waits for a key or until one is due, if due is not zero. It returns false if ctx ends before.
+func (q *queue) await(ctx context.Context, due time.Time) bool {
+	var alarm <-chan time.Time
+	if !due.IsZero() {
+		timer := time.NewTimer(time.Until(due))
+		defer timer.Stop()
+		alarm = timer.C
+	}
+	select {
+	case <-q.wake:
+	case <-alarm:
+	case <-ctx.Done():
+		return false
+	}
+	return ctx.Err() == nil
+}
+
+// takeReady returns keys to be worked on, and when the next paused one is due; zero for none.
+func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	for key, at := range q.paused {
+		switch {
+		case !at.After(now):
+			delete(q.paused, key)
+			q.ready = append(q.ready, key)
+		case due.IsZero() || at.Before(due):
+			due = at
+		}
+	}
+	keys = slices.Clip(q.ready[:min(most, len(q.ready))])
+	q.ready = q.ready[len(keys):]
+	if len(q.ready) == 0 {
+		q.ready = nil // it would keep the keys
+	}
+	for _, key := range keys {
+		q.tasks[key].working = true
+	}
+	if len(keys) > 0 && (len(q.ready) > 0 || !due.IsZero()) {
+		signal(q.wake) // another worker takes the rest, or waits for what is paused
+	}
+	return keys, due
+}
+
+// done hands back keys that were taken. Those of failed come again after a pause, which doubles with each failure.
+func (q *queue) done(keys, failed []backend.Key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	fails := make(map[backend.Key]bool, len(failed))
+	for _, key := range failed {
+		fails[key] = true
+	}
+	for _, key := range keys {
+		t := q.tasks[key]
+		t.working = false
+		switch {
+		case fails[key]:
+			t.again = false
+			q.paused[key] = now.Add(min(maxPause, minPause<<min(t.failures, 20)))
+			t.failures++
+		case t.again:
+			*t = task{since: now}
+			q.ready = append(q.ready, key)
+		default:
+			delete(q.tasks, key)
+		}
+	}
+	signal(q.wake)
+	signal(q.room)
+}
+
+// oldest returns since when a key waits that was not worked on with success; false if there is none.
+func (q *queue) oldest() (since time.Time, waits bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, t := range q.tasks {
+		if !waits || t.since.Before(since) {
+			since = t.since
+			waits = true
+		}
+	}
+	return since, waits
+}

@@ -1,0 +1,385 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/dependency"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/owner"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
+	"github.com/sluicegw/sluice/backend/service/sender"
+)
+
+// record is the record of a resource, as it was read.
+type record struct {
+	kind *kind.Kind
+	key  backend.Key
+	// stored is nil if there is none, and if it is damaged.
+	stored *backend.Resource
+	// was is the state of stored; nil if that is nil, or if its body cannot be read.
+	was *kind.State
+	// damaged reports whether there is a record that does not decode.
+	damaged bool
+}
+
+// newRecord returns the record of a stored resource, which may be nil.
+func newRecord(k *kind.Kind, key backend.Key, stored *backend.Resource) record {
+	out := record{kind: k, key: key, stored: stored}
+	if stored != nil {
+		if was, err := kind.StateOf(stored); err == nil {
+			out.was = was
+		}
+	}
+	return out
+}
+
+// Edit is what the gateway alone keeps of a write that a service has made for a caller.
+type Edit struct {
+	// SubKind is that of a new resource.
+	SubKind string
+	// Managers are the field managers after the write.
+	Managers []body.Manager
+	// writeID and tag tell the version that the write made.
+	writeID, tag string
+}
+
+// made reports whether a version is the one that the write made.
+func (e *Edit) made(r *owner.Resource) bool {
+	return e != nil && (e.tag != "" && e.tag == r.Tag || e.writeID != "" && e.writeID == r.WriteID)
+}
+
+// next is what is to be stored in the place of a record.
+type next struct {
+	record
+	state    *kind.State
+	relation dependency.Decision
+	deleting bool
+	// callers reports whether it changes what callers set.
+	callers bool
+	// same reports whether the record has all of it already.
+	same bool
+	// createdAt is when the resource was created; zero for now.
+	createdAt time.Time
+	uid       string
+}
+
+// replacement returns what is to be stored for a resource in the place of its record, which is not damaged and not the
+// one of another resource. edit is that of the caller who made this version; nil for none. by is who counts as the
+// caller.
+func (m *Mirror) replacement(
+	ctx context.Context, rec record, r *owner.Resource, edit *Edit, read dependency.Reading,
+) (*next, error) {
+	spec, err := specOf(rec.kind, r)
+	if err != nil {
+		return nil, err
+	}
+	out := &next{record: rec, uid: r.UID, state: &kind.State{Spec: spec}}
+	if y := r.CreatedAt.UTC().Year(); !r.CreatedAt.IsZero() && y >= 1970 && y <= 9999 {
+		out.createdAt = r.CreatedAt.UTC().Truncate(time.Millisecond)
+	}
+	respecified := true
+	if rec.was != nil {
+		out.state = rec.was.WithMetadata(rec.was.Meta)
+		if respecified = !rec.kind.Spec.Identical(spec, rec.was.Spec); respecified {
+			out.state = out.state.WithSpec(spec)
+		}
+	}
+	out.takeMetadata(r, respecified)
+	out.callers = respecified || !out.state.SameBesides(rec.was)
+	if err := out.takeStatus(r); err != nil {
+		return nil, err
+	}
+	if edit.made(r) {
+		out.state.Meta.Managers = edit.Managers
+		if rec.was == nil {
+			out.state.SubKind = edit.SubKind
+		}
+	}
+	if out.callers || edit.made(r) {
+		out.callers = true
+		out.state.Meta.UpdatedBy = m.updatedBy(ctx, edit.made(r))
+	}
+	if out.same = out.isStored(respecified); out.same {
+		return out, nil
+	}
+	if respecified {
+		out.state, out.relation, err = m.cfg.Reconciler.Relate(ctx, reconcile.Replacement{
+			Kind: rec.kind, Key: rec.key, Stored: rec.stored, Was: rec.was, SpecChanged: true, Read: read,
+		}, out.state)
+	}
+	return out, err
+}
+
+// updatedBy returns who made a change of what callers set.
+func (m *Mirror) updatedBy(ctx context.Context, callers bool) string {
+	if !callers {
+		ctx = m.identity(ctx)
+	}
+	return access.CallerFrom(ctx).UpdatedBy()
+}
+
+// specOf returns the spec of a resource as it is stored: with what the SDL cannot name, and without what is write-only,
+// which services do not show.
+func specOf(k *kind.Kind, r *owner.Resource) (map[string]any, error) {
+	spec := map[string]any{}
+	if len(bytes.TrimSpace(r.Spec)) > 0 {
+		var err error
+		if spec, err = jsontree.Parse(string(r.Spec)); err != nil {
+			return nil, fmt.Errorf("spec: %w: %w", errUnstorable, err)
+		}
+	}
+	jsontree.DropNulls(spec)
+	k.Spec.Canonical(spec)
+	if k.Spec.Hides {
+		spec = k.Spec.Shown(spec)
+	}
+	return spec, nil
+}
+
+// takeStatus takes the status of the resource.
+func (n *next) takeStatus(r *owner.Resource) error {
+	var status map[string]any
+	if len(bytes.TrimSpace(r.Status)) > 0 {
+		var err error
+		if status, err = jsontree.Parse(string(r.Status)); err != nil {
+			return fmt.Errorf("status: %w: %w", errUnstorable, err)
+		}
+		jsontree.DropNulls(status)
+	}
+	if now := n.state.WithStatus(status); n.was == nil || !now.SameStatus(n.was) {
+		n.state = now
+	}
+	return nil
+}
+
+// takeMetadata takes the metadata of the resource. A deletion that was requested here and of which the service does not
+// know yet stays.
+func (n *next) takeMetadata(r *owner.Resource, respecified bool) {
+	meta := &n.state.Meta
+	meta.Labels = r.Labels
+	meta.Annotations = r.Annotations
+	meta.Description = r.Description
+	meta.Owner = &body.Owner{Tag: r.Tag, UID: r.UID != ""}
+	switch {
+	case r.Generation > 0:
+		meta.Generation = r.Generation
+	case n.was == nil:
+		meta.Generation = 1
+	case respecified && !n.kind.Spec.Equivalent(n.state.Spec, n.was.Spec):
+		meta.Generation++
+	}
+	if n.stored != nil {
+		n.deleting = n.stored.Deleting
+	}
+	switch {
+	case !r.DeletionRequestedAt.IsZero():
+		n.deleting = true
+		meta.DeletionRequestedAt = r.DeletionRequestedAt.UTC().Truncate(time.Millisecond)
+		meta.Finalizing = true
+	case meta.Finalizing: // the service has taken it back
+		n.deleting = false
+		meta.DeletionRequestedAt = time.Time{}
+		meta.Finalizing = false
+	}
+}
+
+// isStored reports whether the record has all of it.
+func (n *next) isStored(respecified bool) bool {
+	if n.was == nil || respecified || n.deleting != n.stored.Deleting || !n.state.SameBesides(n.was) {
+		return false
+	}
+	now, was := n.state.Meta, n.was.Meta
+	return was.Owner != nil && *now.Owner == *was.Owner && now.Generation == was.Generation &&
+		now.UpdatedBy == was.UpdatedBy && now.Finalizing == was.Finalizing &&
+		now.DeletionRequestedAt.Equal(was.DeletionRequestedAt)
+}
+
+// actions returns the actions that store it, on the condition that the record has not changed.
+func (m *Mirror) actions(n *next) ([]backend.Action, error) {
+	readable := n.stored
+	if n.was == nil {
+		readable = nil
+	}
+	put, err := n.state.Put(n.kind, n.key, readable, failure.StoredNames)
+	if err != nil {
+		return nil, err
+	}
+	put.Caller = n.callers
+	put.Deleting = n.deleting
+	put.Refs = n.relation.Refs
+	put.Declared = n.relation.Declared
+	condition := backend.Condition{Presence: backend.Absent}
+	if n.stored != nil {
+		put.UID = n.stored.UID
+		condition = backend.Condition{Presence: backend.Present, Revision: n.stored.Revision}
+		if put.Declared != "" {
+			condition.BindingVersion = n.stored.BindingVersion
+		}
+	} else {
+		put.UID = n.uid
+		if put.UID == "" {
+			put.UID = m.cfg.NewID()
+		}
+		if !n.createdAt.IsZero() {
+			put.CreatedAt = n.createdAt
+			put.UpdatedAt = m.cfg.Sender.Clock().UTC().Truncate(time.Millisecond)
+		}
+	}
+	action := backend.Action{Key: n.key, If: condition, Op: backend.OpPut, Put: put}
+	return append([]backend.Action{action}, n.relation.Checks...), nil
+}
+
+// errRaced means that a record has changed since it was read.
+var errRaced = errors.New("the record has changed")
+
+// errUnstorable means that a resource of a service cannot be stored as it is.
+var errUnstorable = errors.New("it is not what the kind can have")
+
+// isUnstorable reports whether an error is about one resource, so that it does not help to try again.
+func isUnstorable(err error) bool {
+	known, ok := errors.AsType[*failure.Error](err)
+	return errors.Is(err, errUnstorable) || errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) ||
+		ok && !known.Retryable
+}
+
+// failed returns errRaced if an error of a batch means that, else the error.
+func failed(err error) error {
+	var refused *backend.ConditionError
+	if errors.As(err, &refused) || errors.Is(err, sender.ErrLost) {
+		return errRaced
+	}
+	return err
+}
+
+// looker looks at resources: it makes their records what their owner has.
+type looker struct {
+	*Mirror
+	sender *sender.Sender
+	// locked reports whether the caller holds the locks of the keys.
+	locked bool
+	// edit is the write that the caller of the context has made; nil for none.
+	edit *Edit
+}
+
+// store stores what the owner has under a key in the place of the record that was read before it was asked. It returns
+// errRaced if the record has changed since, or is about to be changed by a writer of this gateway.
+func (l looker) store(ctx context.Context, rec record, got owner.Got) (*backend.Resource, error) {
+	switch r := got.Resource; {
+	case got.Unreadable != "":
+		return nil, fmt.Errorf("%w: the service cannot show it: %s", errUnstorable, failure.Shorten(got.Unreadable))
+	case rec.damaged, r == nil && rec.stored != nil:
+		return nil, l.remove(ctx, rec)
+	case r == nil:
+		return nil, nil
+	case r.Key != rec.key:
+		return nil, fmt.Errorf("%w: the service shows %s instead", errUnstorable, r.Key)
+	case rec.stored != nil && r.UID != "" && r.UID != rec.stored.UID: // another resource under the name
+		if err := l.remove(ctx, rec); err != nil {
+			return nil, err
+		}
+		rec = newRecord(rec.kind, rec.key, nil)
+	}
+	for read := dependency.FromStore; ; read++ {
+		out, err := l.put(ctx, rec, got.Resource, read)
+		if read < dependency.OneByOne && errors.Is(err, backend.ErrUnreadable) { // a target does not decode
+			continue
+		}
+		return out, err
+	}
+}
+
+// put stores a resource in the place of its record.
+func (l looker) put(
+	ctx context.Context, rec record, r *owner.Resource, read dependency.Reading,
+) (*backend.Resource, error) {
+	n, err := l.replacement(ctx, rec, r, l.edit, read)
+	if err != nil {
+		return nil, err
+	}
+	if n.same {
+		return rec.stored, nil
+	}
+	actions, err := l.actions(n)
+	if err != nil {
+		return nil, err
+	}
+	if !l.edit.made(r) {
+		ctx = l.identity(ctx)
+	}
+	res, err := l.apply(ctx, actions...)
+	if err != nil {
+		return nil, err
+	}
+	return res.Resources[0], nil
+}
+
+// remove removes a record. One that is damaged is removed so that the next look can write it.
+func (l looker) remove(ctx context.Context, rec record) error {
+	action := backend.Action{Key: rec.key, Op: backend.OpDelete, If: backend.Condition{Presence: backend.Present}}
+	if !rec.damaged {
+		action.If.Revision = rec.stored.Revision
+	}
+	_, err := l.apply(l.identity(ctx), action)
+	if err == nil && rec.damaged {
+		err = errRaced
+	}
+	return err
+}
+
+// apply sends a batch about one key, holding its lock.
+func (l looker) apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
+	if !l.locked {
+		key := actions[0].Key
+		if !l.cfg.Locks.TryLock(key) { // its writer mirrors what it writes
+			return backend.Result{}, errRaced
+		}
+		defer l.cfg.Locks.Unlock(key)
+	}
+	res, err := l.sender.Apply(ctx, actions...)
+	return res, failed(err)
+}
+
+// read reads records, parallel to the keys.
+func (m *Mirror) read(ctx context.Context, keys []backend.Key) ([]record, error) {
+	out := make([]record, 0, len(keys))
+	for len(out) < len(keys) {
+		rest := keys[len(out):]
+		got, err := m.own.Store.Get(ctx, rest[:min(len(rest), backend.MaxKeys)]...)
+		if errors.Is(err, backend.ErrUnreadable) {
+			got, err = m.own.Store.Get(ctx, rest[0])
+			if errors.Is(err, backend.ErrUnreadable) {
+				out = append(out, record{kind: m.kind(rest[0].Kind), key: rest[0], damaged: true})
+				continue
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i, stored := range got {
+			out = append(out, newRecord(m.kind(rest[i].Kind), rest[i], stored))
+		}
+	}
+	return out, nil
+}
+
+// isListed reports whether a record is what a list shows; if not, both are looked at.
+func (m *Mirror) isListed(ctx context.Context, rec record, r *owner.Resource) bool {
+	if rec.stored == nil || rec.was == nil || r.UID != "" && r.UID != rec.stored.UID {
+		return false
+	}
+	spec, err := specOf(rec.kind, r)
+	if err != nil || !rec.kind.Spec.Identical(spec, rec.was.Spec) {
+		return false // nothing has to be read to know that
+	}
+	n, err := m.replacement(ctx, rec, r, nil, dependency.FromStore)
+	return err == nil && n.same
+}

@@ -1,0 +1,117 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/owner"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
+)
+
+// Deletion returns what deletes the resource of a record at its service. The uid tells it from another resource of that
+// name; the tag, where the service has no uids, or always with atRevision, if it has not changed.
+func Deletion(k *kind.Kind, stored *backend.Resource, atRevision bool) owner.Delete {
+	d := owner.Delete{Key: stored.Key}
+	rec := newRecord(k, stored.Key, stored)
+	if rec.was == nil || rec.was.Meta.Owner == nil {
+		return d
+	}
+	of := rec.was.Meta.Owner
+	if of.UID {
+		d.IfUID = stored.UID
+	}
+	if !of.UID || atRevision {
+		d.IfTag = of.Tag
+	}
+	return d
+}
+
+// removeQueued finishes the deletion of a resource that was requested here, once nothing is bound to it.
+func (m *Mirror) removeQueued(ctx context.Context, keys []backend.Key) (again []backend.Key) {
+	for _, key := range keys {
+		err := m.finish(ctx, key)
+		if err == nil {
+			continue
+		}
+		again = append(again, key)
+		if ctx.Err() == nil && !errors.Is(err, errRaced) {
+			m.logOnce.Warn("asking a service to delete a resource failed and is tried again",
+				zap.Stringer("key", key), zap.Error(err))
+		}
+	}
+	return again
+}
+
+// finish asks the service to delete a resource, if its deletion was requested here and nothing is bound to it. It holds
+// the lock of the key meanwhile, so that a verb that does the same is not told that the resource was gone. It returns
+// errRaced if a writer has the lock.
+func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
+	k := m.kind(key.Kind)
+	if k == nil {
+		return nil
+	}
+	if !m.cfg.Locks.TryLock(key) {
+		return errRaced
+	}
+	defer m.cfg.Locks.Unlock(key)
+	records, err := m.read(ctx, []backend.Key{key})
+	if err != nil {
+		return err
+	}
+	rec := records[0]
+	if rec.stored == nil || !rec.stored.Deleting || rec.was == nil || rec.was.Meta.Finalizing {
+		return nil // the service knows, if there is anything to know
+	}
+	bound, err := m.cfg.Reconciler.IsBound(ctx, key)
+	if err != nil || bound {
+		return err // it is asked for again when the last one is released
+	}
+	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
+	defer cancel()
+	a, err := m.service.Delete(asking, Deletion(k, rec.stored, false))
+	m.noteAnswer(ctx, err)
+	switch {
+	case errors.Is(err, owner.ErrUnimplemented):
+		a.Message = "it takes no deletes"
+	case err != nil:
+		return err
+	}
+	switch a.Outcome {
+	case owner.Done, owner.Waits, owner.Absent, owner.Conflict:
+		_, err := m.Refresh(ctx, key, nil)
+		if isUnstorable(err) {
+			return nil
+		}
+		return err
+	}
+	m.log.Warn("the service has refused a deletion that had waited: it is taken back",
+		zap.Stringer("key", key), zap.Stringer("outcome", a.Outcome), zap.String("message", shortened(a.Message)))
+	return m.TakeBack(ctx, k, rec.stored)
+}
+
+// TakeBack takes back that the deletion of a resource was requested. The caller holds the lock of its key. It does
+// nothing if the record has changed since: what is still to be deleted is asked for again.
+func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Resource) error {
+	was, err := kind.StateOf(stored)
+	if err != nil {
+		return err
+	}
+	state := was.WithMetadata(was.Meta)
+	state.Meta.DeletionRequestedAt = time.Time{}
+	put, err := reconcile.Rewrite(k, stored, state)
+	if err != nil {
+		return err
+	}
+	put.Put.Deleting = false
+	_, err = m.cfg.Sender.Apply(ctx, put)
+	if err = failed(err); errors.Is(err, errRaced) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,102 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/dependency"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/owner"
+)
+
+// storeTime is how long it may take to mirror a write that a service has made.
+const storeTime = 30 * time.Second
+
+// Answered is a write that a service has made for a caller.
+type Answered struct {
+	Kind *kind.Kind
+	Key  backend.Key
+	// Stored is the record that was read before the service was asked, nil for none.
+	Stored *backend.Resource
+	// Write is what the service was asked for, and Resource what it has made of that; nil if it does not show it.
+	Write    owner.Write
+	Resource *owner.Resource
+	// Edit is what the gateway keeps of the write.
+	Edit Edit
+}
+
+// Store mirrors a write that a service has made for the caller of ctx, and returns the record. If others have written
+// it since, it is what they have made of it. The caller holds the lock of the key. The change was made, so it is
+// mirrored even if the caller has gone, and the error has the outcome APPLIED.
+func (m *Mirror) Store(ctx context.Context, w Answered) (*backend.Resource, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer cancel()
+	edit := w.Edit
+	edit.writeID = w.Write.Resource.WriteID
+	stored, err := (*backend.Resource)(nil), errRaced
+	if w.Resource != nil {
+		edit.tag = w.Resource.Tag
+		l := looker{Mirror: m, sender: m.cfg.Sender, locked: true, edit: &edit}
+		stored, err = l.store(ctx, newRecord(w.Kind, w.Key, w.Stored), owner.Got{Resource: w.Resource})
+	}
+	if errors.Is(err, errRaced) {
+		stored, err = m.Refresh(ctx, w.Key, &edit)
+	}
+	if err == nil && stored != nil {
+		return stored, nil
+	}
+	m.looks.add(w.Key)
+	return nil, m.applied(w.Key, err)
+}
+
+// applied returns the error of a change that the service has made and that is not mirrored, because of err; nil: the
+// resource is gone again. It has no cause: the write must not be tried again, whatever that was.
+func (m *Mirror) applied(key backend.Key, err error) error {
+	e := &failure.Error{
+		Code:    failure.CodeUnavailable,
+		Outcome: failure.OutcomeApplied,
+		Message: "the service " + m.name + " has made the change; it is not shown here yet",
+	}
+	switch {
+	case err == nil:
+		e.Code = failure.CodeNotFound
+		e.Message = "the service " + m.name + " has made the change, and the resource was deleted since"
+	case isUnstorable(err):
+		m.noteUnreadable(key, err)
+		e.Code = failure.CodeUnreadable
+		e.Message = "the service " + m.name + " has made the change, and shows what cannot be stored here"
+	default:
+		m.logOnce.Warn("a change that a service has made could not be mirrored yet", zap.Error(err))
+	}
+	return e.At(key)
+}
+
+// Preview returns the actions that would mirror a write, for a dry run.
+func (m *Mirror) Preview(ctx context.Context, w Answered) ([]backend.Action, error) {
+	edit := w.Edit
+	edit.writeID = w.Write.Resource.WriteID
+	rec := newRecord(w.Kind, w.Key, w.Stored)
+	n, err := m.replacement(ctx, rec, w.Resource, &edit, dependency.FromStore)
+	if err != nil {
+		return nil, err
+	}
+	return m.actions(n)
+}
+
+// Deleted mirrors that a service has deleted a resource for the caller of ctx, or that it waits to be. The caller holds
+// the lock of the key. Its error has the outcome APPLIED.
+func (m *Mirror) Deleted(ctx context.Context, key backend.Key) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer cancel()
+	_, err := m.Refresh(ctx, key, nil)
+	if err == nil || isUnstorable(err) {
+		return nil
+	}
+	m.looks.add(key)
+	return m.applied(key, err)
+}

@@ -1,0 +1,307 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/mirror"
+	"github.com/sluicegw/sluice/backend/service/owner"
+)
+
+// Writes of kinds that services of other teams own. They go through the same phases as others up to commit: the caller
+// is authorized, and the write is judged by the declarations and the references of the record here, which mirrors what
+// the service has. Then the service is asked, while the lock of the key is held.
+
+// isOwned reports whether a service owns the kind.
+func (w *write) isOwned() bool { return w.kind.Whole().Service != "" }
+
+// commitOwned asks the service for the next state of an attempt, and stores what it makes of it.
+func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
+	own, err := a.actions() // they are as large as what callers may write
+	if err != nil {
+		return nil, err
+	}
+	k := a.kind.Whole()
+	m, err := a.writer.mirrors.Of(k)
+	if err != nil {
+		return nil, err
+	}
+	can, err := m.Abilities(ctx, k, a.key)
+	if err != nil {
+		return nil, err
+	}
+	if a.dryRun && (!can.DryRun || a.writer.cfg.ReadOnly) {
+		a.warnings = append(a.warnings, failure.Warning{
+			Code:    failure.WarningService,
+			Message: "the service " + k.Service + " was not asked: it may refuse the change, or make something else of it",
+		})
+		return a.wouldStore(own)
+	}
+	w, err := a.ownedWrite(ctx, m, can)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := m.Write(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range answer.Warnings {
+		a.warnings = append(a.warnings, failure.Warning{
+			Code: failure.WarningService, Path: a.ownersPath(v.Path), Message: failure.ShortenPath(v.Message),
+		})
+	}
+	switch answer.Outcome {
+	case owner.Done:
+	case owner.Conflict, owner.Absent, owner.Exists: // the record is behind
+		return nil, a.raced(ctx, m, answer.Outcome)
+	default:
+		return nil, m.Refusal(a.key, answer, a.ownersPath)
+	}
+	made := mirror.Answered{
+		Kind: k, Key: a.key, Write: w, Resource: answer.Resource,
+		Edit: mirror.Edit{SubKind: a.next.SubKind, Managers: a.next.Meta.Managers},
+	}
+	if a.current != nil {
+		made.Stored = a.current.Resource
+	}
+	switch {
+	case !a.dryRun:
+		return m.Store(ctx, made)
+	case made.Resource == nil:
+		return a.wouldStore(own)
+	}
+	if own, err = m.Preview(ctx, made); err != nil {
+		return nil, err
+	}
+	return a.wouldStore(own)
+}
+
+// ownedWrite returns what the service is asked for, on the condition of the version that the record has.
+func (a *attempt) ownedWrite(ctx context.Context, m *mirror.Mirror, can owner.Kind) (owner.Write, error) {
+	spec, err := jsontree.Append(nil, a.next.Spec)
+	if err != nil {
+		return owner.Write{}, err
+	}
+	w := owner.Write{DryRun: a.dryRun, Resource: owner.Resource{
+		Key:         a.key,
+		WriteID:     a.writer.cfg.NewID(),
+		Labels:      a.next.Meta.Labels,
+		Annotations: a.next.Meta.Annotations,
+		Description: a.next.Meta.Description,
+		Spec:        spec,
+	}}
+	switch {
+	case a.current == nil:
+		w.IfAbsent = true
+		return w, nil
+	case a.was == nil || a.was.Meta.Owner == nil: // nothing can be told of the version
+		return w, a.refresh(ctx, m)
+	case !can.Conditional && a.expected != nil:
+		return w, failure.BadInput("expectedRevision", "expectedRevision: the service %s cannot make a change on the "+
+			"condition of a revision; leave it out", a.kind.Whole().Service).At(a.key)
+	case !can.Conditional:
+		return w, nil
+	case a.was.Meta.Owner.Tag == "":
+		return w, a.refresh(ctx, m)
+	}
+	w.IfTag = a.was.Meta.Owner.Tag
+	if a.was.Meta.Owner.UID {
+		w.IfUID = a.current.UID
+	}
+	return w, nil
+}
+
+// refresh makes the record what the service has, so that the next attempt can tell the version of the resource. It
+// never returns nil.
+func (a *attempt) refresh(ctx context.Context, m *mirror.Mirror) error {
+	now, err := m.Refresh(ctx, a.key, nil)
+	switch {
+	case err != nil:
+		return failure.Of(err, a.key)
+	case now != nil && now.Revision == a.current.Revision:
+		return (&failure.Error{
+			Code: failure.CodeUnavailable,
+			Message: "the service " + a.kind.Whole().Service + " shows no tag of the resource, although it says that it " +
+				"makes conditional changes; nothing was changed",
+		}).At(a.key)
+	}
+	return backend.ErrConflict
+}
+
+// raced makes the record what the service has instead of what an attempt expected, and returns the error of the attempt.
+func (a *attempt) raced(ctx context.Context, m *mirror.Mirror, outcome owner.Outcome) error {
+	now, err := m.Refresh(ctx, a.key, nil)
+	if err != nil {
+		return err
+	}
+	if outcome == owner.Exists && now != nil {
+		return &backend.ConditionError{Key: a.key, Err: backend.ErrExists, Current: now}
+	}
+	return backend.ErrConflict
+}
+
+// replaceUnreadable makes a record that does not decode what the service has, so that the next attempt can judge it. It
+// returns errRaced, or why that fails.
+func (w *write) replaceUnreadable(ctx context.Context) error {
+	m, err := w.writer.mirrors.Of(w.kind.Whole())
+	if err != nil {
+		return err
+	}
+	if _, err := m.Refresh(ctx, w.key, nil); err != nil {
+		return failure.Of(err, w.key)
+	}
+	return errRaced
+}
+
+// ownersPath returns the path by which the caller knows a field that a service names.
+func (w *write) ownersPath(path string) string {
+	if path == "" {
+		path = "spec"
+	}
+	return failure.ShortenPath(w.kind.Path(path).Text(w.names))
+}
+
+// answerUnchanged answers a write that would change nothing. Of a kind that a service owns, the record may be behind:
+// then it is errRaced.
+func (a *attempt) answerUnchanged(ctx context.Context) (*Written, error) {
+	if !a.isOwned() || a.dryRun {
+		return a.unchanged(), nil
+	}
+	m, err := a.writer.mirrors.Of(a.kind.Whole())
+	if err != nil {
+		return nil, err
+	}
+	now, err := m.Refresh(ctx, a.key, nil)
+	switch {
+	case errors.Is(err, backend.ErrConflict):
+		return nil, errRaced
+	case err != nil:
+		return nil, failure.Of(err, a.key)
+	case now == nil || now.Revision != a.current.Revision:
+		return nil, errRaced
+	}
+	a.sent = true // the record is current
+	return a.unchanged(), nil
+}
+
+// deleteOwned deletes a resource that a service owns. If others are bound to it, the service is asked once none is.
+func (w *write) deleteOwned(ctx context.Context) (*Written, error) {
+	m, err := w.writer.mirrors.Of(w.kind.Whole())
+	if err != nil {
+		return nil, err
+	}
+	can, err := m.Abilities(ctx, w.kind.Whole(), w.key)
+	if err != nil {
+		return nil, err
+	}
+	if w.dryRun {
+		return w.wouldDeleteOwned(ctx, m, can)
+	}
+	looked := false
+	return w.repeat(ctx, func() (*Written, error) {
+		current, err := w.loadToDelete(ctx)
+		missing := current == nil && err == nil || hasCode(err, failure.CodeNotFound)
+		if missing && !looked { // the record may be behind, or damaged
+			looked = true
+			if _, err := m.Refresh(ctx, w.key, nil); err != nil {
+				return nil, failure.Of(err, w.key)
+			}
+			return nil, errRaced
+		}
+		if err == nil && current == nil {
+			err = failure.Of(backend.ErrUnreadable, w.key)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return w.removeOwned(ctx, m, current)
+	})
+}
+
+// wouldDeleteOwned answers the dry run of a delete.
+func (w *write) wouldDeleteOwned(ctx context.Context, m *mirror.Mirror, can owner.Kind) (*Written, error) {
+	out, err := w.requestDeletion(ctx)
+	switch {
+	case err != nil || out.Deletion != Deleted || out.Resource == nil:
+		return out, err
+	case !can.DryRun || w.writer.cfg.ReadOnly:
+		out.Warnings = append(out.Warnings, failure.Warning{
+			Code:    failure.WarningService,
+			Message: "the service " + w.kind.Whole().Service + " was not asked: it may refuse to delete the resource",
+		})
+		return out, nil
+	}
+	d := mirror.Deletion(w.kind.Whole(), out.Resource.Stored, w.expected != nil)
+	d.DryRun = true
+	answer, err := m.Delete(ctx, d, false)
+	if err != nil {
+		return nil, err
+	}
+	switch answer.Outcome {
+	case owner.Done:
+	case owner.Waits:
+		out.Deletion = Finalizing
+	case owner.Conflict:
+		return nil, failure.Of(backend.ErrConflict, w.key)
+	case owner.Absent:
+		return nil, failure.Of(backend.ErrNotFound, w.key)
+	default:
+		return nil, m.Refusal(w.key, answer, w.ownersPath)
+	}
+	return out, nil
+}
+
+// removeOwned asks the service to delete the resource, if nothing is bound to it. Where something could be meanwhile,
+// the deletion is requested here first, and taken back if the service does not delete.
+func (w *write) removeOwned(ctx context.Context, m *mirror.Mirror, current *stored) (*Written, error) {
+	deletion, err := w.writer.deletionOf(ctx, current.Resource)
+	if err != nil {
+		return nil, err
+	}
+	if deletion != Pending {
+		deletion = Deleted // finalizers are the service's
+	}
+	known, err := current.state(w.kind.Whole())
+	if err == nil && deletion != Pending && current.Deleting && known.Meta.Finalizing { // the service was asked
+		return &Written{Deletion: Finalizing, Resource: w.writer.present(w.kind, current.Resource)}, nil
+	}
+	res := current.Resource
+	requested := res.Deleting
+	if !requested && (deletion == Pending || w.writer.reconciler.IsGuarded(w.kind.Name)) {
+		if res, err = w.markDeleting(ctx, current, deletion); err != nil {
+			return nil, err
+		}
+	}
+	if deletion == Pending {
+		return &Written{Deletion: Pending, Resource: w.writer.present(w.kind, res)}, nil
+	}
+	d := mirror.Deletion(w.kind.Whole(), current.Resource, w.expected != nil)
+	answer, err := m.Delete(ctx, d, res.Deleting)
+	out := &Written{Deletion: Deleted, Resource: w.writer.present(w.kind, res)}
+	switch {
+	case err == nil && answer.Outcome == owner.Done:
+		return out, m.Deleted(ctx, w.key)
+	case err == nil && answer.Outcome == owner.Waits:
+		out.Deletion = Finalizing
+		return out, m.Deleted(ctx, w.key)
+	}
+	unknown, _ := errors.AsType[*failure.Error](err)
+	if res.Deleting && !requested && (unknown == nil || unknown.Outcome == "") {
+		if failed := m.TakeBack(context.WithoutCancel(ctx), w.kind.Whole(), res); failed != nil {
+			return nil, failure.Of(failed, w.key)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Outcome == owner.Conflict, answer.Outcome == owner.Absent: // the record is behind
+		if _, err := m.Refresh(ctx, w.key, nil); err != nil {
+			return nil, failure.Of(err, w.key)
+		}
+		return nil, errRaced
+	}
+	return nil, m.Refusal(w.key, answer, w.ownersPath)
+}

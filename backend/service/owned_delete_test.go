@@ -1,0 +1,198 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/owner"
+	"github.com/sluicegw/sluice/backend/service/owner/ownertest"
+)
+
+// slow makes calls of a method take a while.
+func slow(method string, d time.Duration) ownertest.Hooks {
+	return ownertest.Hooks{Before: func(_ context.Context, c ownertest.Call) error {
+		if c.Method == method {
+			time.Sleep(d)
+		}
+		return nil
+	}}
+}
+
+func TestDeleteOwned_EveryDeleteOfAGuardedResourceIsAnsweredDeleted(t *testing.T) {
+	for _, took := range []time.Duration{0, 20 * time.Millisecond, 2 * time.Second} { // within 2 s the other gateway takes over
+		t.Run(took.String(), func(t *testing.T) {
+			inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+				w.teams.SetHooks(slow("Delete", took))
+				for n := range 100 {
+					name := fmt.Sprint("x", n)
+					w.mustCreate(n%2, "Team", name, `{"size":1}`)
+					out, err := w.delete(n%2, "Team", name)
+					if err != nil || out.Deletion != service.Deleted {
+						t.Fatalf("delete %d: %+v %v", n, out, err)
+					}
+				}
+				w.settle()
+				w.mirrored()
+			})
+		})
+	}
+}
+
+func TestDeleteOwned_ABoundResourceWaitsAndThenTheServiceIsAsked(t *testing.T) {
+	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		w.mustCreate(0, "App", "shop", `{"teamRef":"a"}`)
+		out, err := w.delete(0, "Team", "a")
+		if err != nil || out.Deletion != service.Pending {
+			t.Fatal(out, err)
+		}
+		w.settle()
+		if _, ok := w.teams.Show(teamKey("a")); !ok || !w.stored("Team", "a").Deleting {
+			t.Error("the service was asked too early, or the deletion is forgotten")
+		}
+		other := w.mustCreate(0, "App", "late", `{"teamRef":"a"}`) // waits: the team is on its way out
+		if len(other.Warnings) == 0 {
+			t.Error("an app relies on a team that is being deleted")
+		}
+		if _, err := w.delete(1, "App", "shop"); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		if _, ok := w.teams.Show(teamKey("a")); ok || w.stored("Team", "a") != nil {
+			t.Error("the team is still there")
+		}
+	})
+}
+
+func TestDeleteOwned_ARefusalIsToldAndTheDeletionTakenBack(t *testing.T) {
+	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "keep", `{"size":1}`)
+		w.mustCreate(0, "Team", "later", `{"size":1}`)
+		w.mustCreate(0, "App", "shop", `{"teamRef":"later"}`)
+		if out, err := w.delete(0, "Team", "later"); err != nil || out.Deletion != service.Pending {
+			t.Fatal(out, err)
+		}
+		w.teams.SetHooks(ownertest.Hooks{Delete: func(owner.Delete) *owner.Answer {
+			return &owner.Answer{Outcome: owner.Refused, Message: "it has members"}
+		}})
+		_, err := w.delete(0, "Team", "keep")
+		if e := failureOf(t, err, failure.CodeConflict, ""); !strings.Contains(e.Message, "it has members") {
+			t.Error(e.Message)
+		}
+		if r := w.stored("Team", "keep"); r.Deleting || bodyOf(t, r).Metadata.DeletionRequestedAt != "" {
+			t.Error("the deletion was not taken back")
+		}
+		if _, err := w.delete(0, "App", "shop"); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		if r := w.stored("Team", "later"); r.Deleting {
+			t.Error("a deletion that had waited was not taken back")
+		}
+		w.mirrored()
+	})
+}
+
+func TestDeleteOwned_AServiceMayLetADeletionWait(t *testing.T) {
+	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		asked := 0
+		w.teams.SetHooks(ownertest.Hooks{Delete: func(owner.Delete) *owner.Answer {
+			asked++
+			return &owner.Answer{Outcome: owner.Waits}
+		}})
+		for range 2 {
+			out, err := w.delete(0, "Team", "a")
+			if err != nil || out.Deletion != service.Finalizing {
+				t.Fatal(out, err)
+			}
+		}
+		time.Sleep(2 * time.Minute) // sweeps
+		if r := w.stored("Team", "a"); r == nil || !r.Deleting || asked != 1 {
+			t.Errorf("asked %d times, %+v", asked, r)
+		}
+		w.mirrored()
+		w.teams.Remove(teamKey("a"))
+		w.settle()
+		if w.stored("Team", "a") != nil {
+			t.Error("it is still there")
+		}
+	})
+}
+
+func TestDeleteOwned_ALostAnswerIsNotGuessed(t *testing.T) {
+	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		w.teams.SetHooks(lose("Delete", 1))
+		out, err := w.delete(0, "Team", "a") // requested here, so that it is known who deleted it
+		if err != nil || out.Deletion != service.Deleted {
+			t.Fatal(out, err)
+		}
+		_, err = w.delete(0, "Team", "a")
+		failureOf(t, err, failure.CodeNotFound, "")
+	})
+}
+
+func TestDeleteOwned_ASlowServiceStopsNoReconciliation(t *testing.T) {
+	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+		for n := range 10 {
+			name := fmt.Sprint("t", n)
+			w.mustCreate(0, "Team", name, `{"size":1}`)
+			w.mustCreate(0, "App", name, `{"teamRef":"`+name+`"}`)
+			if _, err := w.delete(0, "Team", name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.teams.SetHooks(ownertest.Hooks{Before: func(ctx context.Context, c ownertest.Call) error {
+			if c.Method != "Delete" {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}})
+		for n := range 10 {
+			if _, err := w.delete(0, "App", fmt.Sprint("t", n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.settle()
+		w.mustCreate(0, "App", "waits", `{"teamRef":"new"}`)
+		w.teams.Put(ownedTeam("new", 1))
+		time.Sleep(time.Second)
+		if b := bodyOf(t, w.stored("App", "waits")); len(b.Metadata.Waits) > 0 {
+			t.Errorf("%+v", b)
+		}
+	})
+}
+
+func TestDeleteOwned_ATargetThatVanishesIsWaitedForAgain(t *testing.T) {
+	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		w.mustCreate(0, "App", "shop", `{"teamRef":"a"}`)
+		w.settle()
+		at := w.position()
+		w.teams.Remove(teamKey("a"))
+		w.settle()
+		if story := w.storyAfter(at); story != "DELETED Team/a; MODIFIED App/shop; " {
+			t.Error(story)
+		}
+		b := bodyOf(t, w.stored("App", "shop"))
+		if len(b.Metadata.Waits) != 1 || len(b.Status.Conditions) == 0 || !strings.Contains(b.Status.Conditions[0].Message, "Waiting for Team/a") {
+			t.Errorf("%+v", b)
+		}
+		if len(w.stored("App", "shop").Bound()) > 0 {
+			t.Error("it is still bound")
+		}
+		w.teams.Put(ownedTeam("a", 2))
+		w.settle()
+		b = bodyOf(t, w.stored("App", "shop"))
+		if len(b.Metadata.Waits) > 0 || len(w.stored("App", "shop").Bound()) != 1 {
+			t.Errorf("%+v", b)
+		}
+	})
+}
