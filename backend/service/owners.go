@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/sluicegw/sluice/backend/service/mirror"
 )
 
 // OwnerState is what this gateway knows of a resource service, at one moment.
@@ -55,27 +57,58 @@ const (
 
 // Owners returns the states of the resource services that own kinds of the catalogue, ordered by name.
 func (s *Service) Owners() []OwnerState {
-	states := map[string]*OwnerState{}
+	var out []OwnerState
+	known := map[string]bool{}
+	for _, m := range s.Writer.mirrors.States() {
+		known[m.Name] = true
+		out = append(out, ownerState(m))
+	}
 	for _, k := range s.Stored() {
-		if k.Service == "" {
+		if k.Service == "" || known[k.Service] {
 			continue
 		}
-		of := states[k.Service]
-		if of == nil {
-			of = &OwnerState{Name: k.Service, State: OwnerUnknown, Problem: "the service is not configured on this gateway"}
-			states[k.Service] = of
-			if s.cfg.Owners[k.Service] != nil {
-				of.State = OwnerConnecting
-				of.Problem = "the service has not answered yet"
-			}
+		at := slices.IndexFunc(out, func(o OwnerState) bool { return o.Name == k.Service })
+		if at < 0 {
+			at = len(out)
+			out = append(out, OwnerState{
+				Name: k.Service, State: OwnerUnknown, Problem: "the service is not configured on this gateway",
+			})
 		}
-		of.Kinds = append(of.Kinds, OwnedKind{Name: k.Name})
+		out[at].Kinds = append(out[at].Kinds, OwnedKind{Name: k.Name})
 	}
-	out := make([]OwnerState, 0, len(states))
-	for _, of := range states {
+	for _, of := range out {
 		slices.SortFunc(of.Kinds, func(a, b OwnedKind) int { return cmp.Compare(a.Name, b.Name) })
-		out = append(out, *of)
 	}
 	slices.SortFunc(out, func(a, b OwnerState) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// ownerState returns the state of a service that is mirrored.
+func ownerState(m mirror.State) OwnerState {
+	out := OwnerState{
+		Name:       m.Name,
+		State:      OwnerFollowed,
+		Lag:        m.Lag,
+		Unreadable: m.Unreadable,
+		Unnamed:    m.Unnamed,
+		Held:       m.Held,
+	}
+	for _, k := range m.Kinds {
+		out.Kinds = append(out.Kinds, OwnedKind{Name: k.Name, Followed: k.Followed, Problem: k.Problem})
+	}
+	switch {
+	case !m.Answered:
+		out.State = OwnerConnecting
+		out.Problem = "the service has not answered yet"
+	case m.Problem != nil:
+		out.State = OwnerUnavailable
+		out.Problem = "the service does not answer"
+	case !m.Filled:
+		out.State = OwnerFilling
+		out.Problem = "not everything that the service has was mirrored yet"
+	}
+	if m.Problem != nil {
+		out.Problem += ": " + m.Problem.Error()
+	}
 	return out
 }
