@@ -9,15 +9,16 @@ import (
 
 func completionCommand(std terminal.Streams) *cobra.Command {
 	return &cobra.Command{
-		Use:   "completion bash|zsh|fish",
+		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print what makes a shell complete this command line",
 		Long: "Print what makes a shell complete this command line: commands, flags, kinds, names, namespaces, labels and formats.\n" +
 			"The shell asks the gateway that the command line would ask; it waits for at most two seconds, and completes\n" +
 			"nothing if nobody answers.",
 		Example: "  source <(sluice completion bash)\n  sluice completion zsh > \"${fpath[1]}/_sluice\"\n" +
-			"  sluice completion fish > ~/.config/fish/completions/sluice.fish",
+			"  sluice completion fish > ~/.config/fish/completions/sluice.fish\n" +
+			"  sluice completion powershell | Out-String | Invoke-Expression",
 		Args:                  command.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		ValidArgs:             []string{"bash", "zsh", "fish"},
+		ValidArgs:             []string{"bash", "zsh", "fish", "powershell"},
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch args[0] {
@@ -25,6 +26,8 @@ func completionCommand(std terminal.Streams) *cobra.Command {
 				return cmd.Root().GenBashCompletionV2(std.Out, true)
 			case "zsh":
 				return cmd.Root().GenZshCompletion(std.Out)
+			case "powershell":
+				return cmd.Root().GenPowerShellCompletionWithDesc(std.Out)
 			}
 			return cmd.Root().GenFishCompletion(std.Out, true)
 		},

@@ -77,6 +77,7 @@ func newRoot(std terminal.Streams) *cobra.Command {
 		operate.TokenCommand(std),
 
 		completionCommand(std),
+		manCommand(std),
 		versionCommand(std),
 	)
 	remote.CompleteAll(root)

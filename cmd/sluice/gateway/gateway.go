@@ -146,7 +146,12 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		version.Text(),
 	), zap.String("store", name), zap.String("address", s.scheme()+listener.Addr().String()),
 		zap.String("catalogue", c.Outline.Hash()), zap.String("files", c.Files))
-	edges = append(edges, func(ctx context.Context) error { return kinds.server.Serve(ctx, listener) })
+	manager := serviceManager{log: log, alive: func() { kinds.current() }}
+	edges = append(
+		edges,
+		func(ctx context.Context) error { return kinds.server.Serve(ctx, listener) },
+		func(ctx context.Context) error { return manager.Run(ctx, s.scheme()+listener.Addr().String()) },
+	)
 	below := []func(context.Context) error{
 		returnMemory,
 		audit.Run,
@@ -155,6 +160,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		changes.Run,
 		kinds.Run,
 		store.Run,
+		manager.Watch,
 	}
 	if rights != nil {
 		below = append(below, rights.Run)

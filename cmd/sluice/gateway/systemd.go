@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"go.uber.org/zap"
+)
+
+// serviceManager tells systemd how the gateway is, by the protocol of sd_notify(3). Without systemd it does nothing.
+type serviceManager struct {
+	log *zap.Logger
+	// alive returns once the parts of the gateway that all requests need respond.
+	alive func()
+}
+
+// Run says that the gateway serves at an address, and when ctx ends, that it stops.
+func (m serviceManager) Run(ctx context.Context, address string) error {
+	m.tell(daemon.SdNotifyReady + "\nSTATUS=serves " + address)
+	<-ctx.Done()
+	m.tell(daemon.SdNotifyStopping + "\nSTATUS=stops; running requests are answered")
+	return nil
+}
+
+// Watch tells systemd that the gateway is alive, twice in each WatchdogSec of its unit, until ctx ends.
+func (m serviceManager) Watch(ctx context.Context) error {
+	interval, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		m.log.Warn("systemd's watchdog is not told that the gateway is alive", zap.Error(err))
+	}
+	if interval <= 0 {
+		<-ctx.Done()
+		return nil
+	}
+	ticker := time.NewTicker(max(interval/2, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		m.alive()
+		m.tell(daemon.SdNotifyWatchdog)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func (m serviceManager) tell(state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		m.log.Warn("systemd cannot be told how the gateway is", zap.Error(err))
+	}
+}
