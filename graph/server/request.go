@@ -29,6 +29,9 @@ const (
 	hiveClientHeader   = "X-Graphql-Client-Name"
 )
 
+// traceHeader has the trace of a request (W3C Trace Context). Calls to resource services carry it on.
+const traceHeader = "Traceparent"
+
 // withFacts returns a request whose context carries its facts, and a caller who has not shown who it is.
 func (s *Server) withFacts(r *http.Request) *http.Request {
 	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: s.generation.Load().apiAt(r.URL.Path)}
@@ -39,7 +42,11 @@ func (s *Server) withFacts(r *http.Request) *http.Request {
 		}
 		f.client = shortName(cmp.Or(r.Header.Get(apolloClientHeader), r.Header.Get(hiveClientHeader)))
 	}
-	caller := access.Caller{Address: s.cfg.Identities.Proxies.Address(r), Request: f.id}
+	caller := access.Caller{
+		Address: s.cfg.Identities.Proxies.Address(r),
+		Request: f.id,
+		Trace:   access.ParseTrace(r.Header.Get(traceHeader)),
+	}
 	return r.WithContext(access.WithCaller(context.WithValue(r.Context(), factsKey{}, f), caller))
 }
 

@@ -28,6 +28,9 @@ type Caller struct {
 	// told in the log of changes.
 	Address netip.Addr
 	Request string
+	// Trace is the traceparent of the request (W3C Trace Context), which calls to other services carry on; empty if it
+	// has none.
+	Trace string
 }
 
 // UpdatedBy returns the name of the caller as resources keep it; empty for an anonymous one.

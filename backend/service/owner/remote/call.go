@@ -1,0 +1,166 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"connectrpc.com/connect"
+
+	"github.com/sluicegw/sluice/backend/service/owner"
+)
+
+// servicePath is the path of all calls.
+const servicePath = "/sluice.resource.v1.ResourceService/"
+
+// maxErrorText is the most bytes of what a service says of an error.
+const maxErrorText = 500
+
+// errGaveUp is what the breaker hears of a call whose caller did not wait for the answer: nothing about the service.
+var errGaveUp = errors.New("the caller did not wait")
+
+// errLate is the cause of a context whose call was not answered in time.
+var errLate = errors.New("no answer in time")
+
+// endpoint is where calls are sent.
+type endpoint struct {
+	client  *http.Client
+	address string
+	options []connect.ClientOption
+}
+
+// call is one of the calls of the contract.
+type call[Req, Res any] struct {
+	method string
+	client *connect.Client[Req, Res]
+}
+
+func newCall[Req, Res any](to endpoint, method string) call[Req, Res] {
+	return call[Req, Res]{method, connect.NewClient[Req, Res](to.client, to.address+servicePath+method, to.options...)}
+}
+
+// ask sends a call if there is a slot for it and the breaker is closed, and waits for the answer.
+func (m call[Req, Res]) ask(ctx context.Context, c *Client, in *Req) (*Res, error) {
+	if err := c.takeSlot(ctx); err != nil {
+		return nil, c.notSent(m.method, err)
+	}
+	defer func() { <-c.slots }()
+	done, err := c.breaker.Allow()
+	if err != nil {
+		return nil, c.notSent(m.method, fmt.Errorf("its last calls failed (%w)", err))
+	}
+	out, err := m.send(ctx, c, c.cfg.Timeout, in)
+	done(outage(ctx, err))
+	return out, err
+}
+
+// send sends a call and waits for the answer, for limit at most.
+func (m call[Req, Res]) send(ctx context.Context, c *Client, limit time.Duration, in *Req) (*Res, error) {
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, errLate)
+	defer cancel()
+	// sent is whether a connection has the request. Nothing is sent twice: the transport asks for a second connection
+	// only if nothing was written to the first, or the service has not looked at what was.
+	var sent atomic.Bool
+	bounded = httptrace.WithClientTrace(bounded, &httptrace.ClientTrace{
+		GetConn: func(string) { sent.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
+	})
+	req := connect.NewRequest(in)
+	setHeaders(ctx, req.Header())
+	res, err := m.client.CallUnary(bounded, req)
+	switch {
+	case err == nil:
+		return res.Msg, nil
+	case connect.IsWireError(err):
+	case context.Cause(bounded) == errLate:
+		err = fmt.Errorf("no answer in %s: %w", limit, err)
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	if !sent.Load() {
+		return nil, c.notSent(m.method, err)
+	}
+	if connect.CodeOf(err) == connect.CodeUnimplemented {
+		return nil, c.failed(m.method, fmt.Errorf("%w: %w", owner.ErrUnimplemented, err))
+	}
+	return nil, c.failed(m.method, err)
+}
+
+// takeSlot waits for a slot, for a while.
+func (c *Client) takeSlot(ctx context.Context) error {
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(c.cfg.SlotWait)
+	defer timer.Stop()
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return fmt.Errorf("%d other calls were still waiting for their answers after %s", c.cfg.InFlight, c.cfg.SlotWait)
+	}
+}
+
+// outage returns what the breaker hears of a call: an error if the service could not be reached, or has not answered.
+// What the service itself answers is a success, whatever it is.
+func outage(ctx context.Context, err error) error {
+	switch {
+	case err == nil, connect.IsWireError(err), errors.Is(err, owner.ErrUnimplemented):
+		return nil
+	case ctx.Err() != nil:
+		return errGaveUp
+	}
+	return err
+}
+
+// callError is the error of a call.
+type callError struct {
+	service, method string
+	err             error
+}
+
+// Error returns one line that names the service and the call.
+func (e *callError) Error() string {
+	return fmt.Sprintf("service %s: %s: %s", e.service, e.method, oneLine(e.err.Error(), maxErrorText))
+}
+
+func (e *callError) Unwrap() error { return e.err }
+
+func (c *Client) failed(method string, err error) error { return &callError{c.cfg.Name, method, err} }
+
+func (c *Client) notSent(method string, err error) error {
+	return c.failed(method, fmt.Errorf("%w: %w", owner.ErrNotSent, err))
+}
+
+// oneLine returns a text as one line of at most n bytes, without control characters.
+func oneLine(text string, n int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	return cut(text, n)
+}
+
+// cut returns the first n bytes of a text at most, and no part of a character.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}

@@ -1,0 +1,82 @@
+package remote
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend/service/access"
+)
+
+// The headers of calls.
+const (
+	userHeader    = "Sluice-User"
+	groupHeader   = "Sluice-Group"
+	requestHeader = "Sluice-Request-Id"
+	traceHeader   = "Traceparent"
+)
+
+// setHeaders tells a service who asks.
+func setHeaders(ctx context.Context, to http.Header) {
+	caller := access.CallerFrom(ctx)
+	to.Set(userHeader, escape(access.ActorFrom(ctx).Name))
+	if caller.Identity != nil {
+		for _, group := range caller.Identity.Groups {
+			to.Add(groupHeader, escape(group))
+		}
+	}
+	if caller.Request != "" {
+		to.Set(requestHeader, escape(caller.Request))
+	}
+	if caller.Trace != "" {
+		to.Set(traceHeader, caller.Trace)
+	}
+}
+
+// withCaller returns a context with the caller that setHeaders has told; without one if the gateway itself asks.
+func withCaller(ctx context.Context, from http.Header) context.Context {
+	user := unescape(from.Get(userHeader))
+	if user == access.Gateway {
+		return ctx
+	}
+	caller := access.Caller{
+		Request: unescape(from.Get(requestHeader)),
+		Trace:   access.ParseTrace(from.Get(traceHeader)),
+	}
+	if user != "" && user != access.Anonymous {
+		caller.Identity = &access.Identity{Name: user}
+		for _, line := range from.Values(groupHeader) {
+			for group := range strings.SplitSeq(line, ",") { // proxies may join headers of one name
+				caller.Identity.Groups = append(caller.Identity.Groups, unescape(strings.TrimSpace(group)))
+			}
+		}
+	}
+	return access.WithCaller(ctx, caller)
+}
+
+// escape percent-encodes what a header cannot carry, or what would be ambiguous: all but visible ASCII, commas, which
+// join headers, and percent signs.
+func escape(text string) string {
+	const digits = "0123456789ABCDEF"
+	var out strings.Builder
+	for i := range len(text) {
+		b := text[i]
+		if b > ' ' && b < 0x7f && b != ',' && b != '%' {
+			out.WriteByte(b)
+			continue
+		}
+		out.WriteByte('%')
+		out.WriteByte(digits[b>>4])
+		out.WriteByte(digits[b&15])
+	}
+	return out.String()
+}
+
+// unescape returns what was escaped; a text that was not is returned as it is.
+func unescape(text string) string {
+	if out, err := url.PathUnescape(text); err == nil {
+		return out
+	}
+	return text
+}

@@ -1,0 +1,125 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/sluicegw/sluice/backend/service/owner"
+)
+
+// inexactError says that a number of a resource cannot be sent as it is.
+type inexactError struct {
+	path, number string
+}
+
+func (e *inexactError) Error() string { return fmt.Sprintf("%s: %s", e.path, e.message()) }
+
+func (e *inexactError) message() string {
+	return fmt.Sprintf("the service cannot be sent the number %s exactly; 64-bit floating point is accepted, so "+
+		"integers up to 2^53", cut(e.number, maxErrorText/2))
+}
+
+// answer returns the error as the answer to a write.
+func (e *inexactError) answer() owner.Answer {
+	return owner.Answer{
+		Outcome:    owner.Invalid,
+		Violations: []owner.Violation{{Path: e.path, Rule: "range", Message: e.message()}},
+	}
+}
+
+// parseObject reads a JSON object; path is its own, for errors.
+func parseObject(raw []byte, path string) (*structpb.Struct, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("%s: there is something after the JSON object", path)
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s: it is no JSON object", path)
+	}
+	return objectOf(object, path)
+}
+
+func objectOf(object map[string]any, path string) (*structpb.Struct, error) {
+	out := &structpb.Struct{Fields: make(map[string]*structpb.Value, len(object))}
+	for name, value := range object {
+		v, err := valueOf(value, path+"."+name)
+		if err != nil {
+			return nil, err
+		}
+		out.Fields[name] = v
+	}
+	return out, nil
+}
+
+func valueOf(value any, path string) (*structpb.Value, error) {
+	switch value := value.(type) {
+	case nil:
+		return structpb.NewNullValue(), nil
+	case bool:
+		return structpb.NewBoolValue(value), nil
+	case string:
+		return structpb.NewStringValue(value), nil
+	case json.Number:
+		n, err := numberOf(value.String())
+		if err != nil {
+			return nil, &inexactError{path, value.String()}
+		}
+		return structpb.NewNumberValue(n), nil
+	case []any:
+		list := &structpb.ListValue{Values: make([]*structpb.Value, len(value))}
+		for i, element := range value {
+			v, err := valueOf(element, path+"["+strconv.Itoa(i)+"]")
+			if err != nil {
+				return nil, err
+			}
+			list.Values[i] = v
+		}
+		return structpb.NewListValue(list), nil
+	case map[string]any:
+		object, err := objectOf(value, path)
+		if err != nil {
+			return nil, err
+		}
+		return structpb.NewStructValue(object), nil
+	}
+	return nil, fmt.Errorf("%s: a %T is no JSON", path, value)
+}
+
+// numberOf refuses integers that would be other ones after they were sent. Fractions are rounded, as JSON decoders do.
+func numberOf(text string) (float64, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, err
+	}
+	if !strings.ContainsAny(text, ".eE") && strconv.FormatFloat(n, 'f', -1, 64) != text {
+		return 0, errors.New("out of range")
+	}
+	return n, nil
+}
+
+// printObject returns an object as JSON, with the names in order; nil for none.
+func printObject(object *structpb.Struct) ([]byte, error) {
+	if object == nil {
+		return nil, nil
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(object.AsMap()); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,240 @@
+// Package remote carries the calls of package owner over HTTP, by the contract in schema/service/v1/resource.proto:
+// [Client] asks a service at an address, and [Handler] serves one.
+//
+//	owner.Service calls        Client                                        Handler        owner.Service
+//	----------------------> slot, breaker, deadline --HTTP (JSON or gRPC)--> caller ---------------------->
+//	<---------------------- checked answer <--------------------------------
+//
+// What a service sends is checked before anything believes it. An answer that breaks the contract is an error like any
+// lost answer; a resource that breaks it, in an answer that is well-formed otherwise, is an unreadable one.
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/sluicegw/sluice/backend/service/owner"
+	pb "github.com/sluicegw/sluice/schema/service/v1/resourcev1"
+)
+
+// Protocol is how calls are written on the wire.
+type Protocol string
+
+// The protocols.
+const (
+	// ConnectJSON is the unary form of Connect: an HTTP POST of JSON that is answered with JSON.
+	ConnectJSON Protocol = "connect+json"
+	// GRPC is gRPC over HTTP/2, without TLS too.
+	GRPC Protocol = "grpc"
+)
+
+// Protocols returns all protocols, the default first.
+func Protocols() []Protocol { return []Protocol{ConnectJSON, GRPC} }
+
+// Defaults of Config.
+const (
+	DefaultTimeout  = 5 * time.Second
+	DefaultInFlight = 64
+	DefaultSlotWait = 500 * time.Millisecond
+)
+
+// Limits of a connection.
+const (
+	// maxAnswer is the most bytes of an answer, after decompression.
+	maxAnswer   = 64 << 20
+	idleTimeout = 90 * time.Second
+	// A connection of HTTP/2 on which nothing was read for pingAfter is probed, and closed after pingTimeout.
+	pingAfter   = 15 * time.Second
+	pingTimeout = 5 * time.Second
+	maxHeader   = 64 << 10
+)
+
+// The breaker opens after tripAfter failures without a success between them, and lets one call try after openFor.
+const (
+	tripAfter = 5
+	openFor   = time.Second
+)
+
+// Config says where a service is and how it is asked.
+type Config struct {
+	// Name is what errors call the service. Required.
+	Name string
+	// Address is the URL of the service, http or https. The paths of calls are appended to its path. Required.
+	Address string
+	// Protocol is ConnectJSON by default.
+	Protocol Protocol
+	// TLS returns the configuration of TLS for a new connection to an https address, which is not changed. Nil, or if it
+	// returns nil: the CAs of the system, and no client certificate.
+	TLS func() *tls.Config
+	// Timeout bounds each call; the wait of Changes is added to it. Default: DefaultTimeout.
+	Timeout time.Duration
+	// InFlight is the most calls at a time, without Changes. Default: DefaultInFlight.
+	InFlight int
+	// SlotWait is how long a call waits while InFlight others are executed. Default: DefaultSlotWait.
+	SlotWait time.Duration
+}
+
+// Validate returns what is wrong with the configuration, by the names of its fields.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Name == "" {
+		errs = append(errs, errors.New("name: it is missing"))
+	}
+	if _, err := c.address(); err != nil {
+		errs = append(errs, fmt.Errorf("address: %w", err))
+	}
+	switch c.Protocol {
+	case "", ConnectJSON, GRPC:
+	default:
+		errs = append(errs, fmt.Errorf("protocol: %q; accepted: %s, %s", c.Protocol, ConnectJSON, GRPC))
+	}
+	if c.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("timeout: %s; a positive duration is accepted", c.Timeout))
+	}
+	if c.InFlight < 0 {
+		errs = append(errs, fmt.Errorf("in-flight: %d; a positive number is accepted", c.InFlight))
+	}
+	return errors.Join(errs...)
+}
+
+// address returns the URL before the paths of calls.
+func (c Config) address() (string, error) {
+	const accepted = "a URL such as https://teams.example:8443 is accepted"
+	u, err := url.Parse(c.Address)
+	switch {
+	case c.Address == "":
+		return "", errors.New("it is missing; " + accepted)
+	case err != nil:
+		return "", fmt.Errorf("%q is no URL; %s", c.Address, accepted)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("%q has the scheme %q; http and https are accepted", c.Address, u.Scheme)
+	case u.Hostname() == "":
+		return "", fmt.Errorf("%q has no host; %s", c.Address, accepted)
+	case u.User != nil:
+		return "", errors.New("it has a user; a service knows a gateway by its client certificate")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "", fmt.Errorf("%q has a query or a fragment; %s", c.Address, accepted)
+	}
+	return strings.TrimSuffix(u.String(), "/"), nil
+}
+
+// Client is a service at an address. It is safe for concurrent use.
+type Client struct {
+	cfg       Config
+	transport *http.Transport
+	// slots has an element for each call that is executed.
+	slots   chan struct{}
+	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+
+	describe call[pb.DescribeRequest, pb.DescribeResponse]
+	list     call[pb.ListRequest, pb.ListResponse]
+	get      call[pb.GetRequest, pb.GetResponse]
+	changes  call[pb.ChangesRequest, pb.ChangesResponse]
+	write    call[pb.WriteRequest, pb.WriteResponse]
+	remove   call[pb.DeleteRequest, pb.WriteResponse]
+}
+
+var _ owner.Service = (*Client)(nil)
+
+// New returns a client, which has not connected yet.
+func New(cfg Config) (*Client, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Protocol == "" {
+		cfg.Protocol = ConnectJSON
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = DefaultTimeout
+	}
+	if cfg.InFlight == 0 {
+		cfg.InFlight = DefaultInFlight
+	}
+	if cfg.SlotWait == 0 {
+		cfg.SlotWait = DefaultSlotWait
+	}
+	address, err := cfg.address()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		cfg:       cfg,
+		transport: newTransport(cfg),
+		slots:     make(chan struct{}, cfg.InFlight),
+		breaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+			Name:        cfg.Name,
+			MaxRequests: 1,
+			Timeout:     openFor,
+			ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= tripAfter },
+			IsExcluded:  func(err error) bool { return errors.Is(err, errGaveUp) },
+		}),
+	}
+	to := endpoint{client: &http.Client{Transport: c.transport, CheckRedirect: refuseRedirect}, address: address}
+	to.options = []connect.ClientOption{connect.WithReadMaxBytes(maxAnswer)}
+	if cfg.Protocol == GRPC {
+		to.options = append(to.options, connect.WithGRPC())
+	} else {
+		to.options = append(to.options, connect.WithProtoJSON())
+	}
+	c.describe = newCall[pb.DescribeRequest, pb.DescribeResponse](to, "Describe")
+	c.list = newCall[pb.ListRequest, pb.ListResponse](to, "List")
+	c.get = newCall[pb.GetRequest, pb.GetResponse](to, "Get")
+	c.changes = newCall[pb.ChangesRequest, pb.ChangesResponse](to, "Changes")
+	c.write = newCall[pb.WriteRequest, pb.WriteResponse](to, "Write")
+	c.remove = newCall[pb.DeleteRequest, pb.WriteResponse](to, "Delete")
+	return c, nil
+}
+
+// Close closes the connections that no call uses.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// newTransport returns a transport that connects without proxies.
+func newTransport(cfg Config) *http.Transport {
+	t := &http.Transport{
+		MaxIdleConnsPerHost:    cfg.InFlight,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeader,
+		Protocols:              new(http.Protocols),
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+	}
+	t.Protocols.SetHTTP2(true)
+	if cfg.Protocol == GRPC {
+		t.Protocols.SetUnencryptedHTTP2(true)
+	} else {
+		t.Protocols.SetHTTP1(true)
+	}
+	t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		return dialTLS(ctx, cfg, network, address)
+	}
+	return t
+}
+
+// dialTLS connects with the configuration of TLS as it is now.
+func dialTLS(ctx context.Context, cfg Config, network, address string) (net.Conn, error) {
+	security := &tls.Config{MinVersion: tls.VersionTLS12}
+	if cfg.TLS != nil {
+		if given := cfg.TLS(); given != nil {
+			security = given.Clone()
+		}
+	}
+	security.NextProtos = []string{"h2"}
+	if cfg.Protocol != GRPC {
+		security.NextProtos = []string{"h2", "http/1.1"}
+	}
+	return (&tls.Dialer{Config: security}).DialContext(ctx, network, address)
+}
+
+// refuseRedirect keeps calls from being sent to an address that is not configured.
+func refuseRedirect(to *http.Request, _ []*http.Request) error {
+	return fmt.Errorf("it redirects to %s; redirects are not followed", to.URL.Redacted())
+}
