@@ -9,8 +9,8 @@
 //	...
 //	{"end":{"lines":2,"sha256":"...",...}}
 //
-// Records are read page by page while others write. After each page the log is read, and what has
-// changed of the records that were written before follows as further lines. So a later line about a
+// Records are read page by page while others write. After each page the log is read, and the last
+// change of each record that was written before follows as a further line. So a later line about a
 // key replaces an earlier one, and all lines together are one state, at the position of the end line.
 //
 // The end line is a gzip member of its own. Its checksum is of all bytes of the file before that

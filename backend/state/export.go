@@ -28,6 +28,8 @@ type ExportConfig struct {
 	Release string
 	// Progress is called with the number of lines, from time to time. Default: not at all.
 	Progress func(lines int)
+	// pending bounds the changes that wait to be written, in bytes. Default: [defaultPending].
+	pending int
 }
 
 // ErrNoKeys: there are secrets and no key that seals them.
@@ -39,6 +41,8 @@ var errMeanwhile = errors.New("another catalogue was accepted while the store wa
 const (
 	// exportPage is how many records are read at a time.
 	exportPage = 500
+	// defaultPending is the default of ExportConfig.pending.
+	defaultPending = 8 << 20
 	// maxRounds is how often sensitive values that change all the time are read again.
 	maxRounds = 1000
 )
@@ -49,7 +53,11 @@ func Export(ctx context.Context, cfg ExportConfig, w io.Writer) (End, error) {
 		ExportConfig: cfg,
 		store:        cfg.Store,
 		unsettled:    map[backend.Key]logged{},
+		changed:      map[backend.Key]Line{},
 		keys:         map[string]bool{},
+	}
+	if e.pending == 0 {
+		e.pending = defaultPending
 	}
 	if e.Secrets == "" {
 		e.Secrets = Sealed
@@ -72,7 +80,9 @@ func Export(ctx context.Context, cfg ExportConfig, w io.Writer) (End, error) {
 //	log   ---- after each --+---+-- until all of them are as old as it is-+--> end line
 //
 // A change of a record that was written before is written as a further line. One of a record that is still to come
-// is not: it is read later, as it is then.
+// is not: it is read later, as it is then. Further lines wait in memory until there are many of them or all records are
+// written, and a newer one about the same record replaces the one that waits. So an export to a slow client ends even
+// if some records change faster than the client takes their changes.
 type exporter struct {
 	ExportConfig
 	store  backend.Store
@@ -88,6 +98,9 @@ type exporter struct {
 	last  []byte
 	// unsettled are resources that have changed since their sensitive values were read, as the log has them.
 	unsettled map[backend.Key]logged
+	// changed has the further lines that wait, and changedBytes is their size.
+	changed      map[backend.Key]Line
+	changedBytes int
 	// keys are the ids of the keys that have sealed something in the file.
 	keys map[string]bool
 }
@@ -122,6 +135,9 @@ func (e *exporter) export(ctx context.Context, w io.Writer) (end End, err error)
 	}
 	e.shard++
 	if err := e.settle(ctx); err != nil {
+		return end, err
+	}
+	if err := e.writeChanged(); err != nil {
 		return end, err
 	}
 	if err := e.readLast(ctx); err != nil {
@@ -234,7 +250,7 @@ func (e *exporter) follow(ctx context.Context) error {
 	return nil
 }
 
-// change writes what has changed of a record that was read before.
+// change notes what has changed of a record that was read before.
 func (e *exporter) change(event *backend.Event) error {
 	r := event.Resource
 	if !e.passed(r.Key) {
@@ -246,11 +262,11 @@ func (e *exporter) change(event *backend.Event) error {
 	}
 	switch {
 	case deleted:
-		return e.writeDeleted(r.Key, event.Revision)
+		return e.addDeleted(r.Key, event.Revision)
 	case len(r.Body) == 0:
-		return e.writeUnreadable(r.Key, true)
+		return e.addUnreadable(r.Key)
 	}
-	return e.write(r, Line{Resource: r, Later: true})
+	return e.addChanged(Line{Resource: r})
 }
 
 // settle reads the sensitive values of resources that have changed meanwhile, until all of them are as old as what was
@@ -276,7 +292,7 @@ func (e *exporter) settle(ctx context.Context) error {
 	return errors.New("sensitive values change faster than they can be read; export again")
 }
 
-// settleOne writes the sensitive values of a resource as they are now. It reports whether the resource is as it was
+// settleOne adds the sensitive values of a resource as they are now. It reports whether the resource is as it was
 // read from the log: the values change only with it.
 func (e *exporter) settleOne(ctx context.Context, key backend.Key, last logged) (settled bool, err error) {
 	at := key.Sensitive()
@@ -292,11 +308,11 @@ func (e *exporter) settleOne(ctx context.Context, key backend.Key, last logged) 
 	}
 	switch {
 	case unreadable:
-		err = e.writeUnreadable(at, true)
+		err = e.addUnreadable(at)
 	case values[0] == nil:
-		err = e.writeDeleted(at, backend.Revision{})
+		err = e.addDeleted(at, backend.Revision{})
 	default:
-		err = e.write(values[0], Line{Resource: values[0], Later: true})
+		err = e.addChanged(Line{Resource: values[0]})
 	}
 	if err != nil || damaged {
 		return err == nil, err
@@ -358,9 +374,53 @@ func (e *exporter) write(r *backend.Resource, l Line) error {
 	return e.add(l)
 }
 
-func (e *exporter) writeDeleted(key backend.Key, at backend.Revision) error {
+// addChanged adds a further line to those that wait. It replaces the one about the same key, and is written with the
+// others once they are too many.
+func (e *exporter) addChanged(l Line) error {
+	l.Later = true
+	r := *l.Resource // a copy, which does not hold the memory of the page or delivery that it was in
+	r.Body = bytes.Clone(r.Body)
+	r.Refs = slices.Clone(r.Refs)
+	l.Resource = &r
+	if old, ok := e.changed[r.Key]; ok {
+		e.changedBytes -= old.Resource.Size()
+	}
+	e.changed[r.Key] = l
+	e.changedBytes += r.Size()
+	if e.changedBytes < e.pending {
+		return nil
+	}
+	return e.writeChanged()
+}
+
+func (e *exporter) addDeleted(key backend.Key, at backend.Revision) error {
 	r := &backend.Resource{Key: key, Envelope: backend.Envelope{Revision: at}}
-	return e.add(Line{Resource: r, Deleted: true, Later: true})
+	return e.addChanged(Line{Resource: r, Deleted: true})
+}
+
+func (e *exporter) addUnreadable(key backend.Key) error {
+	return e.addChanged(Line{Resource: &backend.Resource{Key: key}, Unreadable: true})
+}
+
+// writeChanged writes the further lines that wait.
+func (e *exporter) writeChanged() error {
+	for _, l := range e.changed {
+		var err error
+		switch {
+		case l.Deleted:
+			err = e.add(l)
+		case l.Unreadable:
+			err = e.writeUnreadable(l.Resource.Key, true)
+		default:
+			err = e.write(l.Resource, l)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	clear(e.changed)
+	e.changedBytes = 0
+	return nil
 }
 
 // writeUnreadable says that a record is missing. Its key is zero if that does not decode either.

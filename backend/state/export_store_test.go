@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,6 +97,50 @@ func TestExport_IsRefusedOnceTheLogIsGone(t *testing.T) {
 	}
 }
 
+// TestExport_EndsWhileChangesAreMoreThanItsClientTakes makes ten bytes of changes for each byte that the client takes.
+// The log has no more of them than come while the client takes a page.
+func TestExport_EndsWhileChangesAreMoreThanItsClientTakes(t *testing.T) {
+	store, err := memory.Open(memory.Config{LogEntries: 20_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	random := rand.New(rand.NewPCG(1, 1))
+	body := func(bytes int) string { // of which gzip makes at least half as many
+		text := make([]byte, bytes/2)
+		for i := range text {
+			text[i] = byte(random.Uint32())
+		}
+		return fmt.Sprintf(`{"spec":{"mtu":"%x"}}`, text)
+	}
+	const hot = 20
+	for i := range 4 * exportPage {
+		apply(t, store, put(key("Net", fmt.Sprintf("%04d", i)), body(200)))
+	}
+	debt, changes := 0, 0
+	client := writerFunc(func(p []byte) (int, error) {
+		for debt += 10 * len(p); debt > 0; debt -= 200 {
+			apply(t, store, put(key("Net", fmt.Sprintf("%04d", changes%hot)), body(200)))
+			changes++
+		}
+		return len(p), nil
+	})
+	var file bytes.Buffer
+	end, err := Export(t.Context(), ExportConfig{Store: store}, io.MultiWriter(&file, client))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end.Changes != hot || changes < 100*hot {
+		t.Errorf("the file has %d changes of %d", end.Changes, changes)
+	}
+	checkPosition(t, store, file.Bytes())
+}
+
+// writerFunc is a function that is an [io.Writer].
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
 // meanwhile is a store that others write to while it is read.
 type meanwhile struct {
 	backend.Store
@@ -135,7 +180,13 @@ func TestExport_IsOneStateWhileOthersWrite(t *testing.T) {
 					}
 				})
 			}
-			file := export(t, store, ring(t, "k"), Sealed)
+			var out bytes.Buffer
+			// Few changes fit, so most are written before others follow.
+			cfg := ExportConfig{Store: store, Keys: ring(t, "k"), pending: 4096}
+			if _, err := Export(t.Context(), cfg, &out); err != nil {
+				t.Fatal(err)
+			}
+			file := out.Bytes()
 			stop()
 			writing.Wait()
 			checkNumbered(t, file)
