@@ -57,8 +57,8 @@ func TestState_TheLinesOfTheManualRun(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	if n := strings.Count(out.String(), "code: \"4711\""); n != 4 {
-		t.Errorf("the secret is shown %d times, want 4:\n%s", n, &out)
+	if n := strings.Count(out.String(), "code: \"4711\""); n != 5 {
+		t.Errorf("the secret is shown %d times, want 5:\n%s", n, &out)
 	}
 }
 

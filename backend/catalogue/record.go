@@ -28,6 +28,10 @@ const (
 	listName   = "accepted"
 )
 
+// RecordKey returns the key of the record of accepted catalogues. Each gateway that is not read-only makes it, if there
+// is none, before it serves a store.
+func RecordKey() backend.Key { return backend.Key{Kind: recordKind, Name: listName} }
+
 // accepted is the record that lists the catalogues.
 type accepted struct {
 	Format int      `json:"format"`

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
 )
 
 // Durability says when a batch is acknowledged.
@@ -102,6 +104,16 @@ func (c Config) Validate() error {
 }
 
 func (c Config) url() string { return cmp.Or(c.URL, "redis://127.0.0.1:6379/0") }
+
+// Sharding returns how namespaces are spread over the shards of a store that is made with the configuration, which is
+// valid.
+func (c Config) Sharding() backend.Sharder {
+	at, err := ParseURL(c.url())
+	if err != nil {
+		return sharding(1)
+	}
+	return sharding(c.withDefaults(at).Shards)
+}
 
 func (c Config) withDefaults(at *Address) Config {
 	shards := 1

@@ -81,6 +81,14 @@ func crc16(s string) (sum uint16) {
 	return sum
 }
 
+// sharding says in which shard the resources of a namespace are in a store with so many shards.
+type sharding int
+
+var _ backend.Sharder = sharding(1)
+
+// Shard is [backend.Sharder.Shard].
+func (n sharding) Shard(namespace string) int { return shardOf(namespace, int(n)) }
+
 // shardOf is the shard of a namespace among n. It must never change, because it
 // says where stored resources are.
 func shardOf(namespace string, n int) int {

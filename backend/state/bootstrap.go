@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/internal/wait"
 )
@@ -26,6 +27,11 @@ type BootstrapConfig struct {
 	Store backend.Store
 	// Open opens the file. Required. It is read twice; it is not opened if the store was filled before.
 	Open func() (io.ReadCloser, error)
+	// Checked is what [Check] returned for the file. Default: the file is checked before anything is written.
+	Checked *Checked
+	// Shared is set if other gateways may serve the store at the same time. Then a store that a gateway has served is
+	// refused although it has no resources: that gateway may write any time.
+	Shared bool
 	// Keys open what is sealed in the file, and seal the values of sensitive kinds in the store.
 	Keys *keyring.Keyring
 	// Logger. Default: none.
@@ -43,6 +49,9 @@ var ErrBegun = errors.New("a bootstrap of the store has begun and not ended: sta
 
 // ErrNotEmpty: a store that is to be filled has resources.
 var ErrNotEmpty = errors.New("the store has resources, and a bootstrap fills an empty one only: choose another store, or leave --bootstrap out")
+
+// ErrServed: a store that is to be filled has no resources, but gateways have served it.
+var ErrServed = errors.New("the store has no resources, but gateways have served it, and one may write to it now: stop them all, then empty the store, or choose another redis-prefix")
 
 // The record of a bootstrap in the store, whose states follow each other:
 //
@@ -81,7 +90,7 @@ func bootstrapKey() backend.Key { return backend.Key{Kind: bootstrapKind, Name: 
 type bootstrapRecord struct {
 	Format int    `json:"format"`
 	State  string `json:"state"`
-	// File is the checksum of the file.
+	// File is the identity of the file, see [Checked].
 	File string `json:"file"`
 }
 
@@ -131,8 +140,10 @@ func Bootstrap(ctx context.Context, cfg BootstrapConfig) (filled bool, err error
 	}
 	shards, _ := cfg.Store.(backend.Sharder)
 	b := &bootstrap{BootstrapConfig: cfg, to: target{shards: shards, keys: cfg.Keys}, clock: backend.ClockOf(cfg.Store)}
-	if b.file, err = b.check(); err != nil {
-		return false, err
+	if b.file = cfg.Checked; b.file == nil {
+		if b.file, err = Check(cfg.Open, cfg.Keys, shards); err != nil {
+			return false, err
+		}
 	}
 	if err := b.begin(ctx, record, stored); err != nil {
 		return false, err
@@ -146,23 +157,34 @@ func Bootstrap(ctx context.Context, cfg BootstrapConfig) (filled bool, err error
 	return true, nil
 }
 
-// CheckBootstrap returns an error if [Bootstrap] would refuse the file or the store. It writes nothing. Without a Store
-// it checks the file for a store of one shard that does not exist yet.
+// CheckBootstrap returns an error if [Bootstrap] would refuse the file or the store, which exists. It writes nothing. A
+// file for a store that does not exist yet is checked by [Check].
 func CheckBootstrap(ctx context.Context, cfg BootstrapConfig) error {
-	if cfg.Store != nil {
-		record, stored, err := readRecord(ctx, cfg.Store)
-		if err != nil || stored != nil && record.State == stateDone {
+	record, stored, err := readRecord(ctx, cfg.Store)
+	if err != nil || stored != nil && record.State == stateDone {
+		return err
+	}
+	if stored == nil {
+		if err := empty(ctx, cfg.Store); err != nil {
 			return err
 		}
-		if stored == nil {
-			if err := empty(ctx, cfg.Store); err != nil {
+		if cfg.Shared {
+			if err := unserved(ctx, cfg.Store); err != nil {
 				return err
 			}
 		}
 	}
 	shards, _ := cfg.Store.(backend.Sharder)
-	b := &bootstrap{BootstrapConfig: cfg, to: target{shards: shards, keys: cfg.Keys}}
-	_, err := b.check()
+	_, err = Check(cfg.Open, cfg.Keys, shards)
+	return err
+}
+
+// unserved returns ErrServed if a gateway has served a store.
+func unserved(ctx context.Context, store backend.Store) error {
+	got, err := store.Get(ctx, catalogue.RecordKey())
+	if err == nil && got[0] != nil {
+		err = ErrServed
+	}
 	return err
 }
 
@@ -195,7 +217,7 @@ type bootstrap struct {
 	BootstrapConfig
 	to    target
 	clock func() time.Time
-	file  *checkedFile
+	file  *Checked
 	// resumed: some of the records are probably stored.
 	resumed bool
 	// resources is how many resources of the file are stored, by this bootstrap or another one.
@@ -208,35 +230,29 @@ type bootstrap struct {
 // errDone means that another gateway has filled the store.
 var errDone = errors.New("the store is filled")
 
-// check reads the file once.
-func (b *bootstrap) check() (*checkedFile, error) {
-	f, err := b.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return checkFile(f, b.to)
-}
-
 // begin makes the record, or takes the one that is there.
 func (b *bootstrap) begin(ctx context.Context, record bootstrapRecord, stored *backend.Resource) error {
+	b.resumed = stored != nil
 	if stored == nil {
-		want := bootstrapRecord{Format: bootstrapFormat, State: stateBegun, File: b.file.end.SHA256}
-		err := b.put(ctx, want, backend.Condition{Presence: backend.Absent})
-		if err != nil && !errors.Is(err, backend.ErrExists) && !errors.Is(err, backend.ErrUnknown) {
-			return err
+		want := bootstrapRecord{Format: bootstrapFormat, State: stateBegun, File: b.file.identity()}
+		var unserved []backend.Action
+		if b.Shared { // a gateway that starts looks for the record of the bootstrap after it has made this one
+			unserved = []backend.Action{{Key: catalogue.RecordKey(), If: backend.Condition{Presence: backend.Absent}}}
 		}
-		b.resumed = err != nil
+		failed := b.put(ctx, want, backend.Condition{Presence: backend.Absent}, unserved...)
+		if failed != nil && !errors.Is(failed, backend.ErrExists) && !errors.Is(failed, backend.ErrUnknown) {
+			return failed
+		}
+		b.resumed = failed != nil
+		var err error
 		if record, stored, err = readRecord(ctx, b.Store); err != nil {
 			return err
 		}
 		if stored == nil {
-			return fmt.Errorf("the record of the bootstrap is gone: %w", backend.ErrUnavailable)
+			return absentReason(failed)
 		}
-	} else {
-		b.resumed = true
 	}
-	if record.File != b.file.end.SHA256 {
+	if record.File != b.file.identity() {
 		return fmt.Errorf("%w; it has begun with another file", ErrBegun)
 	}
 	b.begun = stored.Revision
@@ -244,8 +260,19 @@ func (b *bootstrap) begin(ctx context.Context, record bootstrapRecord, stored *b
 	return nil
 }
 
-// put writes the record on a condition.
-func (b *bootstrap) put(ctx context.Context, record bootstrapRecord, condition backend.Condition) error {
+// absentReason returns why the record is absent although it was to be made. failed is the error of the attempt.
+func absentReason(failed error) error {
+	var condition *backend.ConditionError
+	if errors.As(failed, &condition) && condition.Key == catalogue.RecordKey() {
+		return ErrServed
+	}
+	return fmt.Errorf("the record of the bootstrap is gone: %w", backend.ErrUnavailable)
+}
+
+// put writes the record on a condition, and on those of further actions.
+func (b *bootstrap) put(
+	ctx context.Context, record bootstrapRecord, condition backend.Condition, checks ...backend.Action,
+) error {
 	raw, err := json.Marshal(record)
 	if err != nil {
 		return err
@@ -255,7 +282,7 @@ func (b *bootstrap) put(ctx context.Context, record bootstrapRecord, condition b
 		Put: backend.Put{UID: bootstrapKind, Body: backend.EncodeBody(raw)},
 	}
 	_, err = b.Store.Apply(ctx, backend.Batch{
-		RequestID: newID(), Deadline: b.clock().Add(writeTimeout), Actions: []backend.Action{action},
+		RequestID: newID(), Deadline: b.clock().Add(writeTimeout), Actions: append(checks, action),
 	})
 	return err
 }

@@ -368,3 +368,69 @@ func TestBootstrap_KeepsMirrorsAsMirrors(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestBootstrap_RefusesASharedStoreThatAGatewayMayServe(t *testing.T) {
+	store := openMemory(t)
+	acceptKinds(t, store)
+	file := furnished(t)
+	cfg := BootstrapConfig{Store: store, Open: opener(file), Keys: ring(t, "k"), Shared: true}
+	if _, err := Bootstrap(t.Context(), cfg); !errors.Is(err, ErrServed) {
+		t.Errorf("%v", err)
+	}
+	if _, stored, err := readRecord(t.Context(), store); stored != nil || err != nil {
+		t.Errorf("it has begun: %v", err)
+	}
+	// A bootstrap stores the catalogues of its file, too: that is no reason to refuse the next gateway.
+	store = openMemory(t)
+	broken := &killed{Store: store}
+	broken.left.Store(3)
+	cfg.Store = broken
+	if _, err := Bootstrap(t.Context(), cfg); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	acceptKinds(t, store)
+	cfg.Store = store
+	if filled, err := Bootstrap(t.Context(), cfg); !filled || err != nil {
+		t.Errorf("%v %v", filled, err)
+	}
+}
+
+func TestBootstrap_GoesOnWithAnotherFileOfTheSameSource(t *testing.T) {
+	source := openMemory(t)
+	apply(t, source, put(key("Net", "a"), `{}`), put(key("Net", "b"), `{}`))
+	files := make([][]byte, 2)
+	for i := range files {
+		var out bytes.Buffer
+		if _, err := Export(t.Context(), ExportConfig{Store: source, Repeatable: true}, &out); err != nil {
+			t.Fatal(err)
+		}
+		files[i] = out.Bytes()
+	}
+	if bytes.Equal(files[0], files[1]) {
+		t.Fatal("the files do not differ")
+	}
+	store := openMemory(t)
+	broken := &killed{Store: store}
+	broken.left.Store(1)
+	if err := fill(t.Context(), broken, nil, files[0]); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	if err := fill(t.Context(), store, nil, files[1]); err != nil {
+		t.Fatal(err)
+	}
+	same(t, export(t, store, nil, Sealed), files[0], nil)
+	apply(t, source, put(key("Net", "c"), `{}`))
+	var later bytes.Buffer
+	if _, err := Export(t.Context(), ExportConfig{Store: source, Repeatable: true}, &later); err != nil {
+		t.Fatal(err)
+	}
+	store = openMemory(t)
+	broken = &killed{Store: store}
+	broken.left.Store(1)
+	if err := fill(t.Context(), broken, nil, files[0]); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	if err := fill(t.Context(), store, nil, later.Bytes()); !errors.Is(err, ErrBegun) {
+		t.Errorf("it goes on with what was stored later: %v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -25,8 +26,8 @@ func digestOf(key backend.Key) digest {
 	return digest(sum[:16])
 }
 
-// checkedFile is a file that was read once, from its header to its end line.
-type checkedFile struct {
+// Checked is a file that was read once, from its header to its end line, and can fill a store.
+type Checked struct {
 	header Header
 	end    End
 	// newest has the number of the last line about each key that a later line is about. Lines are counted from 1.
@@ -34,7 +35,7 @@ type checkedFile struct {
 }
 
 // stands reports whether the n-th line is the one that counts about its key.
-func (f *checkedFile) stands(n int, l *Line) bool {
+func (f *Checked) stands(n int, l *Line) bool {
 	if len(f.newest) == 0 {
 		return true
 	}
@@ -42,19 +43,34 @@ func (f *checkedFile) stands(n int, l *Line) bool {
 	return !ok || last == n
 }
 
+// identity tells which file a bootstrap has begun with. Files that are made anew each time name their source instead of
+// their checksum.
+func (f *Checked) identity() string { return cmp.Or(f.header.Source, f.end.SHA256) }
+
 // target is the store that a file is to fill.
 type target struct {
 	shards backend.Sharder // nil for one shard
 	keys   *keyring.Keyring
 }
 
+// Check reads a file, and returns an error unless it is whole and can fill a store with these keys and shards; nil shards
+// for a store that has one.
+func Check(open func() (io.ReadCloser, error), keys *keyring.Keyring, shards backend.Sharder) (*Checked, error) {
+	f, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return checkFile(f, target{shards: shards, keys: keys})
+}
+
 // checkFile reads a file from its begin, and returns an error unless it can fill the target as a whole.
-func checkFile(r io.Reader, to target) (*checkedFile, error) {
+func checkFile(r io.Reader, to target) (*Checked, error) {
 	in, err := NewReader(r)
 	if err != nil {
 		return nil, err
 	}
-	out := &checkedFile{header: in.Header(), newest: map[digest]int{}}
+	out := &Checked{header: in.Header(), newest: map[digest]int{}}
 	var problems problems
 	for n := 1; ; n++ {
 		l, err := in.Next()
@@ -159,7 +175,9 @@ func (p *problems) err() error {
 	lines := p.lines
 	if len(p.missing) > 0 {
 		ids := strings.Join(slices.Sorted(maps.Keys(p.missing)), ", ")
-		lines = append([]string{"it has secrets that are encrypted with the key " + ids + ", which is not given: give it in encryption-keys-file"}, lines...)
+		lines = append([]string{fmt.Sprintf("it has secrets that are encrypted with the key %s, which is not given: give it in encryption-keys-file; "+
+			"if it is lost, export once more with --no-secrets, or print the file as manifests, which then lack these secrets, "+
+			"with sluice export --from FILE -o manifest, and start with these", ids)}, lines...)
 	}
 	if p.more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", p.more))

@@ -26,6 +26,9 @@ type ExportConfig struct {
 	Secrets Secrecy
 	// Release of this program, for the header.
 	Release string
+	// Repeatable gives all files of one state of the store the same identity, so a bootstrap that began with one of them
+	// goes on with another. It is for stores that nobody writes.
+	Repeatable bool
 	// Progress is called with the number of lines, from time to time. Default: not at all.
 	Progress func(lines int)
 	// pending bounds the changes that wait to be written, in bytes. Default: [defaultPending].
@@ -112,6 +115,9 @@ type logged struct {
 }
 
 func (e *exporter) export(ctx context.Context, w io.Writer) (end End, err error) {
+	if err := Whole(ctx, e.store); err != nil {
+		return end, err
+	}
 	if e.secret, err = catalogue.WriteOnlyOf(ctx, e.store); err != nil {
 		return end, err
 	}
@@ -157,6 +163,9 @@ func (e *exporter) header() Header {
 	}
 	if e.Secrets == Sealed {
 		h.Key = e.Keys.ID()
+	}
+	if e.Repeatable {
+		h.Source = "position " + e.position.String()
 	}
 	return h
 }

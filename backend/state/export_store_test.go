@@ -315,3 +315,17 @@ func changedSince(t *testing.T, store backend.Store, at backend.Position) map[ba
 		}
 	}
 }
+
+func TestExport_RefusesAStoreThatIsFilledInPart(t *testing.T) {
+	file, _ := manyFile(t)
+	store := openMemory(t)
+	broken := &killed{Store: store}
+	broken.left.Store(3)
+	if err := fill(t.Context(), broken, nil, file); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := Export(t.Context(), ExportConfig{Store: store}, &out); !errors.Is(err, ErrBegun) || out.Len() > 0 {
+		t.Errorf("%v, %d bytes", err, out.Len())
+	}
+}

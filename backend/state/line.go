@@ -49,6 +49,9 @@ type Header struct {
 	Secrets Secrecy `json:"secrets"`
 	// Key is the id of the key that seals secrets.
 	Key string `json:"key,omitempty"`
+	// Source identifies what the file was made from, if the file is made anew each time that it is needed. All files of
+	// a source have the same records with the same uids, so a bootstrap that began with one goes on with another.
+	Source string `json:"source,omitempty"`
 }
 
 // check refuses a file that is none, or of a newer release.

@@ -178,7 +178,7 @@ func (g *Gateway) Settings() []Setting {
 			Help:  "folder of the embedded store; one process at a time",
 			Check: g.checkData,
 		},
-		{Name: "bootstrap", Value: &g.Bootstrap, Help: "file that `sluice export` has written: a store without resources is filled with it before anything is served; one that was filled before is served as it is"},
+		{Name: "bootstrap", Value: &g.Bootstrap, Help: "file that `sluice export` has written, or manifests as `sluice apply` takes them, in a file or a folder: a store without resources is filled with them before anything is served; one that was filled before is served as it is"},
 		{Name: "read-only", Value: &g.ReadOnly, Help: "take no changes and write nothing to the store: writes are UNAVAILABLE, what is expired stays stored, and what waits goes on waiting; reads and streams are served, from an embedded store by several processes at a time"},
 		{Name: "redis", Value: &st.URL, Help: "URL of a Redis to store on instead: redis://host:port/db, redis-sentinel://host:port,.../master or redis-cluster://host:port,...; rediss for TLS"},
 		{Name: "redis-password-file", Value: &st.PasswordFile, Needs: "redis", Help: "file with the password for Redis, which stays out of process lists"},

@@ -3,7 +3,6 @@ package document
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -13,9 +12,6 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 	"github.com/sluicegw/sluice/graph/client"
 )
-
-// textLine matches how an error names a line of the text that was sent.
-var textLine = regexp.MustCompile(`line (\d+)(, column \d+)?: `)
 
 // Explain prints the errors of the API about a document, each with its file and line.
 func Explain(std terminal.Streams, d input.Document, err error) {
@@ -29,11 +25,7 @@ func Explain(std terminal.Streams, d input.Document, err error) {
 		if field == "" && e.Extensions.Code == "CONFLICT" {
 			field = "metadata.revision"
 		}
-		where := d.At(field)
-		if m := textLine.FindStringSubmatchIndex(message); m != nil && field == "" {
-			line, _ := strconv.Atoi(message[m[2]:m[3]])
-			where, message = d.AtLine(line), message[:m[0]]+message[m[1]:]
-		}
+		where, message := d.Place(field, message)
 		if !strings.Contains(message, strconv.Quote(d.Name)) || d.Name == "" {
 			message = d.String() + ": " + message
 		}

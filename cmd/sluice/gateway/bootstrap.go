@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,15 +9,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/state"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/sdl"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // filler fills stores with a file.
@@ -25,8 +31,10 @@ type filler struct {
 	file string
 	keys *keyring.Keyring
 	log  *zap.Logger
-	// open opens the file. Default: the one at its path.
+	// open opens the file in the form of an export. It is required if there is a file.
 	open func() (io.ReadCloser, error)
+	// checked is what is known of the file already; nil for nothing.
+	checked *state.Checked
 	// confirm is called before an embedded store that was filled gets its name, which it then does not get after an error.
 	// Default: it gets it.
 	confirm func() error
@@ -34,30 +42,94 @@ type filler struct {
 	progress func(done, of int)
 }
 
+// openBootstrap returns the function that opens the file of a bootstrap: an export as it is, and manifests as the export
+// of a store that has their resources, which is made when it is needed first.
+func openBootstrap(ctx context.Context, path string, c sdl.Catalogue) func() (io.ReadCloser, error) {
+	convert := sync.OnceValues(func() ([]byte, error) {
+		return manifestFile{path: path, catalogue: c}.export(ctx)
+	})
+	return func() (io.ReadCloser, error) {
+		manifests, err := holdsManifests(path)
+		if err != nil {
+			return nil, err
+		}
+		if !manifests {
+			return os.Open(path)
+		}
+		export, err := convert()
+		if err != nil {
+			return nil, err
+		}
+		return io.NopCloser(bytes.NewReader(export)), nil
+	}
+}
+
 // fill fills an open store that has no resources, and reports whether it has: one that was filled before stays as it
 // is. Without a file it refuses a store that was not filled to the end.
 func (f filler) fill(ctx context.Context, store backend.Store) (filled bool, err error) {
 	if f.file == "" {
-		err = state.Whole(ctx, store)
-	} else {
-		filled, err = state.Bootstrap(ctx, state.BootstrapConfig{
-			Store: store, Open: f.source(), Keys: f.keys, Logger: f.log, Progress: f.progress,
-		})
+		return false, whole(ctx, store)
 	}
-	switch {
-	case err == nil, ctx.Err() != nil:
+	_, shared := store.(*redis.Store)
+	filled, err = state.Bootstrap(ctx, state.BootstrapConfig{
+		Store: store, Open: f.open, Checked: f.checked, Shared: shared, Keys: f.keys, Logger: f.log, Progress: f.progress,
+	})
+	if err == nil || ctx.Err() != nil {
 		return filled, err
-	case f.file == "" || errors.Is(err, state.ErrNotEmpty) || errors.Is(err, state.ErrBegun):
-		return false, fmt.Errorf("bootstrap: %w", err)
 	}
-	return false, fmt.Errorf("bootstrap: %s: %s", f.file, exit.OneLine(err))
+	return false, f.explain(err)
 }
 
-func (f filler) source() func() (io.ReadCloser, error) {
-	if f.open != nil {
-		return f.open
+// whole refuses a store that was not filled to the end.
+func whole(ctx context.Context, store backend.Store) error {
+	err := state.Whole(ctx, store)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("bootstrap: %w", err)
 	}
-	return func() (io.ReadCloser, error) { return os.Open(f.file) }
+	return err
+}
+
+// watchPause is the pause between two looks for a bootstrap that another gateway has begun.
+const watchPause = time.Second
+
+// watchBootstrap ends with an error once another gateway has begun to fill the store, until ctx ends. It can only do so
+// after the store was emptied while this gateway served it: one with a record of catalogues is not filled.
+func watchBootstrap(ctx context.Context, store backend.Store) error {
+	for wait.For(ctx, watchPause) {
+		err := state.Whole(ctx, store)
+		if errors.Is(err, state.ErrBegun) {
+			return errors.New("bootstrap: the store was emptied, and another gateway fills it now: start again when it is filled, or with the same --bootstrap file")
+		}
+	}
+	return nil
+}
+
+// explain returns why the file does not fill a store: in one line, or line by line for manifests.
+func (f filler) explain(err error) error {
+	switch {
+	case errors.As(err, new(exit.LinesError)):
+		return err
+	case errors.Is(err, state.ErrNotEmpty), errors.Is(err, state.ErrServed), errors.Is(err, state.ErrBegun):
+		return fmt.Errorf("bootstrap: %w", err)
+	}
+	return fmt.Errorf("bootstrap: %s: %s", f.file, exit.OneLine(err))
+}
+
+// checkFirst checks the file before a store on Redis is made: a file that is refused must leave nothing behind. It
+// returns what is known of the file then; nil if the store exists, since one that was filled needs no file.
+func (f filler) checkFirst(ctx context.Context, settings storeSettings) (*state.Checked, error) {
+	if f.file == "" || settings.URL == "" {
+		return nil, nil
+	}
+	shards, there, err := settings.findRedis(ctx, f.log)
+	if err != nil || there {
+		return nil, err
+	}
+	checked, err := state.Check(f.open, f.keys, shards)
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	return checked, nil
 }
 
 // fillingSuffix ends the name of the file of an embedded store until it is filled.

@@ -21,7 +21,6 @@ import (
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/state"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
-	"github.com/sluicegw/sluice/cmd/sluice/exit"
 	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/cmd/sluice/sdl"
 	"github.com/sluicegw/sluice/graph/identity"
@@ -270,11 +269,36 @@ func (c storeCheck) bootstrap(ctx context.Context, store backend.Store) error {
 	case store == nil && exists(filepath.Join(c.gateway.Store.Data, StoreFile)):
 		return nil
 	}
-	err := state.CheckBootstrap(ctx, state.BootstrapConfig{Store: store, Open: filler{file: file}.source(), Keys: c.keys})
-	if err != nil && !errors.Is(err, state.ErrNotEmpty) {
-		err = fmt.Errorf("%s: %s", file, exit.OneLine(err))
+	if c.catalogue == nil { // manifests cannot be judged without it
+		return nil
+	}
+	filling := filler{file: file, open: openBootstrap(ctx, file, *c.catalogue), keys: c.keys, log: c.log}
+	var err error
+	if store != nil {
+		_, shared := store.(*redis.Store)
+		err = state.CheckBootstrap(ctx, state.BootstrapConfig{
+			Store: store, Open: filling.open, Shared: shared, Keys: c.keys,
+		})
+	} else {
+		_, err = state.Check(filling.open, c.keys, c.sharding(ctx))
+	}
+	if err != nil {
+		err = filling.explain(err)
 	}
 	return err
+}
+
+// sharding returns how a store would spread its namespaces that a start makes; nil for a store of one shard.
+func (c storeCheck) sharding(ctx context.Context) backend.Sharder {
+	settings := storeSettings{Store: c.gateway.Store}
+	if settings.URL == "" {
+		return nil
+	}
+	cfg, _, err := settings.redisConfig(ctx, c.log)
+	if err != nil {
+		return nil // the report has it
+	}
+	return cfg.Sharding()
 }
 
 // accepted asks the store whether it would accept the catalogue at a start.

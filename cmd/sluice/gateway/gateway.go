@@ -61,7 +61,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return exit.Usage(err)
 	}
-	filling := filler{file: s.Bootstrap, keys: keys, log: log}
+	filling := filler{file: s.Bootstrap, keys: keys, log: log, open: openBootstrap(ctx, s.Bootstrap, c)}
 	if s.ReadOnly {
 		filling.file = "" // a store that was filled is served, and nothing else
 	}
@@ -70,9 +70,11 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 			return err
 		}
 	}
-	store, name, err := storeSettings{
-		Store: s.Store, readOnly: s.ReadOnly, lost: s.tellLost, patience: s.readyTimeout(),
-	}.open(ctx, log)
+	settings := storeSettings{Store: s.Store, readOnly: s.ReadOnly, lost: s.tellLost, patience: s.readyTimeout()}
+	if filling.checked, err = filling.checkFirst(ctx, settings); err != nil {
+		return err
+	}
+	store, name, err := settings.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -85,6 +87,9 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		return err
 	}
 	if err = s.accept(ctx, c, catalogue.Gate{Store: store, ReadOnly: s.ReadOnly, Logger: log}); err != nil {
+		return err
+	}
+	if err = whole(ctx, store); err != nil { // a bootstrap may have begun before the catalogue was recorded
 		return err
 	}
 	if keys == nil {
@@ -164,6 +169,9 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	}
 	if rights != nil {
 		below = append(below, rights.Run)
+	}
+	if s.Store.URL != "" {
+		below = append(below, func(ctx context.Context) error { return watchBootstrap(ctx, store) })
 	}
 	return group(ctx, edges, below...)
 }

@@ -31,10 +31,15 @@ func (o Offline) embedded() bool { return !strings.Contains(o.At, "://") }
 
 // openRedis opens a store on Redis, and makes it if there is none.
 func (o Offline) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore, error) {
-	settings := storeSettings{Store: o.Settings}
-	settings.URL = o.At
-	store, _, err := settings.openRedis(ctx, log)
+	store, _, err := o.settings().openRedis(ctx, log)
 	return store, err
+}
+
+// settings returns the settings of a store on Redis.
+func (o Offline) settings() storeSettings {
+	out := storeSettings{Store: o.Settings}
+	out.URL = o.At
+	return out
 }
 
 // openReader opens a store to read it.
@@ -69,9 +74,6 @@ func (e OfflineExport) Run(ctx context.Context, w io.Writer, log *zap.Logger) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := state.Whole(ctx, store); err != nil {
-		return errors.New(exit.OneLine(err))
-	}
 	end, err := state.Export(ctx, state.ExportConfig{Store: store, Keys: keys, Secrets: e.Secrets, Release: version.Text()}, w)
 	if err == nil && end.Records == 0 {
 		return e.Store.nothing()

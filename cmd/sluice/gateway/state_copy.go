@@ -34,15 +34,14 @@ func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err
 		return end, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	if err := state.Whole(ctx, from); err != nil {
-		return end, errors.New(exit.OneLine(err))
-	}
 	file, err := anonymousFile()
 	if err != nil {
 		return end, err
 	}
 	defer func() { _ = file.Close() }()
-	cfg := state.ExportConfig{Store: from, Keys: keys, Secrets: state.Sealed, Release: version.Text()}
+	cfg := state.ExportConfig{
+		Store: from, Keys: keys, Secrets: state.Sealed, Repeatable: true, Release: version.Text(),
+	}
 	if keys.ID() == "" { // as they are stored; the file has no name
 		cfg.Secrets = state.Plain
 	}
@@ -89,6 +88,9 @@ func (c StateCopy) fill(
 		if err == nil && !filled {
 			err = filledBefore
 		}
+		return err
+	}
+	if f.checked, err = f.checkFirst(ctx, c.To.settings()); err != nil {
 		return err
 	}
 	to, err := c.To.openRedis(ctx, log)

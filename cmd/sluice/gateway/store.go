@@ -60,11 +60,50 @@ func (s storeSettings) open(ctx context.Context, log *zap.Logger) (store gateway
 }
 
 func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore, string, error) {
+	cfg, name, err := s.redisConfig(ctx, log)
+	if err != nil {
+		return nil, "", err
+	}
+	store, err := s.openPatiently(ctx, cfg, log)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, "", ctx.Err()
+	case errors.Is(err, redis.ErrNoStore): // in one line
+		return nil, "", err
+	case err != nil:
+		return nil, "", errors.New(exit.OneLine(err))
+	}
+	return store, name, nil
+}
+
+// findRedis reports whether there is a store on Redis, and how its namespaces are spread over the shards. It writes
+// nothing.
+func (s storeSettings) findRedis(ctx context.Context, log *zap.Logger) (sharding backend.Sharder, there bool, err error) {
+	cfg, _, err := s.redisConfig(ctx, log)
+	if err != nil {
+		return nil, false, err
+	}
+	cfg.ReadOnly = true
+	cfg.Logger = nil // what it says of the server is logged when the store is opened
+	store, err := s.openPatiently(ctx, cfg, log)
+	switch {
+	case err == nil:
+		return store, true, store.Close()
+	case ctx.Err() != nil:
+		return nil, false, ctx.Err()
+	case errors.Is(err, redis.ErrNoStore):
+		return cfg.Sharding(), false, nil
+	}
+	return nil, false, errors.New(exit.OneLine(err))
+}
+
+// redisConfig returns the configuration of a store on Redis, and its name for people.
+func (s storeSettings) redisConfig(ctx context.Context, log *zap.Logger) (cfg redis.Config, name string, err error) {
 	at, err := redis.ParseURL(s.URL)
 	if err != nil {
-		return nil, "", exit.Usage(fmt.Errorf("redis: %w", err))
+		return cfg, "", exit.Usage(fmt.Errorf("redis: %w", err))
 	}
-	cfg := redis.Config{
+	cfg = redis.Config{
 		URL:         s.URL,
 		Prefix:      s.Prefix,
 		Shards:      s.Shards,
@@ -79,27 +118,18 @@ func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayS
 	if s.PasswordFile != "" {
 		secret, err := config.ReadFile(ctx, s.PasswordFile)
 		if err != nil {
-			return nil, "", exit.Usage(fmt.Errorf("redis-password-file: %w", err))
+			return cfg, "", exit.Usage(fmt.Errorf("redis-password-file: %w", err))
 		}
 		cfg.Password = strings.TrimRight(string(secret), "\r\n")
 	}
 	if cfg.TLS, err = s.tls(ctx, at); err != nil {
-		return nil, "", exit.Usage(err)
+		return cfg, "", exit.Usage(err)
 	}
 	if err := cfg.Validate(); err != nil {
-		return nil, "", exit.Usage(fmt.Errorf("redis: %s", exit.OneLine(err)))
+		return cfg, "", exit.Usage(fmt.Errorf("redis: %s", exit.OneLine(err)))
 	}
 	redis.SetClientLogger(log)
-	store, err := s.openPatiently(ctx, cfg)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, "", ctx.Err()
-	case errors.Is(err, redis.ErrNoStore): // in one line
-		return nil, "", err
-	case err != nil:
-		return nil, "", errors.New(exit.OneLine(err))
-	}
-	return store, at.String(), nil
+	return cfg, at.String(), nil
 }
 
 // RedisURLWithoutPassword returns the URL of a Redis without users and passwords.
@@ -113,7 +143,9 @@ func RedisURLWithoutPassword(url string) string {
 
 // openPatiently opens a store on Redis. While no server answers, it tries again until the patience of the settings is
 // over.
-func (s storeSettings) openPatiently(ctx context.Context, cfg redis.Config) (*redis.Store, error) {
+func (s storeSettings) openPatiently(
+	ctx context.Context, cfg redis.Config, log *zap.Logger,
+) (*redis.Store, error) {
 	begin, pauses := time.Now(), wait.Backoff{Least: 100 * time.Millisecond, Most: 2 * time.Second}
 	for {
 		store, err := redis.Open(ctx, cfg)
@@ -121,7 +153,7 @@ func (s storeSettings) openPatiently(ctx context.Context, cfg redis.Config) (*re
 			return store, err
 		}
 		if pauses.First() {
-			cfg.Logger.Warn(
+			log.Warn(
 				"Redis does not answer; it is asked again until ready-timeout",
 				zap.Duration("for", s.patience),
 				zap.Error(err),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -61,6 +62,20 @@ func (d Document) at(line int) string { return d.File + ":" + strconv.Itoa(line)
 
 // AtLine is the place of a line of the text, from 1.
 func (d Document) AtLine(line int) string { return d.at(d.Line + line - 1) }
+
+// errorLine matches how an error names a line of the text that was sent.
+var errorLine = regexp.MustCompile(`line (\d+)(, column \d+)?: `)
+
+// Place returns the place of what an error is about, a field or, without one, the line that the message names, and the
+// message without that line.
+func (d Document) Place(field, message string) (where, rest string) {
+	m := errorLine.FindStringSubmatchIndex(message)
+	if m == nil || field != "" {
+		return d.At(field), message
+	}
+	line, _ := strconv.Atoi(message[m[2]:m[3]])
+	return d.AtLine(line), message[:m[0]] + message[m[1]:]
+}
 
 // String names the document to a person: by kind and name, or by its number in the file.
 func (d Document) String() string {

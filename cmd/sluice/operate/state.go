@@ -31,8 +31,8 @@ func stateCopyCommand(std terminal.Streams) *cobra.Command {
 		Short: "Fill an empty store with everything that another one has",
 		Long: "Fill an empty store with everything that another one has: what `sluice export` and `sluice serve --bootstrap` do, in one\n" +
 			"command. Stop the gateways of both stores first. FROM and TO are folders of embedded stores, or URLs of Redis; the\n" +
-			"flags about Redis are for both. What is copied goes through a temporary file. If a copy to Redis is interrupted,\n" +
-			"empty the target before the next one: no gateway serves it meanwhile.",
+			"flags about Redis are for both. What is copied goes through a temporary file. A copy to Redis that was interrupted goes\n" +
+			"on when it is started again, if nobody has written to FROM since; no gateway serves the target until then.",
 		Example: "  sluice state copy ./sluice-data redis://127.0.0.1:6379\n  sluice state copy redis://127.0.0.1:6379 ./sluice-data",
 		Args:    command.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -1,6 +1,8 @@
 package operate
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,15 +20,15 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// TestStateCopy_OfAStoreThatIsWrittenMeanwhile: the copy lacks what was written, so it must not be there to be served.
-func TestStateCopy_OfAStoreThatIsWrittenMeanwhile(t *testing.T) {
-	folder, to := t.TempDir(), t.TempDir()
+// storedNetworks makes an embedded store in a folder, with enough resources for a copy to say how far it is.
+func storedNetworks(t *testing.T, folder string) {
+	t.Helper()
 	s, err := bolt.Open(bolt.Config{Path: filepath.Join(folder, gateway.StoreFile)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	put := backend.Put{UID: "1", Body: backend.EncodeBody([]byte("{}"))}
-	for batch := range 12 { // enough for a copy to say how far it is
+	for batch := range 12 {
 		var actions []backend.Action
 		for i := range 50 {
 			key := backend.Key{Kind: "Network", Name: fmt.Sprintf("n%d-%d", batch, i)}
@@ -40,16 +42,47 @@ func TestStateCopy_OfAStoreThatIsWrittenMeanwhile(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// offlineAt returns the store at a place, with the settings that are the default.
+func offlineAt(place string) gateway.Offline {
+	return gateway.Offline{At: place, Settings: config.NewGateway().Store}
+}
+
+func TestStateCopy_ToRedisGoesOnWhereItWasInterrupted(t *testing.T) {
+	folder := t.TempDir()
+	storedNetworks(t, folder)
 	server := redistest.Start(t)
-	at := func(place string) gateway.Offline {
-		return gateway.Offline{At: place, Settings: config.NewGateway().Store}
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	c := gateway.StateCopy{From: offlineAt(folder), To: offlineAt(server.URL()), Progress: func(int, int) { interrupt() }}
+	if _, err := c.Run(ctx, zap.NewNop()); !errors.Is(err, context.Canceled) {
+		t.Fatalf("%v", err)
 	}
-	if _, err := (gateway.StateCopy{From: at(folder), To: at(server.URL())}).Run(t.Context(), zap.NewNop()); err != nil {
+	back := gateway.StateCopy{From: offlineAt(server.URL()), To: offlineAt(t.TempDir())}
+	if _, err := back.Run(t.Context(), zap.NewNop()); err == nil || !strings.Contains(err.Error(), "has begun and not ended") {
+		t.Errorf("half of a store is copied: %v", err)
+	}
+	c.Progress = nil
+	if _, err := c.Run(t.Context(), zap.NewNop()); err != nil {
+		t.Fatal(err)
+	}
+	if end, err := back.Run(t.Context(), zap.NewNop()); err != nil || end.Records != 600 {
+		t.Errorf("%d records, %v", end.Records, err)
+	}
+}
+
+// TestStateCopy_OfAStoreThatIsWrittenMeanwhile: the copy lacks what was written, so it must not be there to be served.
+func TestStateCopy_OfAStoreThatIsWrittenMeanwhile(t *testing.T) {
+	folder, to := t.TempDir(), t.TempDir()
+	storedNetworks(t, folder)
+	server := redistest.Start(t)
+	if _, err := (gateway.StateCopy{From: offlineAt(folder), To: offlineAt(server.URL())}).Run(t.Context(), zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
 	var once sync.Once
-	_, err = gateway.StateCopy{
-		From: at(server.URL()), To: at(to),
+	_, err := gateway.StateCopy{
+		From: offlineAt(server.URL()), To: offlineAt(to),
 		// as a change does
 		Progress: func(int, int) { once.Do(func() { server.Do("HINCRBY", "sluice:m:{0}", "seq", "1") }) },
 	}.Run(t.Context(), zap.NewNop())
