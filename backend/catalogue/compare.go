@@ -115,6 +115,7 @@ func (c *comparison) kinds(was, is *descriptor.Kind) {
 	c.toggled("", was.OutOfMemory, is.OutOfMemory,
 		graded{Dangerous, "is not kept in memory any more: filters and orders scan, up to limit-rows"},
 		graded{Safe, "is kept in memory now"})
+	c.reviews(was, is)
 	c.described("", was.Description, is.Description)
 	if !slices.Equal(was.Columns, is.Columns) {
 		c.add("", Safe, "has other columns")
@@ -132,6 +133,24 @@ func (c *comparison) kinds(was, is *descriptor.Kind) {
 	}
 	c.shapes("spec", was.Spec, is.Spec)
 	c.shapes("status", was.Status, is.Status)
+}
+
+// reviews compares who reviews changes. Nobody can tell what a service refuses; clients have to reckon with refusals
+// anyway, as those for want of a right.
+func (c *comparison) reviews(was, is *descriptor.Kind) {
+	switch {
+	case was.Review == is.Review && is.Review != "":
+		c.toggled("", was.ReviewAllowsFailure, is.ReviewAllowsFailure,
+			graded{Dangerous, "takes changes unreviewed now while the service that reviews them does not answer"},
+			graded{Dangerous, "refuses changes now while the service that reviews them does not answer"})
+	case was.Review == is.Review:
+	case is.Review == "":
+		c.add("", Safe, "is not reviewed by service %q any more", was.Review)
+	case was.Review == "":
+		c.add("", Dangerous, "is reviewed by service %q now, which may refuse changes", is.Review)
+	default:
+		c.add("", Dangerous, "was reviewed by service %q and is by %q, which may refuse other changes", was.Review, is.Review)
+	}
 }
 
 func verbs(k *descriptor.Kind) (out []string) {

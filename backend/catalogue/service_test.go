@@ -123,3 +123,38 @@ func TestService_IsPartOfTheOutline(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestReview_IsComparedAndNotStored(t *testing.T) {
+	reviewed := func(by string, allows bool) []descriptor.Kind {
+		return shelf(func(k *descriptor.Kind) {
+			k.Review = by
+			k.ReviewAllowsFailure = allows
+		})
+	}
+	var got []string
+	for _, c := range [][2][]descriptor.Kind{
+		{reviewed("", false), reviewed("policy", false)},
+		{reviewed("policy", true), reviewed("", false)},
+		{reviewed("policy", false), reviewed("law", false)},
+		{reviewed("policy", false), reviewed("policy", true)},
+		{reviewed("policy", true), reviewed("policy", false)},
+		{reviewed("policy", true), reviewed("policy", true)},
+	} {
+		if catalogue.OutlineOf(c[0]).Hash() != catalogue.OutlineOf(c[1]).Hash() {
+			t.Error("a review changes what can be stored")
+		}
+		for _, d := range catalogue.Compare(c[0], c[1]) {
+			got = append(got, d.String())
+		}
+	}
+	want := []string{
+		`kind Shelf is reviewed by service "policy" now, which may refuse changes (dangerous)`,
+		`kind Shelf is not reviewed by service "policy" any more`,
+		`kind Shelf was reviewed by service "policy" and is by "law", which may refuse other changes (dangerous)`,
+		"kind Shelf takes changes unreviewed now while the service that reviews them does not answer (dangerous)",
+		"kind Shelf refuses changes now while the service that reviews them does not answer (dangerous)",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

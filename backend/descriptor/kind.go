@@ -69,6 +69,11 @@ type Kind struct {
 	OutOfMemory bool
 	// Service is the name of the resource service that owns the resources; empty if the gateway stores them itself.
 	Service string
+	// Review is the name of a resource service that owns nothing of the kind and is asked before a caller's change of a
+	// spec or of metadata is stored; empty if none is.
+	Review string
+	// ReviewAllowsFailure reports whether changes are stored while the service of Review does not answer.
+	ReviewAllowsFailure bool
 	// Expires says that callers may set expiresAt.
 	Expires bool
 	// Sensitive says that the values of write-only fields are stored in a range of

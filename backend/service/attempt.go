@@ -284,6 +284,9 @@ func (a *attempt) store(ctx context.Context) (*Written, error) {
 	if err := a.authorizeContent(ctx); err != nil {
 		return nil, err
 	}
+	if err := a.review(ctx); err != nil {
+		return nil, err
+	}
 	res, err := a.commit(ctx)
 	switch {
 	case err == nil:

@@ -33,6 +33,7 @@ import (
 //	validate          checks the change against the declarations of the kind
 //	relate            finds what the references wait for, and the conditions that follow
 //	authorizeContent  refuses what the caller may write, but not with this content
+//	review            asks the service that reviews changes of the kind, if there is one
 //	commit            builds the batch and sends it
 //	answer            says what became of it
 type write struct {

@@ -76,6 +76,7 @@ func (l *loader) identity(k *descriptor.Kind, d *directive) {
 	l.subKinds(k, d)
 	l.shortNames(k, d)
 	l.service(k, d)
+	l.review(k, d)
 	l.verbs(k, d)
 }
 

@@ -27,6 +27,24 @@ func (l *loader) service(k *descriptor.Kind, d *directive) {
 	}
 }
 
+// review reads the arguments review and reviewFailure.
+func (l *loader) review(k *descriptor.Kind, d *directive) {
+	k.Review = d.text("review")
+	k.ReviewAllowsFailure = d.text("reviewFailure") == "ALLOW"
+	if !d.has("review") {
+		if d.has("reviewFailure") {
+			l.report(d.at("reviewFailure"), "kind %s: reviewFailure goes with review; leave it out, or name the service that "+
+				"reviews changes", k.Name)
+		}
+		return
+	}
+	l.serviceName(k, d, "review", k.Review)
+	if d.has("service") {
+		l.report(d.at("review"), "kind %s: review does not go with service: the service that owns the kind judges each "+
+			"change itself; leave one of them out", k.Name)
+	}
+}
+
 // serviceName refuses what is no name of a service.
 func (l *loader) serviceName(k *descriptor.Kind, d *directive, argument, name string) {
 	if !serviceForm.MatchString(name) || len(name) > maxService {

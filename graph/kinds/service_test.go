@@ -20,3 +20,28 @@ type Part { size: Int }
 		t.Errorf("Note has the service %q", got)
 	}
 }
+
+func TestReview_IsPartOfTheDescriptor(t *testing.T) {
+	for arguments, want := range map[string]struct {
+		review string
+		allows bool
+	}{
+		"":                   {},
+		`, review: "policy"`: {"policy", false},
+		`, review: "policy", reviewFailure: DENY`:  {"policy", false},
+		`, review: "policy", reviewFailure: ALLOW`: {"policy", true},
+	} {
+		schema, err := load("note", `type Note
+@resource(plural: "notes", group: "example.org", version: "v1", scope: GLOBAL`+arguments+`) { spec: Part! }
+type Part { size: Int }
+`)
+		if err != nil {
+			t.Errorf("%s: %v", arguments, err)
+			continue
+		}
+		k := schema.Kinds[0].Kind
+		if k.Review != want.review || k.ReviewAllowsFailure != want.allows {
+			t.Errorf("%s: %q %v", arguments, k.Review, k.ReviewAllowsFailure)
+		}
+	}
+}

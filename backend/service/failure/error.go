@@ -301,7 +301,7 @@ const (
 	WarningCleared WarningCode = "CLEARED"
 	// WarningNotReadable is a resource that the caller may create and not read: the answer does not have it.
 	WarningNotReadable WarningCode = "NOT_READABLE"
-	// WarningService is what the service that owns the resource warns about.
+	// WarningService is what the service that owns or reviews the resource warns about.
 	WarningService WarningCode = "SERVICE"
 )
 

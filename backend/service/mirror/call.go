@@ -161,15 +161,20 @@ func (m *Mirror) unknown(key backend.Key) error {
 	}).At(key)
 }
 
+// Refusal is [Refusal] of the service.
+func (m *Mirror) Refusal(key backend.Key, a owner.Answer, pathOf func(string) string) error {
+	return Refusal(m.name, key, a, pathOf)
+}
+
 // Refusal returns the error for the caller of what a service has refused. pathOf returns the path of a field, by which
 // the caller knows it.
-func (m *Mirror) Refusal(key backend.Key, a owner.Answer, pathOf func(string) string) error {
+func Refusal(service string, key backend.Key, a owner.Answer, pathOf func(string) string) error {
 	message := shortened(a.Message)
 	switch a.Outcome {
 	case owner.Invalid:
 		e := &failure.Error{
 			Code:    failure.CodeValidationFailed,
-			Message: "the service " + m.name + " does not accept " + failure.Describe(key),
+			Message: "the service " + service + " does not accept " + failure.Describe(key),
 		}
 		for _, v := range a.Violations {
 			e.Violations = append(e.Violations, failure.Violation{
@@ -183,14 +188,14 @@ func (m *Mirror) Refusal(key backend.Key, a owner.Answer, pathOf func(string) st
 	case owner.Forbidden:
 		return (&failure.Error{
 			Code:    failure.CodeForbidden,
-			Message: "the service " + m.name + " forbids the change: " + message,
+			Message: "the service " + service + " forbids the change: " + message,
 		}).At(key)
 	case owner.Refused:
 		return (&failure.Error{
 			Code:    failure.CodeConflict,
-			Message: "the service " + m.name + " refuses the change: " + message,
+			Message: "the service " + service + " refuses the change: " + message,
 		}).At(key)
 	}
-	return &failure.Error{Code: failure.CodeInternal, Message: "the service " + m.name + " gave an answer that " +
+	return &failure.Error{Code: failure.CodeInternal, Message: "the service " + service + " gave an answer that " +
 		"it must not give: " + a.Outcome.String()}
 }

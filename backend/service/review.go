@@ -1,0 +1,150 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/mirror"
+	"github.com/sluicegw/sluice/backend/service/owner"
+)
+
+// A service that owns nothing of a kind can review what callers write: descriptor.Kind.Review. It is asked whether it
+// would take the resource that is about to be stored, by a write that is a dry run, while the lock of the key is held.
+//
+//	asked       a create, an update, a patch, an upsert, an apply, and a dry run of these
+//	not asked   what changes nothing that the service would see (finalizers, expiry, field managers),
+//	            a status, a delete, what finishes a deletion, and what the gateway itself writes
+
+// reviewTimeout is how long a service may take to review a change.
+const reviewTimeout = 2 * time.Second
+
+// reviewRetryAfter is the number of seconds after which a service that did not answer is worth another try.
+const reviewRetryAfter = 2
+
+// review asks the service that reviews changes of the kind whether it accepts the next state, if there is such a
+// service. Its warnings become those of the attempt.
+func (a *attempt) review(ctx context.Context) error {
+	k := a.kind.Whole()
+	if k.Review == "" || !a.isReviewed() {
+		return nil
+	}
+	reviewer := a.writer.cfg.Owners[k.Review]
+	if reviewer == nil {
+		return a.unreviewed(&failure.Error{
+			Code: failure.CodeUnavailable,
+			Message: fmt.Sprintf("changes of kind %s are reviewed by the service %q, which this gateway does not know: "+
+				"configure it under services; nothing was changed", k.Name, k.Review),
+		})
+	}
+	w, err := a.reviewed()
+	if err != nil {
+		return err
+	}
+	answer, err := askReviewer(ctx, reviewer, w)
+	switch {
+	case err == nil && answer.Outcome == owner.Done:
+		a.warnReviewed(answer.Warnings)
+		return nil
+	case err == nil && isRefusal(answer.Outcome):
+		return mirror.Refusal(k.Review, a.key, answer, a.ownersPath)
+	case ctx.Err() != nil:
+		return failure.Of(ctx.Err(), a.key)
+	}
+	return a.unreviewed(&failure.Error{
+		Code:       failure.CodeUnavailable,
+		Retryable:  true,
+		RetryAfter: reviewRetryAfter,
+		Message: fmt.Sprintf("changes of kind %s are reviewed by the service %s, which gives no answer to that now; "+
+			"nothing was changed: try again", k.Name, k.Review),
+	})
+}
+
+// isReviewed reports whether the attempt changes what a service that reviews changes would see.
+func (a *attempt) isReviewed() bool {
+	switch {
+	case !a.isCallers(), a.current != nil && a.current.Deleting:
+		return false
+	case a.was == nil || a.specChanged:
+		return true
+	}
+	was := a.was.Meta
+	next := a.next.Meta
+	return was.Description != next.Description || !maps.Equal(was.Labels, next.Labels) ||
+		!maps.Equal(was.Annotations, next.Annotations)
+}
+
+// reviewed returns the write about which a service is asked. It has no values of write-only fields. Its condition says
+// whether the resource is new; otherwise the tag is the revision that is replaced.
+func (a *attempt) reviewed() (owner.Write, error) {
+	spec, err := jsontree.Append(nil, a.kind.Whole().Spec.Shown(a.next.Spec))
+	if err != nil {
+		return owner.Write{}, err
+	}
+	w := owner.Write{DryRun: true, Resource: owner.Resource{
+		Key:         a.key,
+		Labels:      a.next.Meta.Labels,
+		Annotations: a.next.Meta.Annotations,
+		Description: a.next.Meta.Description,
+		Spec:        spec,
+	}}
+	if a.current == nil {
+		w.IfAbsent = true
+		return w, nil
+	}
+	w.IfTag = a.current.Revision.String()
+	w.IfUID = a.current.UID
+	return w, nil
+}
+
+// askReviewer asks a service about a write. Meanwhile the operation gives up its turn.
+func askReviewer(ctx context.Context, reviewer owner.Service, w owner.Write) (owner.Answer, error) {
+	spent := budget.From(ctx)
+	spent.BeginWait()
+	defer spent.EndWait(ctx)
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	defer cancel()
+	return reviewer.Write(ctx, w)
+}
+
+// unreviewed returns the error of a change that was not reviewed; nil, with a warning, if the kind allows that.
+func (a *attempt) unreviewed(err *failure.Error) error {
+	k := a.kind.Whole()
+	if !k.ReviewAllowsFailure {
+		return err.At(a.key)
+	}
+	a.warnings = append(a.warnings, failure.Warning{
+		Code:    failure.WarningService,
+		Message: fmt.Sprintf("the service %s did not review the change: it gave no answer, or the gateway does not know it", k.Review),
+	})
+	return nil
+}
+
+// warnReviewed adds warnings of the service that has reviewed the change.
+func (a *attempt) warnReviewed(warnings []owner.Violation) {
+	for _, v := range warnings {
+		a.warnings = append(a.warnings, failure.Warning{
+			Code: failure.WarningService, Path: a.ownersPath(v.Path), Message: failure.ShortenPath(v.Message),
+		})
+	}
+}
+
+// isRefusal reports whether an outcome is a decision against a change. A service that owns nothing cannot have others.
+func isRefusal(outcome owner.Outcome) bool {
+	return outcome == owner.Invalid || outcome == owner.Forbidden || outcome == owner.Refused
+}
+
+// Unreviewed returns the kinds whose changes nobody can review, because the services that should are not configured.
+func (s *Service) Unreviewed() (kinds []descriptor.Kind) {
+	for _, k := range s.Stored() {
+		if k.Review != "" && s.cfg.Owners[k.Review] == nil {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
