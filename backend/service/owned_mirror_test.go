@@ -1,0 +1,278 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/owner"
+	"github.com/sluicegw/sluice/backend/service/owner/ownertest"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// stateOf returns what a gateway knows of the service.
+func (w *teamWorld) stateOf(i int) service.OwnerState {
+	w.t.Helper()
+	all := w.gateways[i].Owners()
+	if len(all) != 1 {
+		w.t.Fatalf("%+v", all)
+	}
+	return all[0]
+}
+
+func TestOwnedMirror_EverythingIsMirroredThatCanBe(t *testing.T) {
+	inTeamWorld(t, 0, func(t *testing.T, w *teamWorld) {
+		for n := range 1200 {
+			w.teams.Put(ownedTeam(fmt.Sprint("t", n), n))
+		}
+		w.teams.MakeUnreadable(teamKey("damaged"), "it is damaged")
+		w.teams.Put(ownedTeam("Not A Name", 1))
+		bad := ownedTeam("nonsense", 1)
+		bad.Spec = []byte(`{"size":`)
+		w.teams.Put(bad)
+		for range 2 {
+			w.begin(w.teams)
+		}
+		w.settle()
+		for i := range 2 {
+			st := w.stateOf(i)
+			if st.State != service.OwnerFollowed || st.Lag != 0 || st.Unreadable != 2 || st.Unnamed != 1 || !st.Kinds[0].Followed {
+				t.Errorf("%+v", st)
+			}
+		}
+		w.teams.Remove(bad.Key)
+		w.teams.Remove(teamKey("Not A Name"))
+		w.settle()
+		w.mirrored()
+		if n := w.stateOf(0).Unreadable; n != 1 {
+			t.Errorf("%d are unreadable", n)
+		}
+	})
+}
+
+func TestOwnedMirror_ChangesAreFollowedAndKeepWhatTheSDLCannotName(t *testing.T) {
+	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+		r := ownedTeam("a", 1)
+		r.Spec = []byte(`{"email":"a@b","size":1,"secretField":{"x":[1,2]}}`)
+		r.Labels = map[string]string{"tier": "gold"}
+		w.teams.Put(r)
+		time.Sleep(100 * time.Millisecond)
+		b := bodyOf(t, w.stored("Team", "a"))
+		if b.Metadata.UpdatedBy != "service:teams" || b.Metadata.Labels["tier"] != "gold" {
+			t.Errorf("%+v", b)
+		}
+		if _, err := w.resize(t.Context(), 0, "a", w.stored("Team", "a").Revision.String(), 2); err != nil {
+			t.Fatal(err)
+		}
+		if is, _ := w.teams.Show(r.Key); !strings.Contains(string(is.Spec), "secretField") || is.Labels["tier"] != "gold" {
+			t.Errorf("%s %v", is.Spec, is.Labels)
+		}
+		w.teams.Remove(r.Key)
+		w.teams.Put(ownedTeam("a", 7)) // another resource of that name
+		at := w.position()
+		time.Sleep(100 * time.Millisecond)
+		if story := w.storyAfter(at); story != "DELETED Team/a; ADDED Team/a; " {
+			t.Error(story)
+		}
+		w.mirrored()
+		page, err := w.gateways[1].Reader.List(t.Context(), query.ListRequest{Kind: "Team", First: new(10)})
+		if err != nil || len(page.Edges) != 1 {
+			t.Errorf("%+v %v", page, err)
+		}
+	})
+}
+
+func TestOwnedMirror_WhatIsEqualIsNotWritten(t *testing.T) {
+	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+		for n := range 50 {
+			r := ownedTeam(fmt.Sprint("t", n), n)
+			r.Status = []byte(`{"members":2}`)
+			r.Annotations = map[string]string{"a": "b"}
+			w.teams.Put(r)
+		}
+		w.mustCreate(0, "Team", "mine", `{"email":"A@B","size":1}`)
+		w.settle()
+		at := w.position()
+		w.teams.Expire()
+		time.Sleep(30 * time.Minute)
+		if story := w.storyAfter(at); story != "" {
+			t.Error(story)
+		}
+	})
+}
+
+func TestOwnedMirror_ARestoredServiceIsCompared(t *testing.T) {
+	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+		w.teams.Put(ownedTeam("kept", 1))
+		w.teams.Put(ownedTeam("removed", 1))
+		old := w.teams.Backup()
+		w.teams.Put(ownedTeam("kept", 2))
+		w.teams.Remove(teamKey("removed"))
+		w.teams.Put(ownedTeam("new", 1))
+		w.settle()
+		w.mirrored()
+		w.teams.Restore(old)
+		w.settle()
+		w.mirrored()
+	})
+}
+
+func TestOwnedMirror_AServiceWithoutChangesIsComparedEvery30Seconds(t *testing.T) {
+	plain := ownertest.Full("Team")
+	plain.Changes = false
+	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+		w.teams.Put(ownedTeam("a", 1))
+		time.Sleep(35 * time.Second)
+		w.mirrored()
+		if st := w.stateOf(0); st.Kinds[0].Followed || st.Lag > 35*time.Second || st.State != service.OwnerFollowed {
+			t.Errorf("%+v", st)
+		}
+	}, plain)
+}
+
+func TestOwnedMirror_AnOldListChangesNothing(t *testing.T) {
+	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+		w.teams.Put(ownedTeam("old", 1))
+		w.teams.Put(ownedTeam("kept", 1))
+		w.teams.FreezeList()
+		w.teams.Remove(teamKey("old"))
+		w.teams.Put(ownedTeam("kept", 2))
+		w.teams.Put(ownedTeam("new", 1))
+		w.settle()
+		at := w.position()
+		w.begin(w.teams) // compares with the old list
+		w.settle()
+		w.mirrored()
+		if story := w.storyAfter(at); story != "" {
+			t.Error(story)
+		}
+	})
+}
+
+func TestOwnedMirror_WhatVanishesAtOnceIsKeptForAWhile(t *testing.T) {
+	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+		empty := w.teams.Backup()
+		for n := range 150 {
+			w.teams.Put(ownedTeam(fmt.Sprint("t", n), n))
+		}
+		w.settle()
+		w.mirrored()
+		w.teams.Restore(empty)
+		time.Sleep(9 * time.Minute)
+		if st := w.stateOf(0); st.Held != 150 || w.stored("Team", "t7") == nil {
+			t.Errorf("%+v", st)
+		}
+		time.Sleep(3 * time.Minute)
+		w.mirrored()
+		if st := w.stateOf(0); st.Held != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestOwnedMirror_WhatIsAddedAndGoneAlreadyIsLookedAtOnceMore(t *testing.T) {
+	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+		w.teams.SetHooks(ownertest.Hooks{After: func(_ context.Context, c ownertest.Call) error {
+			if c.Method == "Write" {
+				w.teams.Remove(c.Keys[0])
+				time.Sleep(time.Second) // the mirror looks, and finds nothing on both sides
+			}
+			return nil
+		}})
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		time.Sleep(time.Second)
+		w.mirrored()
+	})
+}
+
+func TestOwnedMirror_AWriterWhoseRecordIsMirroredByAnotherGatewayStaysTheOneWhoUpdated(t *testing.T) {
+	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		w.settle()
+		w.teams.SetHooks(ownertest.Hooks{After: func(_ context.Context, c ownertest.Call) error {
+			if c.Method == "Write" {
+				time.Sleep(time.Second) // the other gateway is first
+			}
+			return nil
+		}})
+		if _, err := w.resize(t.Context(), 0, "a", w.stored("Team", "a").Revision.String(), 2); err != nil {
+			t.Fatal(err)
+		}
+		if b := bodyOf(t, w.stored("Team", "a")); b.Metadata.UpdatedBy != "token:alice" || b.Spec.Size != 2 {
+			t.Errorf("%+v", b)
+		}
+		w.mirrored()
+	})
+}
+
+func TestOwnedMirror_ReadsGoOnWithoutTheService(t *testing.T) {
+	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		w.settle()
+		w.teams.SetHooks(ownertest.Hooks{Before: func(context.Context, ownertest.Call) error { return owner.ErrNotSent }})
+		time.Sleep(5 * time.Minute)
+		page, err := w.gateways[0].Reader.List(t.Context(), query.ListRequest{Kind: "Team", First: new(10)})
+		if err != nil || len(page.Edges) != 1 {
+			t.Errorf("%+v %v", page, err)
+		}
+		st := w.stateOf(0)
+		if st.State != service.OwnerUnavailable || st.Lag < 4*time.Minute || st.Problem == "" {
+			t.Errorf("%+v", st)
+		}
+		w.teams.SetHooks(ownertest.Hooks{})
+		w.teams.Put(ownedTeam("b", 1))
+		time.Sleep(30 * time.Second)
+		w.mirrored()
+		if st := w.stateOf(0); st.State != service.OwnerFollowed || st.Lag != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestOwnedMirror_AnUnknownServiceLeavesItsKindsReadable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := openTeamWorld(t, ownertest.Full("Team"))
+		w.begin(w.teams)
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		other, err := service.New(service.Config{Kinds: teamKinds(), Store: w.store.Handle()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = other.Writer.Create(t.Context(), service.CreateRequest{Identity: in("Team", "b"), Spec: json.RawMessage(`{}`)})
+		failureOf(t, err, failure.CodeUnavailable, "")
+		_, err = other.Writer.Delete(t.Context(), service.DeleteRequest{Identity: in("Team", "a")})
+		failureOf(t, err, failure.CodeUnavailable, "")
+		if got, err := other.Reader.Get(t.Context(), in("Team", "a")); err != nil || got == nil {
+			t.Error(got, err)
+		}
+		if st := other.Owners(); len(st) != 1 || st[0].State != service.OwnerUnknown {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestOwnedMirror_ADamagedRecordIsReplaced(t *testing.T) {
+	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+		out := w.mustCreate(0, "Team", "a", `{"size":1}`)
+		_, err := w.store.Apply(t.Context(), backend.Batch{
+			RequestID: "damage", Deadline: time.Now().Add(time.Minute),
+			Actions: []backend.Action{{
+				Key: teamKey("a"), Op: backend.OpPut, Put: backend.Put{UID: out.Resource.Stored.UID, Body: []byte("nonsense")},
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err = w.upsert(0, "a", 2); err != nil || out.Outcome != service.Updated {
+			t.Errorf("%+v %v", out, err)
+		}
+		w.mirrored()
+	})
+}
