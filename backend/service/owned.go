@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -44,6 +45,7 @@ func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked := time.Now()
 	answer, err := m.Write(ctx, w)
 	if err != nil {
 		return nil, err
@@ -61,7 +63,7 @@ func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
 		return nil, m.Refusal(a.key, answer, a.ownersPath)
 	}
 	made := mirror.Answered{
-		Kind: k, Key: a.key, Write: w, Resource: answer.Resource,
+		Kind: k, Key: a.key, Asked: asked, Write: w, Resource: answer.Resource,
 		Edit: mirror.Edit{SubKind: a.next.SubKind, Managers: a.next.Meta.Managers},
 	}
 	if a.current != nil {

@@ -130,7 +130,8 @@ func (m *Mirror) changes(ctx context.Context, position string) (owner.Changes, e
 	return out, err
 }
 
-// followAdded looks once more at each resource that was added by somebody else than this mirror.
+// followAdded looks once more at each resource that was added by somebody else than this mirror, and notes which records
+// were deleted.
 func (m *Mirror) followAdded(ctx context.Context) {
 	m.retry(ctx, "following what others have mirrored", func(ctx context.Context) error {
 		at, err := m.own.Store.Position(ctx)
@@ -153,7 +154,10 @@ func (m *Mirror) followAdded(ctx context.Context) {
 				return err
 			}
 			for i := range d.Events {
-				if e := &d.Events[i]; e.Type == backend.Added && !strings.HasPrefix(e.RequestID, m.own.Tag) {
+				switch e := &d.Events[i]; {
+				case e.Type == backend.Deleted:
+					m.deleted.note(e.Resource.Key)
+				case e.Type == backend.Added && !strings.HasPrefix(e.RequestID, m.own.Tag):
 					m.look(ctx, e.Resource.Key)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/owner"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 const (
@@ -22,6 +23,8 @@ const (
 	maxPuts = 16
 	// maxLooks is how often a writer looks at one record, against others who write it.
 	maxLooks = 16
+	// maxLookPause bounds the pauses between them.
+	maxLookPause = 200 * time.Millisecond
 )
 
 // get asks the service for resources, as the gateway: what a caller may see at the service does not matter.
@@ -90,6 +93,7 @@ func (l looker) look(ctx context.Context, keys []backend.Key) (again []backend.K
 // holds the lock of the key. edit is the write of the caller of ctx that was made before; nil for none.
 func (m *Mirror) Refresh(ctx context.Context, key backend.Key, edit *Edit) (*backend.Resource, error) {
 	l := looker{Mirror: m, sender: m.cfg.Sender, locked: true, edit: edit}
+	backoff := wait.Backoff{Least: minPause, Most: maxLookPause}
 	for range maxLooks {
 		records, err := m.read(ctx, []backend.Key{key})
 		if err != nil {
@@ -102,6 +106,9 @@ func (m *Mirror) Refresh(ctx context.Context, key backend.Key, edit *Edit) (*bac
 		stored, err := l.store(ctx, records[0], got[0])
 		if !errors.Is(err, errRaced) {
 			return stored, err
+		}
+		if !backoff.Wait(ctx) {
+			break
 		}
 	}
 	return nil, fmt.Errorf("%s: %w", key, backend.ErrConflict)

@@ -115,6 +115,8 @@ type Mirror struct {
 	logOnce *zap.Logger
 	// compareNow has an element if everything is to be compared.
 	compareNow chan struct{}
+	// deleted are the records that were deleted lately.
+	deleted deletions
 
 	mu sync.Mutex // guards all below
 	// description is the last one of the service, nil before the first.

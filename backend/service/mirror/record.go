@@ -29,11 +29,13 @@ type record struct {
 	was *kind.State
 	// damaged reports whether there is a record that does not decode.
 	damaged bool
+	// begin is when it was read, or before.
+	begin time.Time
 }
 
 // newRecord returns the record of a stored resource, which may be nil.
-func newRecord(k *kind.Kind, key backend.Key, stored *backend.Resource) record {
-	out := record{kind: k, key: key, stored: stored}
+func newRecord(k *kind.Kind, key backend.Key, stored *backend.Resource, begin time.Time) record {
+	out := record{kind: k, key: key, stored: stored, begin: begin}
 	if stored != nil {
 		if was, err := kind.StateOf(stored); err == nil {
 			out.was = was
@@ -286,7 +288,9 @@ func (l looker) store(ctx context.Context, rec record, got owner.Got) (*backend.
 		if err := l.remove(ctx, rec); err != nil {
 			return nil, err
 		}
-		rec = newRecord(rec.kind, rec.key, nil)
+		rec = newRecord(rec.kind, rec.key, nil, time.Time{})
+	case rec.stored == nil && l.deleted.since(rec.key, rec.begin):
+		return nil, errRaced
 	}
 	for read := dependency.FromStore; ; read++ {
 		out, err := l.put(ctx, rec, got.Resource, read)
@@ -328,11 +332,14 @@ func (l looker) remove(ctx context.Context, rec record) error {
 	if !rec.damaged {
 		action.If.Revision = rec.stored.Revision
 	}
-	_, err := l.apply(l.identity(ctx), action)
-	if err == nil && rec.damaged {
-		err = errRaced
+	if _, err := l.apply(l.identity(ctx), action); err != nil {
+		return err
 	}
-	return err
+	l.deleted.note(rec.key)
+	if rec.damaged {
+		return errRaced
+	}
+	return nil
 }
 
 // apply sends a batch about one key, holding its lock.
@@ -350,6 +357,7 @@ func (l looker) apply(ctx context.Context, actions ...backend.Action) (backend.R
 
 // read reads records, parallel to the keys.
 func (m *Mirror) read(ctx context.Context, keys []backend.Key) ([]record, error) {
+	begin := time.Now()
 	out := make([]record, 0, len(keys))
 	for len(out) < len(keys) {
 		rest := keys[len(out):]
@@ -357,7 +365,7 @@ func (m *Mirror) read(ctx context.Context, keys []backend.Key) ([]record, error)
 		if errors.Is(err, backend.ErrUnreadable) {
 			got, err = m.own.Store.Get(ctx, rest[0])
 			if errors.Is(err, backend.ErrUnreadable) {
-				out = append(out, record{kind: m.kind(rest[0].Kind), key: rest[0], damaged: true})
+				out = append(out, record{kind: m.kind(rest[0].Kind), key: rest[0], damaged: true, begin: begin})
 				continue
 			}
 		}
@@ -365,7 +373,7 @@ func (m *Mirror) read(ctx context.Context, keys []backend.Key) ([]record, error)
 			return nil, err
 		}
 		for i, stored := range got {
-			out = append(out, newRecord(m.kind(rest[i].Kind), rest[i], stored))
+			out = append(out, newRecord(m.kind(rest[i].Kind), rest[i], stored, begin))
 		}
 	}
 	return out, nil

@@ -18,7 +18,7 @@ import (
 // name; the tag, where the service has no uids, or always with atRevision, if it has not changed.
 func Deletion(k *kind.Kind, stored *backend.Resource, atRevision bool) owner.Delete {
 	d := owner.Delete{Key: stored.Key}
-	rec := newRecord(k, stored.Key, stored)
+	rec := newRecord(k, stored.Key, stored, time.Time{})
 	if rec.was == nil || rec.was.Meta.Owner == nil {
 		return d
 	}

@@ -21,8 +21,9 @@ const storeTime = 30 * time.Second
 type Answered struct {
 	Kind *kind.Kind
 	Key  backend.Key
-	// Stored is the record that was read before the service was asked, nil for none.
+	// Stored is the record that was read before the service was asked, nil for none, and Asked when it was asked.
 	Stored *backend.Resource
+	Asked  time.Time
 	// Write is what the service was asked for, and Resource what it has made of that; nil if it does not show it.
 	Write    owner.Write
 	Resource *owner.Resource
@@ -42,7 +43,7 @@ func (m *Mirror) Store(ctx context.Context, w Answered) (*backend.Resource, erro
 	if w.Resource != nil {
 		edit.tag = w.Resource.Tag
 		l := looker{Mirror: m, sender: m.cfg.Sender, locked: true, edit: &edit}
-		stored, err = l.store(ctx, newRecord(w.Kind, w.Key, w.Stored), owner.Got{Resource: w.Resource})
+		stored, err = l.store(ctx, newRecord(w.Kind, w.Key, w.Stored, w.Asked), owner.Got{Resource: w.Resource})
 	}
 	if errors.Is(err, errRaced) {
 		stored, err = m.Refresh(ctx, w.Key, &edit)
@@ -80,7 +81,7 @@ func (m *Mirror) applied(key backend.Key, err error) error {
 func (m *Mirror) Preview(ctx context.Context, w Answered) ([]backend.Action, error) {
 	edit := w.Edit
 	edit.writeID = w.Write.Resource.WriteID
-	rec := newRecord(w.Kind, w.Key, w.Stored)
+	rec := newRecord(w.Kind, w.Key, w.Stored, w.Asked)
 	n, err := m.replacement(ctx, rec, w.Resource, &edit, dependency.FromStore)
 	if err != nil {
 		return nil, err
