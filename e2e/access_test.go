@@ -192,6 +192,7 @@ func besides() rule {
 
 // TestEveryPathShowsWhatTheRightsAllow goes through verbs, scopes, paths and transports.
 func TestEveryPathShowsWhatTheRightsAllow(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t)
 	g.applyMatrix()
 	ids := map[string]string{}
@@ -441,6 +442,7 @@ func derived(schema, field string) bool {
 
 // TestAPolicyHoldsAtOnceAndEverywhere changes a binding at one gateway and reads at both.
 func TestAPolicyHoldsAtOnceAndEverywhere(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(storeVariable) != "redis" {
 		t.Skip("two gateways need a store that they share")
 	}

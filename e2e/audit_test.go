@@ -38,6 +38,7 @@ func auditLines(path string) (out []auditLine, err error) {
 }
 
 func TestTheAuditLogHasEachChangeOnceWhenTheGatewayIsKilled(t *testing.T) {
+	t.Parallel()
 	for name, flags := range map[string][]string{"bolt": nil, "redis": {"--redis", redistest.Start(t).URL(), "--redis-shards", "4"}} {
 		t.Run(name, func(t *testing.T) {
 			data, path := t.TempDir(), filepath.Join(t.TempDir(), "audit.log")

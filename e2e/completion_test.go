@@ -84,6 +84,7 @@ func TestCompletionIsSilentWhereNobodyAnswers(t *testing.T) {
 }
 
 func TestCompletionDoesNotWaitForAGatewayThatHangs(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // it is connected to and never answers
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,7 @@ Image content: {diskFormat: qcow2, download: {url: "https://example.org/image"}}
 `)
 
 func TestTheExampleControllerServesEachKindOfTheManagedProfile(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}

@@ -267,6 +267,7 @@ func seed(t *testing.T) uint64 {
 // TestAllIsWhereItShouldBeWhoeverIsKilled has resources come and go while gateway,
 // controller and cloud are killed and started again at random.
 func TestAllIsWhereItShouldBeWhoeverIsKilled(t *testing.T) {
+	t.Parallel()
 	const count = 50
 	if testing.Short() {
 		t.Skip("long: make test-all")

@@ -197,6 +197,7 @@ func (h *controlled) one(r *client.Resource) cloudObject {
 }
 
 func TestTheExampleControllerActsOnTheManagedProfile(t *testing.T) {
+	t.Parallel()
 	h := startControlled(t, "--work", "20ms", "--latency", "2ms")
 	t.Run("objects are made once what they need is ready", func(t *testing.T) {
 		h := h.in(t)
@@ -383,6 +384,7 @@ func TestTheExampleControllerLooksForWhatAChangedImportNames(t *testing.T) {
 }
 
 func TestTheExampleControllerWritesNothingWhileTheCloudIsAtWork(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}

@@ -66,6 +66,7 @@ func ends(t *testing.T, g *gateway, bearer string, at time.Time, end func(), rea
 func soon() time.Time { return time.Now().Add(6 * time.Second).Truncate(time.Second) }
 
 func TestStreamsEndWithTheirCredential(t *testing.T) {
+	t.Parallel()
 	tokens, corp := newTokenFile(t), startIssuer(t)
 	kept := tokens.add("kept", "-", time.Time{})
 	g := start(t, "", "--tokens", tokens.path, "--oidc", issuerFile(t, corp.entry("corp", nil)))

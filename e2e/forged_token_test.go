@@ -222,6 +222,7 @@ func TestClaimsThatNameNobodyAreRefused(t *testing.T) {
 
 // TestAFloodOfKeyIDsAsksTheIssuerSeldom sends tokens of keys that nobody published.
 func TestAFloodOfKeyIDsAsksTheIssuerSeldom(t *testing.T) {
+	t.Parallel()
 	const flood = 1000
 	corp := startIssuer(t)
 	g := start(t, "", "--oidc", issuerFile(t, corp.entry("corp", nil)))

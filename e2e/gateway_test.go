@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -50,7 +51,11 @@ func build(name, pkg string) (string, error) {
 	return path, nil
 }
 
+// waiting is how many tests run at once that call Parallel: those that wait more than they compute.
+const waiting = "4"
+
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", waiting)                         // before the command line is parsed, so that it has the last word
 	_ = os.Setenv("SLUICE_CONTEXTS", "/nonexistent/contexts.yaml") // not those of the person who runs the tests
 	leaktest.Main(m, server.Stop, func() {
 		if dir, err := binaries(); err == nil {

@@ -124,6 +124,7 @@ func (e *everySource) client(cert *tls.Certificate) *caller {
 }
 
 func TestWhoAsksIsKnownByEveryTransport(t *testing.T) {
+	t.Parallel()
 	e := startEverySource(t)
 	never, past := time.Time{}, time.Now().Add(-time.Hour)
 	ci := e.tokens.add("ci", "ops,dev", never)
@@ -208,6 +209,7 @@ func TestAProxyIsTrustedByItsAddress(t *testing.T) {
 }
 
 func TestWhatIsOpenWithoutACredential(t *testing.T) {
+	t.Parallel()
 	e := startEverySource(t)
 	token := e.tokens.add("ci", "-", time.Time{})
 	nobody := e.client(nil)

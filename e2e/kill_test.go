@@ -23,6 +23,7 @@ type TenantStatus { conditions: [Condition!] }
 // TestWhatAKilledGatewayLeftIsConcluded kills a gateway while it answers the write that others
 // wait for. Another one on the same store, or the same one once it is back, does what follows from it.
 func TestWhatAKilledGatewayLeftIsConcluded(t *testing.T) {
+	t.Parallel()
 	rounds := 40
 	if testing.Short() {
 		rounds = 3

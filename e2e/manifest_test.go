@@ -36,6 +36,7 @@ func manifestFolders(t *testing.T) []string {
 // TestManifestsOfAllSortsAreAppliedAndReadBack applies each folder into a
 // namespace of its own, its files forwards and backwards.
 func TestManifestsOfAllSortsAreAppliedAndReadBack(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}
@@ -172,6 +173,7 @@ func TestTwoDocumentsOfOneResourceThatDifferAreRefusedTogether(t *testing.T) {
 // TestManifests_StoreTheSameInEveryForm applies the same resources as documents, as items of a List, as a stream of
 // JSON objects and by the mutation applyManifest.
 func TestManifests_StoreTheSameInEveryForm(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	texts := []string{
 		"a", "two words", "010", "1_000", "~", "a: b", "- x", "#", " leading", "trailing ", "tab\there", "a\n", "a\nb", "\n\na\n\n", " a\n  b\n", "a b\n\nc\n\n\nd e f\n",
@@ -219,24 +221,39 @@ func TestManifests_StoreTheSameInEveryForm(t *testing.T) {
 			t.Fatalf("%s: exit %d\n%s%s", form, code, out, errOut)
 		}
 	}
+	// stored are the annotations and the values of all resources in a namespace, by name.
+	stored := func(namespace string) map[string]string {
+		t.Helper()
+		query := fmt.Sprintf(`{ secrets(namespace: %q, first: 100) { nodes { metadata { name annotations { key value } } } } `, namespace)
+		for i := range texts {
+			query += fmt.Sprintf(`s%d: reveal(kind: "Secret", namespace: %q, name: "s%[1]d") { values { path key value } } `, i, namespace)
+		}
+		a := g.must(query + "}")
+		out := map[string]string{}
+		for _, node := range a.get("secrets", "nodes").([]any) {
+			metadata := node.(map[string]any)["metadata"].(map[string]any)
+			name := metadata["name"].(string)
+			out[name] = fmt.Sprintf("%q\n%q", metadata["annotations"], a.get(name, "values"))
+		}
+		if len(out) != len(texts) {
+			t.Fatalf("%s: %d resources, want %d", namespace, len(out), len(texts))
+		}
+		return out
+	}
+	want := stored("mutation")
+	for form := range forms {
+		got := stored(form)
+		for i, text := range texts {
+			name := fmt.Sprintf("s%d", i)
+			if got[name] != want[name] {
+				t.Errorf("%q in %s:\n%s\nby the mutation:\n%s", text, form, got[name], want[name])
+			}
+		}
+	}
 	for i, text := range texts {
 		name := fmt.Sprintf("s%d", i)
-		stored := func(namespace string) string {
-			annotations, errOut, code := g.cli("", "get", "secret", name, "-n", namespace, "-o", "jsonpath={.metadata.annotations}")
-			values, more, code2 := g.cli("", "reveal", "secret", name, "-n", namespace, "--base64")
-			if code+code2 != 0 {
-				t.Fatal(errOut + more)
-			}
-			return annotations + "\n" + values
-		}
-		want := stored("mutation")
 		if quoted, _, _ := g.cli("", "reveal", "secret", name, "-n", "mutation", "--key", "quoted"); quoted != text {
 			t.Errorf("%q is stored as %q", text, quoted)
-		}
-		for form := range forms {
-			if got := stored(form); got != want {
-				t.Errorf("%q in %s:\n%s\nby the mutation:\n%s", text, form, got, want)
-			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 // TestAGatewayLivesThroughAnOutageOfRedis kills the server, and another time
 // cuts it off without a word.
 func TestAGatewayLivesThroughAnOutageOfRedis(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}

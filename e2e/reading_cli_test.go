@@ -388,6 +388,7 @@ func TestGetAndDescribeGoOnWithChanges(t *testing.T) {
 }
 
 func TestWaitEndsWhenWhatItWaitsForHappens(t *testing.T) {
+	t.Parallel()
 	g := someNetworks(t)
 	waits := map[*running]int{
 		g.run("wait", "net/net-a", "--for=condition=Available"):                            0,

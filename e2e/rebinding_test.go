@@ -18,6 +18,7 @@ type AppSpec { ownerRef: String! @ref(kind: "Team", inverse: "apps") @constraint
 // TestRebinding_ADeleteWaitsForTheGuardsOfANewCatalogue: as soon as a catalogue that guards a reference was applied,
 // nothing that it guards can be deleted; until the store guards it, no answer says that it does.
 func TestRebinding_ADeleteWaitsForTheGuardsOfANewCatalogue(t *testing.T) {
+	t.Parallel()
 	s := openJudgedShop(t, unguardedKinds)
 	const apps = 300
 	var manifests strings.Builder
@@ -100,11 +101,16 @@ func TestRebinding_ADeleteAtOnceIsHeld(t *testing.T) {
 // TestRebinding_OfACatalogueThatComesBackAtOnce: what another catalogue has written in the second for which it was served
 // is guarded as the one that comes back declares, at once and for good.
 func TestRebinding_OfACatalogueThatComesBackAtOnce(t *testing.T) {
-	for _, on := range []string{"", "redis"} {
+	t.Parallel()
+	stores := map[string][]string{
+		"embedded": {"--data", t.TempDir()},
+		"redis":    {"--redis", server.Server(t).URL(), "--redis-prefix", prefix(t.TempDir())},
+	}
+	for on, flags := range stores {
 		t.Run(on, func(t *testing.T) {
-			t.Setenv(storeVariable, on)
+			t.Parallel()
 			guarded := strings.Replace(unguardedKinds, `inverse: "apps"`, `inverse: "apps", guarded: true`, 1)
-			s := openJudgedShop(t, guarded)
+			s := openJudgedShop(t, guarded, flags...)
 			apply := func(sdl string) {
 				t.Helper()
 				if out, errOut, code := s.catalogue("apply", s.write("next", sdl), "--allow-breaking"); code != 0 {

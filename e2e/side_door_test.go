@@ -159,6 +159,7 @@ func (g *guarded) hiddenWords(t *testing.T, schema string, visible string) (out 
 // TestNothingHiddenIsTold has callers walk all root fields and paths below them. Whatever they ask, no text of what
 // they may not see is in an answer; and what is hidden from them is answered as what does not exist.
 func TestNothingHiddenIsTold(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t)
 	raw, err := os.ReadFile("../docs/schema.graphql")
 	if err != nil {

@@ -75,6 +75,7 @@ func serveOnRedis(t *testing.T, url string, args ...string) (*exec.Cmd, *lockedB
 const waitsForRedis = "Redis does not answer; it is asked again until ready-timeout"
 
 func TestServe_WaitsForRedis(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Kill()
 	cmd, said := serveOnRedis(t, server.URL())
@@ -95,6 +96,7 @@ func TestServe_WaitsForRedis(t *testing.T) {
 }
 
 func TestServe_WaitsForRedisUntilReadyTimeout(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Kill()
 	begin := time.Now()
@@ -111,6 +113,7 @@ func TestServe_WaitsForRedisUntilReadyTimeout(t *testing.T) {
 }
 
 func TestServe_EndsAtASignalWhileItWaitsForRedis(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Kill()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {

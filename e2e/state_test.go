@@ -120,6 +120,7 @@ func exportedLines(t *testing.T, path string) map[string]string {
 // TestState_IsTheSameOnTheOtherStore moves a resource of each kind, and one of each sort, from the embedded store to
 // Redis, and compares what is exported there.
 func TestState_IsTheSameOnTheOtherStore(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(storeVariable) != "" {
 		t.Skip("it names its stores itself")
 	}
@@ -177,6 +178,7 @@ func TestState_IsTheSameOnTheOtherStore(t *testing.T) {
 // TestState_IsWholeAfterKills kills exports and bootstraps at random moments. What has the name of an export is whole,
 // and a bootstrap that is begun again ends with what the file has.
 func TestState_IsWholeAfterKills(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(storeVariable) != "" {
 		t.Skip("it names its stores itself")
 	}

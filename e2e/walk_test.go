@@ -11,6 +11,7 @@ import (
 // TestTheWalkThroughControllersEndsAsItSays runs the commands of docs/controllers.md: all
 // is available in the end but for what it names, whose conditions say what it quotes.
 func TestTheWalkThroughControllersEndsAsItSays(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("../docs/controllers.md")
 	if err != nil {
 		t.Fatal(err)
