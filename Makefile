@@ -112,7 +112,7 @@ e2e: redis-server tmux console browser ## drive the built binary from outside, b
 	$(GO) test -tags clients $(RACE) -count=1 -timeout 15m ./e2e/...
 
 hostile: ## measure what hostile clients cost the built gateway, CPU and memory; HOSTILE_SEED and HOSTILE_DOCUMENTS choose the random ones (Linux)
-	$(GO) test -tags hostile -count=1 -timeout 15m -v -run '^TestHostile$$' ./e2e
+	$(GO) test -tags hostile -count=1 -parallel 2 -timeout 15m -v -run '^TestHostile$$' ./e2e
 
 clean: ## remove what was built
 	rm -rf bin graph/console/dist/*
