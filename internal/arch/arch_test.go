@@ -82,7 +82,7 @@ var rules = []rule{
 	{"schema", nil, "SDL files and nothing else"},
 	{"cmd/sluice/terminal", nil, "streams know no command and no gateway"},
 	{"cmd/sluice/version", nil, "a version is text"},
-	{"cmd/sluice/config", []string{"backend/manifest", "backend/service/access", "graph/identity", "graph/server", "internal/wait"}, "settings are read before anything is opened"},
+	{"cmd/sluice/config", []string{"backend/manifest", "backend/service/access", "backend/service/owner/remote", "graph/identity", "graph/server", "internal/wait"}, "settings are read before anything is opened"},
 	{"cmd/sluice/credential", []string{"cmd/sluice/config", "graph/client", "internal/settings"}, "contexts and logins are files; they know no command"},
 	{"cmd/sluice/input", []string{"backend/descriptor", "backend/manifest", "graph/client"}, "what people write is parsed without flags and streams"},
 	{"cmd/sluice/output", []string{"backend/descriptor", "backend/manifest", "graph/client"}, "resources are written without flags"},

@@ -40,6 +40,8 @@ func (s Setting) plain() string {
 		return strconv.Itoa(*v)
 	case *[]string:
 		return strings.Join(*v, ",")
+	case *Services:
+		return (*serviceMap)(v).String()
 	}
 	return s.Text()
 }

@@ -40,6 +40,8 @@ type Gateway struct {
 	// ReadyTimeout is how long the gateway may take until it says that it is ready without all
 	// in memory; [ReadyAuto] follows from the store.
 	ReadyTimeout time.Duration
+	// Services are the resource services of other teams.
+	Services Services
 	// File is the configuration file.
 	File string
 }
@@ -172,6 +174,12 @@ func (g *Gateway) Settings() []Setting {
 		},
 		{Name: "allow-breaking", Value: &g.Catalogue.AllowBreaking, Help: "start with a catalogue that cannot read all that was stored under the last one; each such change is logged"},
 		{Name: "admin-socket", Value: &g.Catalogue.AdminSocket, Auto: "`admin.sock` in the folder of the embedded store, none with `redis`", Help: "socket in the file system over which `sluice catalogue apply` and `reload` replace the catalogue; only the gateway's own user can open it"},
+		{
+			Name:  "services",
+			Value: &g.Services,
+			Help:  "resource services of other teams, by the names that kinds have in @resource(service:): in the configuration file a mapping of each with address, protocol, ca, cert, key, server-name, timeout and in-flight; as a flag NAME=ADDRESS, separated by commas, or that mapping in JSON",
+			Check: func() error { return g.Services.Validate() },
+		},
 		{
 			Name:  "data",
 			Value: &st.Data,

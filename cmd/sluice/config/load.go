@@ -208,6 +208,11 @@ func text(value any) string {
 		}
 		return strings.Join(parts, ",")
 	}
+	if mapping, ok := value.(map[string]any); ok {
+		if raw, err := json.Marshal(mapping); err == nil {
+			return string(raw)
+		}
+	}
 	return fmt.Sprint(value)
 }
 

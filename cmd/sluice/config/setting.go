@@ -16,7 +16,7 @@ import (
 type Setting struct {
 	// Name of the flag and of the key in the configuration file.
 	Name string
-	// Value points to the value: a string, bool, int, duration or list of strings, or an int64,
+	// Value points to the value: a string, bool, int, duration, list of strings or [Services], or an int64,
 	// which is a number of bytes. Its initial value is the default.
 	Value any
 	// Auto describes a default that follows from something else.
@@ -52,6 +52,8 @@ func Register(f *pflag.FlagSet, settings []Setting) {
 			DurationVar(f, v, s.Name, *v, help)
 		case *[]string:
 			f.StringSliceVar(v, s.Name, *v, help)
+		case *Services:
+			f.Var((*serviceMap)(v), s.Name, help)
 		default:
 			panic(fmt.Sprintf("setting %s: %T", s.Name, s.Value))
 		}
@@ -115,6 +117,11 @@ func (s Setting) Text() string {
 			return "none"
 		}
 		return strings.Join(*v, ", ")
+	case *Services:
+		if len(*v) == 0 {
+			return "none"
+		}
+		return "`" + (*serviceMap)(v).String() + "`"
 	}
 	return ""
 }

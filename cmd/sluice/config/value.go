@@ -19,6 +19,12 @@ func Refusal(err error) error {
 }
 
 func refusedValue(f *pflag.Flag, value string, cause error) error {
+	if f.Value.Type() == "services" { // its errors quote what is wrong
+		if invalid, ok := errors.AsType[*pflag.InvalidValueError](cause); ok {
+			return invalid.Unwrap()
+		}
+		return cause
+	}
 	wanted := map[string]string{
 		"int":      "a whole number of 64 bits",
 		"bytes":    "a number of bytes like 1048576, 512KiB, 8MiB or 1GiB",

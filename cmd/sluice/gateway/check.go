@@ -74,6 +74,10 @@ func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	var r Report
 	s.checkListener(&r)
 	s.checkIdentities(ctx, &r)
+	if s.Services.Validate() == nil { // else that was told
+		_, err := openOwners(ctx, s.Services, zap.NewNop())
+		r.problem("", err)
+	}
 	for _, err := range s.Server.CheckFiles() {
 		r.problem("", err)
 	}

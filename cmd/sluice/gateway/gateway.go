@@ -105,6 +105,10 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	if err := s.openIdentities(ctx, log); err != nil {
 		return err
 	}
+	asked, err := openOwners(ctx, s.Services, log)
+	if err != nil {
+		return exit.Usage(err)
+	}
 	changes, err := hub.New(hub.Config{Store: store, Logger: log})
 	if err != nil {
 		return err
@@ -119,7 +123,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		return err
 	}
 	s.audit.Store(audit)
-	all := shared{store: store, changes: changes, rights: rights, keys: keys, audit: audit}
+	all := shared{store: store, changes: changes, rights: rights, keys: keys, audit: audit, owners: asked}
 	kinds, err = s.gateway(ctx, c, all, log)
 	if err != nil {
 		return err
@@ -162,6 +166,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		audit.Run,
 		s.Server.Identities.Run,
 		s.Server.TLS.Run,
+		asked.Run,
 		changes.Run,
 		kinds.Run,
 		store.Run,
@@ -255,6 +260,7 @@ type shared struct {
 	rights  *policy.Source // nil without access control
 	keys    *keyring.Keyring
 	audit   *auditing // nil for none
+	owners  *owners
 }
 
 // gateway wires server and services to an open store.
@@ -290,7 +296,7 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	reg.MustRegister(s.readOnlyMetric())
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(out.serviceMetrics())
-	reg.MustRegister(s.staleCredentials()...)
+	reg.MustRegister(s.staleCredentials(on.owners.files)...)
 	if s.Server.Catalogue, err = servedCatalogue(c, svc); err != nil {
 		return nil, err
 	}
@@ -319,6 +325,7 @@ func (s *Gateway) compiler(
 			ReadOnly:    s.ReadOnly,
 			Access:      access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup},
 			Policy:      on.rights,
+			Owners:      on.owners.services(),
 		}
 		if on.audit != nil {
 			cfg.Revealing = on.audit.Reveal

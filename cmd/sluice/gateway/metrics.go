@@ -81,8 +81,8 @@ func (s *Gateway) readOnlyMetric() prometheus.Collector {
 	})
 }
 
-// staleCredentials are the metrics of the files of credentials.
-func (s *Gateway) staleCredentials() (out []prometheus.Collector) {
+// staleCredentials are the metrics of the files of credentials, also of those with which resource services are asked.
+func (s *Gateway) staleCredentials(services []*identity.Files) (out []prometheus.Collector) {
 	add := func(f *identity.Files) {
 		out = append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "sluice_credentials_stale", Help: "1 while a changed file of credentials cannot be read, so that what was read before counts; by setting.",
@@ -99,6 +99,9 @@ func (s *Gateway) staleCredentials() (out []prometheus.Collector) {
 	}
 	if t := s.Server.Identities.Tokens; t != nil {
 		add(t.Files)
+	}
+	for _, files := range services {
+		add(files)
 	}
 	return out
 }

@@ -104,7 +104,7 @@ func (s *shop) serve(dir string) {
 	}
 	settings := config.NewGateway()
 	settings.Catalogue.Dir = dir
-	if s.catalogues, err = (&Gateway{Gateway: settings}).gateway(s.Context(), served, shared{store: s.store, changes: h}, zap.NewNop()); err != nil {
+	if s.catalogues, err = (&Gateway{Gateway: settings}).gateway(s.Context(), served, shared{store: s.store, changes: h, owners: &owners{}}, zap.NewNop()); err != nil {
 		s.Fatal(err)
 	}
 }

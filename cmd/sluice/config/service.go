@@ -1,0 +1,271 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/backend/service/owner/remote"
+)
+
+// Service is a resource service of another team: where it is, and how it is asked.
+type Service struct {
+	// Address is its URL.
+	Address string
+	// Protocol is one of [remote.Protocols]. Default: the first.
+	Protocol remote.Protocol
+	// CA is the file with the CA certificates (PEM) to trust for it. Default: those of the system.
+	CA string
+	// Cert and Key are the files (PEM) of the gateway's own certificate for it. Default: none.
+	Cert, Key string
+	// ServerName is the name in its certificate. Default: the host of the address.
+	ServerName string
+	// Timeout bounds each call. Default: [remote.DefaultTimeout].
+	Timeout time.Duration
+	// InFlight is the most calls at a time. Default: [remote.DefaultInFlight].
+	InFlight int
+}
+
+// Most of what a service may be given.
+const (
+	maxServiceTimeout = time.Minute
+	maxInFlight       = 10_000
+	maxServiceName    = 63
+)
+
+// serviceName is what a service can be called: what @resource(service:) takes.
+var serviceName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+// Remote returns the configuration of its client, without TLS.
+func (s Service) Remote(name string) remote.Config {
+	return remote.Config{
+		Name: name, Address: s.Address, Protocol: s.Protocol, Timeout: s.Timeout, InFlight: s.InFlight,
+	}
+}
+
+// Validate returns what is wrong with a service of a name, by the keys of its mapping.
+func (s Service) Validate(name string) error {
+	errs := []error{s.Remote(name).Validate()}
+	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if !serviceName.MatchString(name) || len(name) > maxServiceName {
+		refuse("a name of small letters, digits and '-' is accepted, at most %d, like crm", maxServiceName)
+	}
+	if s.Timeout > maxServiceTimeout {
+		refuse("timeout: %s; at most %s is accepted", s.Timeout, maxServiceTimeout)
+	}
+	if s.InFlight > maxInFlight {
+		refuse("in-flight: %d; at most %d is accepted", s.InFlight, maxInFlight)
+	}
+	if (s.Cert == "") != (s.Key == "") {
+		refuse("cert, key: both are needed")
+	}
+	if strings.HasPrefix(s.Address, "http:") && s.CA+s.Cert+s.Key+s.ServerName != "" {
+		refuse("ca, cert, key, server-name: they have no effect with an address of http; https is accepted")
+	}
+	return errors.Join(errs...)
+}
+
+// Services are resource services by their names.
+type Services map[string]Service
+
+// Validate returns every problem of the services in a line, each with the name of the service.
+func (s Services) Validate() error {
+	var problems []string
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if err := s[name].Validate(name); err != nil {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				problems = append(problems, name+": "+line)
+			}
+		}
+	}
+	return oneError(problems)
+}
+
+// oneError returns an error with all problems; nil if there are none.
+func oneError(problems []string) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(problems, "; "))
+}
+
+// serviceKey is a key of the mapping of a service.
+type serviceKey struct {
+	name string
+	// set takes a value in JSON.
+	set func(to *Service, raw []byte) error
+	// text returns the value as JSON writes it; nil if it is the default.
+	text func(s Service) any
+}
+
+// textKey is a key whose value is a text.
+func textKey(name string, of func(*Service) *string) serviceKey {
+	return serviceKey{
+		name: name,
+		set: func(to *Service, raw []byte) error {
+			if json.Unmarshal(raw, of(to)) != nil || *of(to) == "" {
+				return fmt.Errorf("%s is no text", raw)
+			}
+			return nil
+		},
+		text: func(s Service) any {
+			if *of(&s) == "" {
+				return nil
+			}
+			return *of(&s)
+		},
+	}
+}
+
+// serviceKeys returns the keys of the mapping of a service.
+func serviceKeys() []serviceKey {
+	return []serviceKey{
+		textKey("address", func(s *Service) *string { return &s.Address }),
+		textKey("protocol", func(s *Service) *string { return (*string)(&s.Protocol) }),
+		textKey("ca", func(s *Service) *string { return &s.CA }),
+		textKey("cert", func(s *Service) *string { return &s.Cert }),
+		textKey("key", func(s *Service) *string { return &s.Key }),
+		textKey("server-name", func(s *Service) *string { return &s.ServerName }),
+		{
+			name: "timeout",
+			set: func(to *Service, raw []byte) error {
+				var text string
+				if json.Unmarshal(raw, &text) != nil || (*span)(&to.Timeout).Set(text) != nil || to.Timeout <= 0 {
+					return fmt.Errorf("%s is not a duration like 5s", raw)
+				}
+				return nil
+			},
+			text: func(s Service) any {
+				if s.Timeout == 0 {
+					return nil
+				}
+				return (*span)(&s.Timeout).String()
+			},
+		},
+		{
+			name: "in-flight",
+			set: func(to *Service, raw []byte) error {
+				if json.Unmarshal(raw, &to.InFlight) != nil || to.InFlight <= 0 {
+					return fmt.Errorf("%s is not a whole number above 0", raw)
+				}
+				return nil
+			},
+			text: func(s Service) any {
+				if s.InFlight == 0 {
+					return nil
+				}
+				return s.InFlight
+			},
+		},
+	}
+}
+
+// serviceMap is the flag of Services: NAME=ADDRESS, separated by commas, or a JSON object with the mapping of each
+// service, as the configuration file has it.
+type serviceMap Services
+
+func (m *serviceMap) Type() string { return "services" }
+
+// String returns JSON; empty for no service.
+func (m *serviceMap) String() string {
+	if len(*m) == 0 {
+		return ""
+	}
+	out := map[string]map[string]any{}
+	for name, s := range *m {
+		out[name] = map[string]any{}
+		for _, key := range serviceKeys() {
+			if value := key.text(s); value != nil {
+				out[name][key.name] = value
+			}
+		}
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}
+
+func (m *serviceMap) Set(text string) error {
+	read := parseServices
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		read = decodeServices
+	}
+	services, err := read(text)
+	if err != nil {
+		return err
+	}
+	*m = serviceMap(services)
+	return nil
+}
+
+// parseServices reads NAME=ADDRESS, separated by commas.
+func parseServices(text string) (Services, error) {
+	out := Services{}
+	if text == "" {
+		return out, nil
+	}
+	for one := range strings.SplitSeq(text, ",") {
+		name, address, ok := strings.Cut(one, "=")
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%q is not NAME=ADDRESS, like crm=https://crm.example:8443; in the configuration file, "+
+				"services is a mapping", one)
+		case out[name] != Service{}:
+			return nil, fmt.Errorf("%s: it is there twice", name)
+		}
+		out[name] = Service{Address: address}
+	}
+	return out, nil
+}
+
+// decodeServices reads an object with the mapping of each service.
+func decodeServices(text string) (Services, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return nil, fmt.Errorf("it is no JSON object: %w", err)
+	}
+	out := Services{}
+	var problems []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		service, wrong := decodeService(all[name])
+		for _, problem := range wrong {
+			problems = append(problems, name+": "+problem)
+		}
+		out[name] = service
+	}
+	return out, oneError(problems)
+}
+
+func decodeService(raw json.RawMessage) (out Service, problems []string) {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &values); err != nil || values == nil {
+		return out, []string{"it is no mapping; a mapping with an address is accepted"}
+	}
+	keys := serviceKeys()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		i := slices.IndexFunc(keys, func(k serviceKey) bool { return k.name == name })
+		switch {
+		case i < 0:
+			known := make([]string, len(keys))
+			for i, k := range keys {
+				known[i] = k.name
+			}
+			problems = append(problems, fmt.Sprintf("unknown key %q%s", name, suggest(name, known)))
+		case bytes.Equal(values[name], []byte("null")):
+			problems = append(problems, name+": there is no value; leave the key out for the default")
+		default:
+			if err := keys[i].set(&out, values[name]); err != nil {
+				problems = append(problems, name+": "+err.Error())
+			}
+		}
+	}
+	return out, problems
+}

@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegw/sluice/backend/service/owner"
+	"github.com/sluicegw/sluice/backend/service/owner/remote"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/graph/identity"
+)
+
+// maxCertificates is the most bytes of a file of certificates.
+const maxCertificates = 1 << 20
+
+// owners are the resource services that a gateway asks. All catalogues that it serves have the same.
+type owners struct {
+	clients map[string]*remote.Client
+	// files are those of services with TLS.
+	files []*identity.Files
+}
+
+// openOwners makes the clients of services, which connect to nothing yet. The error joins all that is wrong.
+func openOwners(ctx context.Context, services config.Services, log *zap.Logger) (*owners, error) {
+	out := &owners{clients: map[string]*remote.Client{}}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(services)) {
+		if err := out.open(ctx, name, services[name], log); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+func (o *owners) open(ctx context.Context, name string, s config.Service, log *zap.Logger) error {
+	security := &serviceTLS{service: s}
+	cfg := s.Remote(name)
+	cfg.TLS = security.current.Load
+	client, err := remote.New(cfg)
+	if err != nil {
+		return fmt.Errorf("services: %s: %w", name, err)
+	}
+	security.replaced = client.Close
+	files := &identity.Files{Setting: "services: " + name, Most: maxCertificates, Load: security.load, Logger: log}
+	for _, path := range []string{s.CA, s.Cert, s.Key} {
+		if path != "" {
+			files.Paths = append(files.Paths, path)
+		}
+	}
+	if err := files.Open(ctx); err != nil {
+		return err
+	}
+	if len(files.Paths) > 0 {
+		o.files = append(o.files, files)
+	}
+	o.clients[name] = client
+	return nil
+}
+
+// services returns the services by their names.
+func (o *owners) services() map[string]owner.Service {
+	out := make(map[string]owner.Service, len(o.clients))
+	for name, client := range o.clients {
+		out[name] = client
+	}
+	return out
+}
+
+// Run reads the files again whenever they change, until ctx ends, and then closes the connections.
+func (o *owners) Run(ctx context.Context) error {
+	var all errgroup.Group
+	for _, files := range o.files {
+		all.Go(func() error { return files.Run(ctx) })
+	}
+	<-ctx.Done()
+	err := all.Wait()
+	for _, client := range o.clients {
+		client.Close()
+	}
+	return err
+}
+
+// serviceTLS is the configuration of TLS of the connections to a service.
+type serviceTLS struct {
+	service config.Service
+	current atomic.Pointer[tls.Config]
+	// replaced is called after current was replaced.
+	replaced func()
+}
+
+// load takes the files that the service has, in the order CA, certificate, key.
+func (t *serviceTLS) load(content [][]byte) error {
+	s := t.service
+	next := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.ServerName}
+	if s.CA != "" {
+		next.RootCAs = x509.NewCertPool()
+		if !next.RootCAs.AppendCertsFromPEM(content[0]) {
+			return fmt.Errorf("%s: there is no certificate (PEM) in it", s.CA)
+		}
+		content = content[1:]
+	}
+	if s.Cert != "" {
+		pair, err := tls.X509KeyPair(content[0], content[1])
+		if err != nil {
+			return fmt.Errorf("%s and %s: %w", s.Cert, s.Key, err)
+		}
+		next.Certificates = []tls.Certificate{pair}
+	}
+	t.current.Store(next)
+	t.replaced()
+	return nil
+}
