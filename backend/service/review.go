@@ -37,7 +37,8 @@ func (a *attempt) review(ctx context.Context) error {
 	reviewer := a.writer.cfg.Owners[k.Review]
 	if reviewer == nil {
 		return a.unreviewed(&failure.Error{
-			Code: failure.CodeUnavailable,
+			Code:    failure.CodeUnavailable,
+			Setting: "services",
 			Message: fmt.Sprintf("changes of kind %s are reviewed by the service %q, which this gateway does not know: "+
 				"configure it under services; nothing was changed", k.Name, k.Review),
 		})

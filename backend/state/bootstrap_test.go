@@ -340,7 +340,7 @@ func TestBootstrap_LeavesOutWhatHasExpiredMeanwhile(t *testing.T) {
 // TestBootstrap_KeepsMirrorsAsMirrors: the tag of the owner is in the file and in the new store, whose record of
 // catalogues still has the owner.
 func TestBootstrap_KeepsMirrorsAsMirrors(t *testing.T) {
-	const mirrored = `{"version":"v1","metadata":{"generation":3,"updatedBy":"service:crm","tag":"t-7"},"spec":{"size":1}}`
+	const mirrored = `{"version":"v1","metadata":{"generation":3,"updatedBy":"service:crm","owner":{"tag":"t-7"}},"spec":{"size":1}}`
 	owned := kinds()
 	owned[0].Service = "crm"
 	source, store := openMemory(t), openMemory(t)

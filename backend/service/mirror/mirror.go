@@ -88,7 +88,8 @@ func (s *Mirrors) Of(k *kind.Kind) (*Mirror, error) {
 		Kind:    k.Name,
 		Setting: "services",
 		Message: "kind " + k.Name + " belongs to the service " + k.Service +
-			", which is not configured on this gateway: nothing of it can be written here",
+			", which is not configured on this gateway: nothing of it can be written here; send the change to a gateway " +
+			"that has the service under services in its settings",
 	}
 }
 
