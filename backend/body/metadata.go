@@ -42,4 +42,7 @@ type Owner struct {
 	Tag string `json:"tag,omitempty"`
 	// UID reports whether the uid is the service's.
 	UID bool `json:"uid,omitempty"`
+	// Asking reports whether a caller's gateway is asking the service to delete the resource. Nobody else does before it
+	// is known what the service says to that caller.
+	Asking bool `json:"asking,omitempty"`
 }

@@ -136,6 +136,9 @@ func (w *write) markDeleting(ctx context.Context, current *stored, deletion Dele
 	}
 	next := was.WithMetadata(was.Meta)
 	next.Meta.DeletionRequestedAt = wr.clock().UTC().Truncate(time.Millisecond)
+	if w.isOwned() && deletion != Pending {
+		next.Meta.Owner = askingOwner(was.Meta.Owner)
+	}
 	if deletion == Finalizing {
 		next = wr.reconciler.Finalizing(w.kind.Whole(), next)
 	}

@@ -129,10 +129,10 @@ func TestDeleteOwned_ALostAnswerIsNotGuessed(t *testing.T) {
 	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
 		w.mustCreate(0, "Team", "a", `{"size":1}`)
 		w.teams.SetHooks(lose("Delete", 1))
-		out, err := w.delete(0, "Team", "a") // requested here, so that it is known who deleted it
-		if err != nil || out.Deletion != service.Deleted {
-			t.Fatal(out, err)
-		}
+		_, err := w.delete(0, "Team", "a") // it is gone, and nobody knows by whom
+		failureOf(t, err, failure.CodeUnavailable, failure.OutcomeUnknown)
+		w.settle()
+		w.mirrored()
 		_, err = w.delete(0, "Team", "a")
 		failureOf(t, err, failure.CodeNotFound, "")
 	})
@@ -193,6 +193,59 @@ func TestDeleteOwned_ATargetThatVanishesIsWaitedForAgain(t *testing.T) {
 		b = bodyOf(t, w.stored("App", "shop"))
 		if len(b.Metadata.Waits) > 0 || len(w.stored("App", "shop").Bound()) != 1 {
 			t.Errorf("%+v", b)
+		}
+	})
+}
+
+func TestDeleteOwned_NobodyDeletesWhatTheServiceForbidsTheCallerToDelete(t *testing.T) {
+	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		w.mustCreate(0, "Team", "bound", `{"size":1}`)
+		w.mustCreate(0, "App", "shop", `{"teamRef":"bound"}`)
+		h := slow("Delete", 5*time.Second) // for longer than gateways leave changes to each other
+		asked := 0
+		h.Delete = func(owner.Delete) *owner.Answer {
+			asked++
+			if asked == 1 {
+				return &owner.Answer{Outcome: owner.Forbidden, Message: "not you"}
+			}
+			return nil
+		}
+		w.teams.SetHooks(h)
+		_, err := w.delete(0, "Team", "a")
+		failureOf(t, err, failure.CodeForbidden, "")
+		asked = 0
+		_, err = w.delete(0, "Team", "bound") // by a dry run
+		failureOf(t, err, failure.CodeForbidden, "")
+		time.Sleep(5 * time.Minute)
+		if asked != 1 || len(w.teams.All()) != 2 {
+			t.Errorf("asked %d times, %d are left", asked, len(w.teams.All()))
+		}
+		w.mirrored()
+	})
+}
+
+func TestDeleteOwned_ADeletionThatAGatewayNeverHeardOfIsTakenBack(t *testing.T) {
+	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		h := lose("Delete", 1000)
+		h.Before = func(_ context.Context, c ownertest.Call) error {
+			if c.Method == "Delete" {
+				return errLost
+			}
+			return nil
+		}
+		w.teams.SetHooks(h)
+		_, err := w.delete(0, "Team", "a")
+		failureOf(t, err, failure.CodeUnavailable, failure.OutcomeUnknown)
+		if !w.stored("Team", "a").Deleting {
+			t.Error("it may have been deleted, and others may rely on it")
+		}
+		w.teams.SetHooks(ownertest.Hooks{})
+		time.Sleep(5 * time.Minute)
+		w.mirrored()
+		if len(w.teams.All()) != 1 {
+			t.Error("it was deleted, although nobody was told so")
 		}
 	})
 }

@@ -32,6 +32,8 @@ const retryAfter = 2
 func (m *Mirror) Write(ctx context.Context, w owner.Write) (owner.Answer, error) {
 	key := w.Resource.Key
 	conditional := w.IfAbsent || w.IfTag != ""
+	ctx, cancel := limited(ctx)
+	defer cancel()
 	if ctx.Err() != nil {
 		return owner.Answer{}, failure.Of(ctx.Err(), key)
 	}
@@ -59,6 +61,17 @@ func (m *Mirror) Write(ctx context.Context, w owner.Write) (owner.Answer, error)
 			return a, m.unknown(key)
 		}
 	}
+}
+
+// askLimit is how long a service is asked for a change again and again if the request has no deadline.
+const askLimit = 30 * time.Second
+
+// limited returns ctx, with a deadline if it has none.
+func limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, has := ctx.Deadline(); has {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, askLimit)
 }
 
 // call makes a call of a service, for which an operation gives up its turn.
@@ -91,6 +104,8 @@ func (m *Mirror) settle(ctx context.Context, w owner.Write, a owner.Answer) (own
 // resource that is gone counts as deleted. Else, after a lost answer, nobody can tell who deleted it.
 func (m *Mirror) Delete(ctx context.Context, d owner.Delete, requested bool) (owner.Answer, error) {
 	conditional := d.IfUID != "" || d.IfTag != ""
+	ctx, cancel := limited(ctx)
+	defer cancel()
 	if ctx.Err() != nil {
 		return owner.Answer{}, failure.Of(ctx.Err(), d.Key)
 	}

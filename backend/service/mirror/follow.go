@@ -19,6 +19,8 @@ import (
 const (
 	// pollTime is how long a call for changes waits for one.
 	pollTime = 20 * time.Second
+	// leastPoll is how often a service is asked at most that does not wait for changes.
+	leastPoll = 500 * time.Millisecond
 	// Pauses after a failure.
 	minRetryPause = 100 * time.Millisecond
 	maxRetryPause = 5 * time.Second
@@ -67,7 +69,9 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 	signal(m.compareNow)
 	backoff := wait.Backoff{Least: minRetryPause, Most: maxRetryPause}
 	for {
+		asked := time.Now()
 		next, err := m.changes(ctx, at.Position)
+		hurried := time.Since(asked) < leastPoll && (len(next.Keys) == 0 || next.Position == at.Position)
 		switch {
 		case ctx.Err() != nil, errors.Is(err, owner.ErrUnimplemented):
 			return err
@@ -86,6 +90,8 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 				return err
 			}
 			signal(m.compareNow)
+		case hurried && !wait.For(ctx, leastPoll): // it does not wait, or gives the same again
+			return ctx.Err()
 		}
 		backoff.Reset()
 		m.look(ctx, next.Keys...)

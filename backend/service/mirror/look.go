@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/owner"
 	"github.com/sluicegw/sluice/internal/wait"
 )
@@ -41,27 +42,26 @@ func (m *Mirror) get(ctx context.Context, keys []backend.Key) ([]owner.Got, erro
 	return got, err
 }
 
-// lookQueued looks at keys of the queue, and returns those that it has to look at again.
-func (m *Mirror) lookQueued(ctx context.Context, keys []backend.Key) (again []backend.Key) {
+// lookQueued looks at keys of the queue.
+func (m *Mirror) lookQueued(ctx context.Context, keys []backend.Key) undone {
 	l := looker{Mirror: m, sender: m.own}
-	again, err := l.look(ctx, keys)
+	out, err := l.look(ctx, keys)
 	if err != nil && ctx.Err() == nil {
 		m.logOnce.Warn("mirroring resources of a service failed and is tried again", zap.Error(err))
 	}
-	return again
+	return out
 }
 
-// look makes the records of at most [owner.MaxKeys] keys what the service has. again are the keys of which that is not
-// known.
-func (l looker) look(ctx context.Context, keys []backend.Key) (again []backend.Key, err error) {
+// look makes the records of at most [owner.MaxKeys] keys what the service has.
+func (l looker) look(ctx context.Context, keys []backend.Key) (out undone, err error) {
 	records, err := l.read(ctx, keys)
 	if err != nil {
-		return keys, err
+		return undone{failed: keys}, err
 	}
 	got, err := l.get(ctx, keys)
 	l.noteAnswer(ctx, err)
 	if err != nil {
-		return keys, err
+		return undone{failed: keys}, err
 	}
 	errs := make([]error, len(keys))
 	var g errgroup.Group
@@ -80,13 +80,13 @@ func (l looker) look(ctx context.Context, keys []backend.Key) (again []backend.K
 		case isUnstorable(failed):
 			l.noteUnreadable(keys[i], failed)
 		case errors.Is(failed, errRaced):
-			again = append(again, keys[i])
+			out.raced = append(out.raced, keys[i])
 		default:
-			again = append(again, keys[i])
+			out.failed = append(out.failed, keys[i])
 			err = failed
 		}
 	}
-	return again, err
+	return out, err
 }
 
 // Refresh makes the record of a key what the service has, and returns it; nil if the service has nothing. The caller
@@ -125,6 +125,18 @@ func (m *Mirror) noteUnreadable(key backend.Key, why error) {
 	m.mu.Unlock()
 	if !known {
 		m.log.Warn("a resource of the service cannot be mirrored", zap.Stringer("key", key), zap.Error(why))
+	}
+}
+
+// noteUnnameable logs once that resources of a kind have fields that the SDL does not have. They are kept.
+func (m *Mirror) noteUnnameable(k *kind.Kind, key backend.Key) {
+	m.mu.Lock()
+	known := m.unnameable[k.Name]
+	m.unnameable[k.Name] = true
+	m.mu.Unlock()
+	if !known {
+		m.log.Warn("resources of the service have fields that the SDL does not have: they are kept, and not shown",
+			zap.String("kind", k.Name), zap.Stringer("for example", key))
 	}
 }
 

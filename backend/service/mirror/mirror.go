@@ -129,6 +129,8 @@ type Mirror struct {
 	// that the API cannot have. Both are bounded by maxNoted.
 	unreadable map[backend.Key]string
 	unnamed    map[backend.Key]bool
+	// unnameable are the kinds of which resources have fields that the SDL does not have.
+	unnameable map[string]bool
 	// held are the resources that seem to have vanished at once, by kinds.
 	held map[string]held
 }
@@ -164,6 +166,7 @@ func newMirror(cfg Config, name string) *Mirror {
 		compareNow: make(chan struct{}, 1),
 		unreadable: map[backend.Key]string{},
 		unnamed:    map[backend.Key]bool{},
+		unnameable: map[string]bool{},
 		held:       map[string]held{},
 	}
 }
@@ -189,10 +192,8 @@ func (m *Mirror) run(ctx context.Context) {
 	g.Wait()
 }
 
-// work hands keys of a queue to do, until ctx ends. do returns the keys that it has to be called with again.
-func (m *Mirror) work(
-	ctx context.Context, q *queue, most int, do func(context.Context, []backend.Key) (again []backend.Key),
-) {
+// work hands keys of a queue to do, until ctx ends.
+func (m *Mirror) work(ctx context.Context, q *queue, most int, do func(context.Context, []backend.Key) undone) {
 	for {
 		keys := q.take(ctx, most)
 		if len(keys) == 0 {

@@ -12,10 +12,15 @@ import (
 const (
 	// maxQueued is how many keys a queue should have at most: who can wait, waits.
 	maxQueued = 20_000
-	// Pauses before a key is worked on again.
+	// Pauses before a key is worked on again that failed.
 	minPause = 10 * time.Millisecond
 	maxPause = 10 * time.Second
+	// racedPause is the pause after a race against another writer.
+	racedPause = 20 * time.Millisecond
 )
+
+// undone are keys that have to be worked on again: some writer came in between, or something failed.
+type undone struct{ raced, failed []backend.Key }
 
 // queue has keys that are to be worked on. A key is in it once, and is worked on by one worker at a time: one that is
 // added meanwhile comes again afterwards. It is safe for concurrent use.
@@ -156,23 +161,26 @@ func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	return keys, due
 }
 
-// done hands back keys that were taken. Those of failed come again after a pause, which doubles with each failure.
-func (q *queue) done(keys, failed []backend.Key) {
+// done hands back keys that were taken. Those that are undone come again after a pause, which doubles with each failure.
+func (q *queue) done(keys []backend.Key, left undone) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
-	fails := make(map[backend.Key]bool, len(failed))
-	for _, key := range failed {
-		fails[key] = true
+	for _, key := range left.raced {
+		q.paused[key] = now.Add(racedPause)
+	}
+	for _, key := range left.failed {
+		t := q.tasks[key]
+		q.paused[key] = now.Add(min(maxPause, minPause<<min(t.failures, 20)))
+		t.failures++
 	}
 	for _, key := range keys {
 		t := q.tasks[key]
+		_, pauses := q.paused[key]
 		t.working = false
 		switch {
-		case fails[key]:
+		case pauses:
 			t.again = false
-			q.paused[key] = now.Add(min(maxPause, minPause<<min(t.failures, 20)))
-			t.failures++
 		case t.again:
 			*t = task{since: now}
 			q.ready = append(q.ready, key)

@@ -96,6 +96,9 @@ func (m *Mirror) replacement(
 		}
 	}
 	out.takeMetadata(r, respecified)
+	if !rec.kind.Spec.CanName(spec) {
+		m.noteUnnameable(rec.kind, rec.key)
+	}
 	out.callers = respecified || !out.state.SameBesides(rec.was)
 	if err := out.takeStatus(r); err != nil {
 		return nil, err
@@ -170,6 +173,7 @@ func (n *next) takeMetadata(r *owner.Resource, respecified bool) {
 	meta.Labels = r.Labels
 	meta.Annotations = r.Annotations
 	meta.Description = r.Description
+	was := meta.Owner
 	meta.Owner = &body.Owner{Tag: r.Tag, UID: r.UID != ""}
 	switch {
 	case r.Generation > 0:
@@ -191,6 +195,8 @@ func (n *next) takeMetadata(r *owner.Resource, respecified bool) {
 		n.deleting = false
 		meta.DeletionRequestedAt = time.Time{}
 		meta.Finalizing = false
+	default:
+		meta.Owner.Asking = was != nil && was.Asking
 	}
 }
 

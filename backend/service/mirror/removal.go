@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/owner"
@@ -33,19 +34,21 @@ func Deletion(k *kind.Kind, stored *backend.Resource, atRevision bool) owner.Del
 }
 
 // removeQueued finishes the deletion of a resource that was requested here, once nothing is bound to it.
-func (m *Mirror) removeQueued(ctx context.Context, keys []backend.Key) (again []backend.Key) {
+func (m *Mirror) removeQueued(ctx context.Context, keys []backend.Key) (out undone) {
 	for _, key := range keys {
-		err := m.finish(ctx, key)
-		if err == nil {
-			continue
-		}
-		again = append(again, key)
-		if ctx.Err() == nil && !errors.Is(err, errRaced) {
-			m.logOnce.Warn("asking a service to delete a resource failed and is tried again",
-				zap.Stringer("key", key), zap.Error(err))
+		switch err := m.finish(ctx, key); {
+		case err == nil:
+		case errors.Is(err, errRaced):
+			out.raced = append(out.raced, key)
+		default:
+			out.failed = append(out.failed, key)
+			if ctx.Err() == nil {
+				m.logOnce.Warn("asking a service to delete a resource failed and is tried again",
+					zap.Stringer("key", key), zap.Error(err))
+			}
 		}
 	}
-	return again
+	return out
 }
 
 // finish asks the service to delete a resource, if its deletion was requested here and nothing is bound to it. It holds
@@ -67,6 +70,9 @@ func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 	rec := records[0]
 	if rec.stored == nil || !rec.stored.Deleting || rec.was == nil || rec.was.Meta.Finalizing {
 		return nil // the service knows, if there is anything to know
+	}
+	if of := rec.was.Meta.Owner; of != nil && of.Asking {
+		return m.finishAsking(ctx, rec)
 	}
 	bound, err := m.cfg.Reconciler.IsBound(ctx, key)
 	if err != nil || bound {
@@ -95,6 +101,23 @@ func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 	return m.TakeBack(ctx, k, rec.stored)
 }
 
+// askTime is how long a caller's gateway may be asking the service to delete a resource.
+const askTime = 2 * time.Minute
+
+// finishAsking takes back the deletion of a resource for which a caller's gateway should have asked the service by now:
+// the gateway has stopped, or never heard what the service said. Nobody was told that the resource will be deleted.
+func (m *Mirror) finishAsking(ctx context.Context, rec record) error {
+	if m.cfg.Sender.Clock().Sub(rec.was.Meta.DeletionRequestedAt) < askTime {
+		return nil // pending deletions are looked at now and then
+	}
+	stored, err := m.Refresh(ctx, rec.key, nil)
+	if err != nil || stored == nil || stored.Revision != rec.stored.Revision {
+		return err
+	}
+	m.log.Info("a deletion of which it is not known what the service said is taken back", zap.Stringer("key", rec.key))
+	return m.TakeBack(ctx, rec.kind, stored)
+}
+
 // TakeBack takes back that the deletion of a resource was requested. The caller holds the lock of its key. It does
 // nothing if the record has changed since: what is still to be deleted is asked for again.
 func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Resource) error {
@@ -104,6 +127,9 @@ func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Res
 	}
 	state := was.WithMetadata(was.Meta)
 	state.Meta.DeletionRequestedAt = time.Time{}
+	if of := state.Meta.Owner; of != nil {
+		state.Meta.Owner = &body.Owner{Tag: of.Tag, UID: of.UID}
+	}
 	put, err := reconcile.Rewrite(k, stored, state)
 	if err != nil {
 		return err

@@ -1,0 +1,179 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/mirror"
+	"github.com/sluicegw/sluice/backend/service/owner"
+)
+
+// deleteOwned deletes a resource that a service owns. If others are bound to it, the service is asked once none is.
+func (w *write) deleteOwned(ctx context.Context) (*Written, error) {
+	m, err := w.writer.mirrors.Of(w.kind.Whole())
+	if err != nil {
+		return nil, err
+	}
+	can, err := m.Abilities(ctx, w.kind.Whole(), w.key)
+	if err != nil {
+		return nil, err
+	}
+	if w.dryRun {
+		return w.wouldDeleteOwned(ctx, m, can)
+	}
+	looked := false
+	return w.repeat(ctx, func() (*Written, error) {
+		current, err := w.loadToDelete(ctx)
+		missing := current == nil && err == nil || hasCode(err, failure.CodeNotFound)
+		if current != nil {
+			_, unreadable := current.state(w.kind.Whole())
+			missing = unreadable != nil
+		}
+		if missing && !looked { // the record may be behind, or damaged
+			looked = true
+			return nil, w.refreshed(ctx, m)
+		}
+		if err == nil && current == nil {
+			err = failure.Of(backend.ErrUnreadable, w.key)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return w.removeOwned(ctx, m, can, current)
+	})
+}
+
+// wouldDeleteOwned answers the dry run of a delete.
+func (w *write) wouldDeleteOwned(ctx context.Context, m *mirror.Mirror, can owner.Kind) (*Written, error) {
+	out, err := w.requestDeletion(ctx)
+	switch {
+	case err != nil || out.Deletion != Deleted || out.Resource == nil:
+		return out, err
+	case !can.DryRun || w.writer.cfg.ReadOnly:
+		out.Warnings = append(out.Warnings, failure.Warning{
+			Code:    failure.WarningService,
+			Message: "the service " + w.kind.Whole().Service + " was not asked: it may refuse to delete the resource",
+		})
+		return out, nil
+	}
+	d := mirror.Deletion(w.kind.Whole(), out.Resource.Stored, w.expected != nil)
+	d.DryRun = true
+	answer, err := m.Delete(ctx, d, false)
+	if err != nil {
+		return nil, err
+	}
+	switch answer.Outcome {
+	case owner.Done:
+	case owner.Waits:
+		out.Deletion = Finalizing
+	case owner.Conflict:
+		return nil, failure.Of(backend.ErrConflict, w.key)
+	case owner.Absent:
+		return nil, failure.Of(backend.ErrNotFound, w.key)
+	default:
+		return nil, m.Refusal(w.key, answer, w.ownersPath)
+	}
+	return out, nil
+}
+
+// askingOwner returns what is kept of a resource while its service is asked to delete it.
+func askingOwner(was *body.Owner) *body.Owner {
+	out := body.Owner{Asking: true}
+	if was != nil {
+		out.Tag = was.Tag
+		out.UID = was.UID
+	}
+	return &out
+}
+
+// requestOwned requests the deletion of a resource that others are bound to. The service is asked once none is, by the
+// gateway itself; so it is asked now whether this caller may, if it can say so.
+func (w *write) requestOwned(
+	ctx context.Context, m *mirror.Mirror, can owner.Kind, current *stored,
+) (*Written, error) {
+	if current.Deleting {
+		return &Written{Deletion: Pending, Resource: w.writer.present(w.kind, current.Resource)}, nil
+	}
+	if can.DryRun {
+		d := mirror.Deletion(w.kind.Whole(), current.Resource, w.expected != nil)
+		d.DryRun = true
+		answer, err := m.Delete(ctx, d, false)
+		if err != nil {
+			return nil, err
+		}
+		switch answer.Outcome {
+		case owner.Done, owner.Waits:
+		case owner.Conflict, owner.Absent:
+			return nil, w.refreshed(ctx, m)
+		default:
+			return nil, m.Refusal(w.key, answer, w.ownersPath)
+		}
+	}
+	marked, err := w.markDeleting(ctx, current, Pending)
+	if err != nil {
+		return nil, err
+	}
+	return &Written{Deletion: Pending, Resource: w.writer.present(w.kind, marked)}, nil
+}
+
+// refreshed makes the record what the service has, and returns errRaced, or why that fails.
+func (w *write) refreshed(ctx context.Context, m *mirror.Mirror) error {
+	if _, err := m.Refresh(ctx, w.key, nil); err != nil {
+		return failure.Of(err, w.key)
+	}
+	return errRaced
+}
+
+// removeOwned asks the service to delete the resource, if nothing is bound to it. Where something could be meanwhile,
+// the deletion is requested here first, and taken back if the service does not delete.
+func (w *write) removeOwned(
+	ctx context.Context, m *mirror.Mirror, can owner.Kind, current *stored,
+) (*Written, error) {
+	deletion, err := w.writer.deletionOf(ctx, current.Resource)
+	if err != nil {
+		return nil, err
+	}
+	if deletion == Pending {
+		return w.requestOwned(ctx, m, can, current)
+	}
+	known, err := current.state(w.kind.Whole())
+	if err != nil {
+		return nil, failure.Of(err, w.key)
+	}
+	if current.Deleting && known.Meta.Finalizing { // the service was asked
+		return &Written{Deletion: Finalizing, Resource: w.writer.present(w.kind, current.Resource)}, nil
+	}
+	res := current.Resource
+	requested := res.Deleting && (known.Meta.Owner == nil || !known.Meta.Owner.Asking)
+	if !res.Deleting && w.writer.reconciler.IsGuarded(w.kind.Name) {
+		if res, err = w.markDeleting(ctx, current, Deleted); err != nil {
+			return nil, err
+		}
+	}
+	d := mirror.Deletion(w.kind.Whole(), current.Resource, w.expected != nil)
+	answer, err := m.Delete(ctx, d, requested)
+	out := &Written{Deletion: Deleted, Resource: w.writer.present(w.kind, res)}
+	switch {
+	case err == nil && answer.Outcome == owner.Done:
+		return out, m.Deleted(ctx, w.key)
+	case err == nil && answer.Outcome == owner.Waits:
+		out.Deletion = Finalizing
+		return out, m.Deleted(ctx, w.key)
+	}
+	unknown, _ := errors.AsType[*failure.Error](err)
+	if res.Deleting && !requested && (unknown == nil || unknown.Outcome == "") {
+		if failed := m.TakeBack(context.WithoutCancel(ctx), w.kind.Whole(), res); failed != nil {
+			return nil, failure.Of(failed, w.key)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Outcome == owner.Conflict, answer.Outcome == owner.Absent: // the record is behind
+		return nil, w.refreshed(ctx, m)
+	}
+	return nil, m.Refusal(w.key, answer, w.ownersPath)
+}
