@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/mirror"
@@ -140,12 +139,5 @@ func isRefusal(outcome owner.Outcome) bool {
 	return outcome == owner.Invalid || outcome == owner.Forbidden || outcome == owner.Refused
 }
 
-// Unreviewed returns the kinds whose changes nobody can review, because the services that should are not configured.
-func (s *Service) Unreviewed() (kinds []descriptor.Kind) {
-	for _, k := range s.Stored() {
-		if k.Review != "" && s.cfg.Owners[k.Review] == nil {
-			kinds = append(kinds, k)
-		}
-	}
-	return kinds
-}
+// Asks reports whether the resource service of a name is configured.
+func (s *Service) Asks(service string) bool { return s.cfg.Owners[service] != nil }

@@ -297,11 +297,9 @@ func TestReview_IsAskedAboutWhatIsStored(t *testing.T) {
 	}
 }
 
-func TestUnreviewed_AreKindsWhoseServiceIsNotConfigured(t *testing.T) {
-	if got := reviewedWidgets(t, &reviewer{}, nil).Unreviewed(); len(got) != 0 {
-		t.Errorf("%d kinds", len(got))
-	}
-	if got := reviewedWidgets(t, nil, nil).Unreviewed(); len(got) != 1 || got[0].Name != "Widget" {
-		t.Errorf("%d kinds", len(got))
+func TestAsks_ServicesThatAreConfigured(t *testing.T) {
+	f := reviewedWidgets(t, &reviewer{}, nil)
+	if !f.Asks("policy") || f.Asks("other") {
+		t.Errorf("policy: %v, other: %v", f.Asks("policy"), f.Asks("other"))
 	}
 }

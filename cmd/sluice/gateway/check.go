@@ -87,12 +87,23 @@ func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	r.problem("", keysErr)
 	c, catalogueErr := sdl.Read(s.Catalogue.Dir)
 	r.problem("catalogue", catalogueErr)
+	if catalogueErr == nil {
+		for _, line := range unconfigured(c.Stored, s.asks) {
+			r.problem("services", errors.New(line))
+		}
+	}
 	on := storeCheck{gateway: s, keys: keys, keysGiven: keys != nil || keysErr != nil, log: log, report: &r}
 	if catalogueErr == nil {
 		on.catalogue = &c
 	}
 	on.run(ctx)
 	return r, ctx.Err()
+}
+
+// asks reports whether a resource service is configured.
+func (s *Gateway) asks(service string) bool {
+	_, ok := s.Services[service]
+	return ok
 }
 
 // checkListener looks for an address that is not one of this machine. It does not take the port, which a running gateway

@@ -266,7 +266,8 @@ type shared struct {
 // gateway wires server and services to an open store.
 func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *zap.Logger) (*catalogues, error) {
 	damaged := damagedMetric()
-	compile := s.compiler(on, damaged, log)
+	calls := callsMetric()
+	compile := s.compiler(on, damaged, calls, log)
 	svc, err := compile(c)
 	if err != nil {
 		return nil, err
@@ -283,14 +284,14 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	}
 	out.gate = catalogue.Gate{Store: on.store, ReadOnly: s.ReadOnly, Logger: log}
 	out.log = log
-	logUnknown(log, svc)
+	logUnconfigured(log, svc)
 	out.keys = on.keys
 	out.compile = compile
 	if on.audit != nil {
 		out.replaced = on.audit.Replace
 	}
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(damaged, out.results)
+	reg.MustRegister(damaged, calls, out.results)
 	reg.MustRegister(processMetrics()...)
 	reg.MustRegister(on.metrics()...)
 	reg.MustRegister(s.readOnlyMetric())
@@ -310,7 +311,7 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 
 // compiler returns the function that makes the service of a catalogue.
 func (s *Gateway) compiler(
-	on shared, damaged *prometheus.CounterVec, log *zap.Logger,
+	on shared, damaged, calls *prometheus.CounterVec, log *zap.Logger,
 ) func(sdl.Catalogue) (*service.Service, error) {
 	unreadable := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
 	return func(c sdl.Catalogue) (*service.Service, error) {
@@ -325,7 +326,7 @@ func (s *Gateway) compiler(
 			ReadOnly:    s.ReadOnly,
 			Access:      access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup},
 			Policy:      on.rights,
-			Owners:      on.owners.services(),
+			Owners:      counted(on.owners.services(), calls),
 		}
 		if on.audit != nil {
 			cfg.Revealing = on.audit.Reveal

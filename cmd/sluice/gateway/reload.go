@@ -450,7 +450,7 @@ func (c *catalogues) serve(
 	stop func(),
 ) (before func()) {
 	c.server.Replace(g)
-	logUnknown(c.log, svc)
+	logUnconfigured(c.log, svc)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.served, c.service = next, svc

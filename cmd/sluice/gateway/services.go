@@ -2,22 +2,26 @@ package gateway
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
 // services returns the lines of /readyz?verbose about the resource services of other teams. None of them makes the
 // gateway unready: what they own is read from its mirror.
 func (c *catalogues) services() (lines []string) {
-	for _, owner := range c.current().Owners() {
-		lines = append(lines, ownerLine(owner))
-		for _, k := range owner.Kinds {
+	for _, of := range c.current().Owners() {
+		lines = append(lines, ownerLine(of))
+		for _, k := range of.Kinds {
 			if k.Problem != "" {
-				lines = append(lines, fmt.Sprintf("service %s kind %s CONTRADICTED: %s", owner.Name, k.Name, k.Problem))
+				lines = append(lines, fmt.Sprintf("service %s kind %s CONTRADICTED: %s", of.Name, k.Name, k.Problem))
 			}
 		}
 	}
@@ -25,42 +29,85 @@ func (c *catalogues) services() (lines []string) {
 }
 
 // ownerLine describes a resource service in a line.
-func ownerLine(owner service.OwnerState) string {
-	line := fmt.Sprintf("service %s %s", owner.Name, owner.State)
-	if owner.Lag > 0 {
-		line += fmt.Sprintf(", %.1f s behind", owner.Lag.Seconds())
+func ownerLine(state service.OwnerState) string {
+	line := fmt.Sprintf("service %s %s", state.Name, state.State)
+	if state.Lag > 0 {
+		line += fmt.Sprintf(", %.1f s behind", state.Lag.Seconds())
 	}
 	for _, of := range []struct {
 		count int
 		what  string
 	}{
-		{owner.Unreadable, "unreadable"},
-		{owner.Unnamed, "with keys that the API cannot have"},
-		{owner.Held, "held back though they have vanished"},
+		{state.Unreadable, "unreadable"},
+		{state.Unnamed, "with keys that the API cannot have"},
+		{state.Held, "held back though they have vanished"},
 	} {
 		if of.count > 0 {
 			line += fmt.Sprintf(", %d %s", of.count, of.what)
 		}
 	}
-	if owner.Problem != "" {
-		line += ": " + owner.Problem
+	if state.Problem != "" {
+		line += ": " + state.Problem
 	}
 	return line
 }
 
-// logUnknown logs which kinds can only be read, because their services are not configured.
-func logUnknown(log *zap.Logger, svc *service.Service) {
-	for _, owner := range svc.Owners() {
-		if owner.State != service.OwnerUnknown {
-			continue
+// unconfigured returns a line for each service that kinds name and that is not configured.
+func unconfigured(kinds []descriptor.Kind, configured func(service string) bool) (lines []string) {
+	owned := map[string][]string{}
+	reviewed := map[string][]string{}
+	add := func(of map[string][]string, service, kind string) {
+		if service != "" && !configured(service) {
+			of[service] = append(of[service], kind)
 		}
-		names := make([]string, len(owner.Kinds))
-		for i, k := range owner.Kinds {
-			names[i] = k.Name
-		}
-		log.Warn("kinds of a service that is not configured can be read and not be written; configure it under services",
-			zap.String("service", owner.Name), zap.String("kinds", strings.Join(names, ", ")))
 	}
+	for _, k := range kinds {
+		add(owned, k.Service, k.Name)
+		switch {
+		case k.ReviewAllowsFailure:
+			add(reviewed, k.Review, k.Name+" (stored unreviewed)")
+		default:
+			add(reviewed, k.Review, k.Name+" (refused)")
+		}
+	}
+	for _, service := range slices.Sorted(maps.Keys(owned)) {
+		lines = append(lines, fmt.Sprintf("the service %s is not configured under services, and owns kinds that can only be "+
+			"read without it: %s", service, strings.Join(owned[service], ", ")))
+	}
+	for _, service := range slices.Sorted(maps.Keys(reviewed)) {
+		lines = append(lines, fmt.Sprintf("the service %s is not configured under services, and reviews changes of kinds, "+
+			"which without it are stored unreviewed or refused: %s", service, strings.Join(reviewed[service], ", ")))
+	}
+	return lines
+}
+
+// logUnconfigured logs which services are not configured.
+func logUnconfigured(log *zap.Logger, svc *service.Service) {
+	for _, line := range unconfigured(svc.Stored(), svc.Asks) {
+		log.Warn(line)
+	}
+}
+
+// callsMetric returns the counter of calls of resource services.
+func callsMetric() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(
+		prometheus.CounterOpts{
+			Name: "sluice_service_calls_total",
+			Help: "Calls of resource services, by service, method and outcome.",
+		},
+		[]string{"service", "method", "outcome"},
+	)
+}
+
+// counted returns services whose calls are counted.
+func counted(services map[string]owner.Service, calls *prometheus.CounterVec) map[string]owner.Service {
+	out := make(map[string]owner.Service, len(services))
+	for name, s := range services {
+		out[name] = owner.Observed(s, func(method, outcome string) {
+			calls.WithLabelValues(name, method, outcome).Inc()
+		})
+	}
+	return out
 }
 
 // serviceMetrics collects what the gateway knows of the resource services of the catalogue that is served.
@@ -94,22 +141,22 @@ func (m *serviceMetrics) Describe(to chan<- *prometheus.Desc) { prometheus.Descr
 
 // Collect is part of [prometheus.Collector].
 func (m *serviceMetrics) Collect(to chan<- prometheus.Metric) {
-	for _, owner := range m.states() {
+	for _, state := range m.states() {
 		add := func(desc *prometheus.Desc, value float64, labels ...string) {
-			labels = append([]string{owner.Name}, labels...)
+			labels = append([]string{state.Name}, labels...)
 			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 		}
 		contradicted := 0
-		for _, k := range owner.Kinds {
+		for _, k := range state.Kinds {
 			if k.Problem != "" {
 				contradicted++
 			}
 		}
-		add(m.state, 1, string(owner.State))
-		add(m.lag, owner.Lag.Seconds())
-		add(m.unreadable, float64(owner.Unreadable))
-		add(m.unnamed, float64(owner.Unnamed))
-		add(m.held, float64(owner.Held))
+		add(m.state, 1, string(state.State))
+		add(m.lag, state.Lag.Seconds())
+		add(m.unreadable, float64(state.Unreadable))
+		add(m.unnamed, float64(state.Unnamed))
+		add(m.held, float64(state.Held))
 		add(m.contradicted, float64(contradicted))
 	}
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,11 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/owner"
+	"github.com/sluicegw/sluice/backend/service/owner/ownertest"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
 )
 
 // ownedShelves is a catalogue whose only kind belongs to the service crm.
@@ -32,10 +37,52 @@ func TestServices_AnUnknownServiceLeavesTheGatewayReady(t *testing.T) {
 		t.Errorf("the gateway is not ready: %v", err)
 	}
 	core, log := observer.New(zap.WarnLevel)
-	logUnknown(zap.New(core), s.catalogues.current())
-	lines := log.FilterField(zap.String("service", "crm")).FilterField(zap.String("kinds", "Shelf"))
-	if lines.Len() != 1 || log.Len() != 1 {
+	logUnconfigured(zap.New(core), s.catalogues.current())
+	const line = "the service crm is not configured under services, and owns kinds that can only be read without it: Shelf"
+	if log.Len() != 1 || log.All()[0].Message != line {
 		t.Errorf("the log has %v", log.All())
+	}
+	settings := config.NewGateway()
+	settings.Catalogue.Dir = s.dir
+	for _, configured := range []bool{false, true} {
+		if configured {
+			settings.Services = config.Services{"crm": {Address: "http://127.0.0.1:1"}}
+		}
+		report, err := (&Gateway{Gateway: settings}).Check(t.Context(), zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := slices.Contains(report.Problems, "services: "+line); found == configured {
+			t.Errorf("configured: %v, the check says %q", configured, report.Problems)
+		}
+	}
+}
+
+func TestServices_WithoutReviewersChangesAreRefusedOrNot(t *testing.T) {
+	kinds := []descriptor.Kind{
+		{Name: "A", Review: "policy"}, {Name: "B", Review: "policy", ReviewAllowsFailure: true}, {Name: "C", Review: "law"},
+		{Name: "D", Service: "crm"}, {Name: "E"},
+	}
+	want := []string{
+		"the service policy is not configured under services, and reviews changes of kinds, which without it are " +
+			"stored unreviewed or refused: A (refused), B (stored unreviewed)",
+	}
+	if diff := cmp.Diff(want, unconfigured(kinds, func(name string) bool { return name != "policy" })); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestServices_CallsAreCounted(t *testing.T) {
+	calls := callsMetric()
+	crm := counted(map[string]owner.Service{"crm": ownertest.New("crm", ownertest.Full("Account"))}, calls)["crm"]
+	if _, err := crm.Describe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(calls)
+	got, err := reg.Gather()
+	if err != nil || len(got) != 1 || len(got[0].GetMetric()) != 1 || got[0].GetMetric()[0].GetCounter().GetValue() != 1 {
+		t.Errorf("%v %v", got, err)
 	}
 }
 

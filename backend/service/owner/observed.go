@@ -1,0 +1,92 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Outcomes of calls beside those of an [Answer], for [Observed].
+const (
+	// CallOK: a call that decides nothing was answered.
+	CallOK = "OK"
+	// CallNotSent: the service was not asked.
+	CallNotSent = "NOT_SENT"
+	// CallUnimplemented: the service does not have the call.
+	CallUnimplemented = "UNIMPLEMENTED"
+	// CallCancelled: nobody waits for the answer any more.
+	CallCancelled = "CANCELLED"
+	// CallLost: there was no answer, or none that can be understood.
+	CallLost = "LOST"
+)
+
+// Observed returns a service like s that calls seen after each call, with the name of the method and the outcome.
+func Observed(s Service, seen func(method, outcome string)) Service { return &observed{s, seen} }
+
+// observed is the service of [Observed].
+type observed struct {
+	service Service
+	seen    func(method, outcome string)
+}
+
+var _ Service = (*observed)(nil)
+
+// note tells of a call that was answered with an outcome, or failed.
+func (o *observed) note(ctx context.Context, method, outcome string, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrNotSent):
+		outcome = CallNotSent
+	case errors.Is(err, ErrUnimplemented):
+		outcome = CallUnimplemented
+	case errors.Is(ctx.Err(), context.Canceled):
+		outcome = CallCancelled
+	default:
+		outcome = CallLost
+	}
+	o.seen(method, outcome)
+}
+
+// Describe is part of [Service].
+func (o *observed) Describe(ctx context.Context) (Description, error) {
+	out, err := o.service.Describe(ctx)
+	o.note(ctx, "Describe", CallOK, err)
+	return out, err
+}
+
+// List is part of [Service].
+func (o *observed) List(ctx context.Context, kind, token string, size int) (Page, error) {
+	out, err := o.service.List(ctx, kind, token, size)
+	o.note(ctx, "List", CallOK, err)
+	return out, err
+}
+
+// Get is part of [Service].
+func (o *observed) Get(ctx context.Context, keys []backend.Key) ([]Got, error) {
+	out, err := o.service.Get(ctx, keys)
+	o.note(ctx, "Get", CallOK, err)
+	return out, err
+}
+
+// Changes is part of [Service].
+func (o *observed) Changes(ctx context.Context, position string, wait time.Duration) (Changes, error) {
+	out, err := o.service.Changes(ctx, position, wait)
+	o.note(ctx, "Changes", CallOK, err)
+	return out, err
+}
+
+// Write is part of [Service].
+func (o *observed) Write(ctx context.Context, w Write) (Answer, error) {
+	out, err := o.service.Write(ctx, w)
+	o.note(ctx, "Write", out.Outcome.String(), err)
+	return out, err
+}
+
+// Delete is part of [Service].
+func (o *observed) Delete(ctx context.Context, d Delete) (Answer, error) {
+	out, err := o.service.Delete(ctx, d)
+	o.note(ctx, "Delete", out.Outcome.String(), err)
+	return out, err
+}
