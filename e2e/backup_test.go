@@ -59,7 +59,7 @@ func TestBackup_IsServedReadOnly(t *testing.T) {
 	if _, errOut, code := g.cli(strings.ReplaceAll(text, "1500", "1400"), "apply", "-f", "-"); code != 0 {
 		t.Fatal(errOut)
 	}
-	if raw, err := os.ReadFile(audit); err != nil || strings.Count(string(raw), `"event":"EXPORTED"`) != 1 || !strings.Contains(string(raw), `"secrets":"plain"`) {
+	if raw, err := os.ReadFile(audit); err != nil || strings.Count(string(raw), `"event":"EXPORTED"`) != 1 || !strings.Contains(string(raw), `"form":"backup","secrets":"plain"`) {
 		t.Errorf("%v, %s", err, raw)
 	}
 	_, errOut, code := g.cli("", "backup", "--to", filepath.Join(folder, "network.db"))

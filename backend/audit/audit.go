@@ -31,7 +31,7 @@ const (
 	Refused = "REFUSED"
 	// Revealed is a reveal of sensitive values.
 	Revealed = "REVEALED"
-	// Exported is an export of everything that is stored.
+	// Exported is an export of everything that is stored, see Line.Form.
 	Exported = "EXPORTED"
 	// Controlled is a kind that was given to a controller, Released one that was taken back.
 	Controlled = "KIND_CONTROLLED"
@@ -62,6 +62,8 @@ type Line struct {
 	RequestID string `json:"requestId,omitempty"`
 	// Paths that a change of a resource changed, in the names of the store; none of a sensitive kind.
 	Paths []string `json:"paths,omitempty"`
+	// Form says what was written of an export: [FormExport] or [FormBackup].
+	Form string `json:"form,omitempty"`
 	// Secrets says how an export holds secrets: sealed, plain or none.
 	Secrets string `json:"secrets,omitempty"`
 	// Catalogue is the hash of a catalogue that is served from now on.
@@ -358,10 +360,18 @@ func (l *Log) Reveal(ctx context.Context, key backend.Key) error {
 	return l.request(ctx, "sensitive values are not revealed: the audit log cannot be written", Line{Event: Revealed, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name})
 }
 
-// Export writes that the caller of ctx exports everything that is stored, with secrets as it says. Without that line
+// Forms of an export.
+const (
+	// FormExport: a file of sluice export.
+	FormExport = "export"
+	// FormBackup: a copy of the embedded store.
+	FormBackup = "backup"
+)
+
+// Export writes that the caller of ctx exports everything that is stored, in a form and with secrets as it says. Without that line
 // nothing is to be exported.
-func (l *Log) Export(ctx context.Context, secrets string) error {
-	return l.request(ctx, "nothing is exported: the audit log cannot be written", Line{Event: Exported, Secrets: secrets})
+func (l *Log) Export(ctx context.Context, form, secrets string) error {
+	return l.request(ctx, "nothing is exported: the audit log cannot be written", Line{Event: Exported, Form: form, Secrets: secrets})
 }
 
 // Control writes that a kind was given to a controller or taken back.

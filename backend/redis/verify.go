@@ -363,6 +363,24 @@ func (v *logVerifier) wrong(part string, at backend.Revision, format string, arg
 	v.found = append(v.found, backend.Damage{Part: part, Revision: at, Problem: fmt.Sprintf(format, args...)})
 }
 
+// headFields are the fields that the head of every log has.
+func headFields() []string { return []string{"run", "replid", "epochs", "count", "bytes", "oldest"} }
+
+// findMissing looks for fields that the head of the log lacks. Without them changes are lost silently, or the log is not
+// trimmed.
+func (v *logVerifier) findMissing(ctx context.Context) error {
+	values, err := v.client.HMGet(ctx, v.shard.meta, headFields()...).Result()
+	if err != nil {
+		return err
+	}
+	for i, field := range headFields() {
+		if values[i] == nil {
+			v.wrong(backend.PartHead, backend.Revision{}, "the head of shard %d lacks the field %s", v.shard.index, field)
+		}
+	}
+	return nil
+}
+
 // readMeta reads the head of the log.
 func (v *logVerifier) readMeta(ctx context.Context) (count, bytes string, err error) {
 	values, err := v.client.HMGet(ctx, v.shard.meta, "epoch", "seq", "trimmed", "epochs", "count", "bytes").Result()
@@ -380,6 +398,9 @@ func (v *logVerifier) readMeta(ctx context.Context) (count, bytes string, err er
 }
 
 func (v *logVerifier) run(ctx context.Context) error {
+	if err := v.findMissing(ctx); err != nil {
+		return err
+	}
 	count, bytes, err := v.readMeta(ctx)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package redis_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -61,6 +62,33 @@ func TestVerify_BesideWriters(t *testing.T) {
 		_, err := st.Verify(t.Context(), backend.Verification{Found: func(d backend.Damage) { t.Errorf("%s", d) }})
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+func TestVerify_NamesFieldsThatAHeadLacks(t *testing.T) {
+	t.Parallel()
+	srv := server.Server(t)
+	for _, field := range []string{"run", "replid", "epochs", "count", "bytes", "oldest"} {
+		prefix := redistest.Prefix()
+		st, err := redis.Open(t.Context(), redis.Config{URL: srv.URL(), Prefix: prefix})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = st.Close() })
+		k := backend.Key{Kind: "Net", Namespace: "ns", Name: "a"}
+		put := backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}
+		if _, err := st.Apply(t.Context(), batchOf(st, backend.Action{Key: k, Op: backend.OpPut, Put: put})); err != nil {
+			t.Fatal(err)
+		}
+		srv.Do("HDEL", prefix+"m:{0}", field)
+		var found []string
+		read, err := st.Verify(t.Context(), backend.Verification{Found: func(d backend.Damage) { found = append(found, d.String()) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read.Damaged == 0 || !strings.Contains(strings.Join(found, "\n"), "lacks the field "+field) {
+			t.Errorf("without %s it finds %q", field, found)
 		}
 	}
 }

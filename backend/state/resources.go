@@ -18,6 +18,8 @@ type FileResource struct {
 	// Locked is the reason why something of the resource cannot be decrypted: its sensitive values, or its whole body;
 	// nil for none.
 	Locked error
+	// Unreadable: the store could not read the resource when the file was written. It has no more than a key.
+	Unreadable bool
 }
 
 // Resources returns the resources of a file, in its order, of the keys that wanted reports. It reads the file twice, and
@@ -47,8 +49,11 @@ func Resources(
 		err = eachLine(open, func(n int, l *Line) bool {
 			newest, ok := last[digestOf(l.Resource.Key)]
 			stands := !ok || newest == n
-			if !stands || l.Deleted || l.Unreadable || verdictOf(l.Resource.Kind) != moved || !wanted(l.Resource.Key) {
+			if !stands || l.Deleted || verdictOf(l.Resource.Kind) != moved || !wanted(l.Resource.Key) {
 				return true
+			}
+			if l.Unreadable {
+				return yield(FileResource{Resource: l.Resource, Unreadable: true}, nil)
 			}
 			return yield(unlocked(l.Resource, sensitive[l.Resource.Key.Sensitive()], keys), nil)
 		})

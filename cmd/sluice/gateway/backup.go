@@ -6,11 +6,11 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/audit"
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/state"
@@ -35,15 +35,15 @@ func (b backups) handler(plain bool) http.Handler {
 		}
 		switch {
 		case !embedded:
-			refuseExport(w, http.StatusConflict, failure.CodeBadUserInput, "the gateway stores on Redis, which has copies of its own: its RDB file and its AOF; sluice export writes everything to a file")
+			refuseExport(w, r, http.StatusConflict, failure.CodeBadUserInput, "the gateway stores on Redis, which has copies of its own: its RDB file and its AOF; sluice export writes everything to a file")
 			return
 		case secrets == state.Plain && !plain:
-			refuseExport(w, http.StatusConflict, failure.CodeBadUserInput, "the gateway has no key that encrypts secrets, so a backup may show them: give it encryption-keys-file, or take the backup over the admin socket")
+			refuseExport(w, r, http.StatusConflict, failure.CodeBadUserInput, "the gateway has no key that encrypts secrets, so a backup may show them: give it encryption-keys-file, or take the backup over the admin socket")
 			return
 		}
 		if b.on.audit != nil {
-			if err := b.on.audit.Export(r.Context(), string(secrets)); err != nil {
-				refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "the audit log cannot be written, so no backup is made")
+			if err := b.on.audit.Export(r.Context(), audit.FormBackup, string(secrets)); err != nil {
+				refuseExport(w, r, http.StatusServiceUnavailable, failure.CodeUnavailable, "the audit log cannot be written, so no backup is made")
 				return
 			}
 		}
@@ -53,23 +53,22 @@ func (b backups) handler(plain bool) http.Handler {
 
 // serve sends a copy. One that fails after it has begun breaks off, short of its length.
 func (b backups) serve(w http.ResponseWriter, r *http.Request, store *bolt.Store) {
-	out := &exportWriter{to: w, control: http.NewResponseController(w), media: "application/octet-stream"}
-	// The deadline of a request ends its context, and a copy may take longer.
-	_ = out.control.SetReadDeadline(time.Time{})
+	out, ended := newExportWriter(w, r, "application/octet-stream")
+	defer ended()
 	made, err := store.Backup(r.Context())
 	switch {
 	case errors.Is(err, bolt.ErrBackup):
-		refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "another backup is under way; try again later")
+		refuseExport(w, r, http.StatusServiceUnavailable, failure.CodeUnavailable, "another backup is under way; try again later")
 		return
 	case errors.Is(err, backend.ErrNoSpace):
-		refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "the disk of the store has no space for a copy beside it; the gateway's log says how much is needed")
+		refuseExport(w, r, http.StatusServiceUnavailable, failure.CodeUnavailable, "the disk of the store has no space for a copy beside it; the gateway's log says how much is needed")
 		b.log.Error("no backup was made", zap.Error(err))
 		return
 	case errors.Is(err, context.Canceled):
-		refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "the gateway stops")
+		refuseExport(w, r, http.StatusServiceUnavailable, failure.CodeUnavailable, "the gateway stops")
 		return
 	case err != nil:
-		refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "no backup can be made now; the gateway's log says why")
+		refuseExport(w, r, http.StatusServiceUnavailable, failure.CodeUnavailable, "no backup can be made now; the gateway's log says why")
 		b.log.Error("no backup was made", zap.Error(err))
 		return
 	}

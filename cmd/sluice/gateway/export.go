@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/sluicegw/sluice/backend/audit"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/state"
 	"github.com/sluicegw/sluice/cmd/sluice/version"
@@ -45,19 +48,19 @@ func (e *exports) handler(plain bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secrets, err := exportSecrets(r, plain)
 		if err != nil {
-			refuseExport(w, http.StatusBadRequest, failure.CodeBadUserInput, err.Error())
+			refuseExport(w, r, http.StatusBadRequest, failure.CodeBadUserInput, err.Error())
 			return
 		}
 		select {
 		case e.running <- struct{}{}:
 			defer func() { <-e.running }()
 		default:
-			refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, fmt.Sprintf("%d exports are under way already; try again later", maxExports))
+			refuseExport(w, r, http.StatusServiceUnavailable, failure.CodeUnavailable, fmt.Sprintf("%d exports are under way already; try again later", maxExports))
 			return
 		}
 		if e.on.audit != nil {
-			if err := e.on.audit.Export(r.Context(), string(secrets)); err != nil {
-				refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "the audit log cannot be written, so nothing is exported")
+			if err := e.on.audit.Export(r.Context(), audit.FormExport, string(secrets)); err != nil {
+				refuseExport(w, r, http.StatusServiceUnavailable, failure.CodeUnavailable, "the audit log cannot be written, so nothing is exported")
 				return
 			}
 		}
@@ -85,9 +88,8 @@ func exportSecrets(r *http.Request, plain bool) (state.Secrecy, error) {
 // serve writes an export. One that fails after it has begun breaks off: it has no end line, so nobody takes it for a
 // whole one.
 func (e *exports) serve(w http.ResponseWriter, r *http.Request, secrets state.Secrecy) {
-	out := &exportWriter{to: w, control: http.NewResponseController(w), media: "application/gzip"}
-	// The deadline of a request ends its context, and an export may take longer.
-	_ = out.control.SetReadDeadline(time.Time{})
+	out, ended := newExportWriter(w, r, "application/gzip")
+	defer ended()
 	end, err := state.Export(r.Context(), state.ExportConfig{
 		Store: e.on.store, Keys: e.on.keys, Secrets: secrets, Release: version.Text(),
 	}, out)
@@ -100,24 +102,31 @@ func (e *exports) serve(w http.ResponseWriter, r *http.Request, secrets state.Se
 		}
 		panic(http.ErrAbortHandler)
 	case errors.Is(err, state.ErrNoKeys):
-		refuseExport(w, http.StatusConflict, failure.CodeBadUserInput, "there are secrets, and the gateway has no key that encrypts them: give it encryption-keys-file, "+
+		refuseExport(w, r, http.StatusConflict, failure.CodeBadUserInput, "there are secrets, and the gateway has no key that encrypts them: give it encryption-keys-file, "+
 			"leave them out with --no-secrets, or take them in plain form over the admin socket with --plain-secrets")
 	case errors.Is(err, context.Canceled):
-		refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "the gateway stops")
+		refuseExport(w, r, http.StatusServiceUnavailable, failure.CodeUnavailable, "the gateway stops")
 	default:
 		e.log.Error("the store cannot be exported", zap.Error(err))
-		refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "the store cannot be exported now; the gateway's log says why")
+		refuseExport(w, r, http.StatusServiceUnavailable, failure.CodeUnavailable, "the store cannot be exported now; the gateway's log says why")
 	}
 }
 
 // refuseExport answers in the form of the API.
-func refuseExport(w http.ResponseWriter, status int, code failure.Code, message string) {
+func refuseExport(w http.ResponseWriter, r *http.Request, status int, code failure.Code, message string) {
+	extensions := map[string]any{"code": code}
+	if id := access.CallerFrom(r.Context()).Request; id != "" {
+		extensions["requestId"] = id
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]any{
-		"errors": []any{map[string]any{"message": message, "extensions": map[string]any{"code": code}}},
+		"errors": []any{map[string]any{"message": message, "extensions": extensions}},
 	})
 }
+
+// errInterrupted is the error of a write to a client after the request has ended.
+var errInterrupted = errors.New("the request has ended")
 
 // exportWriter writes the body of an answer, and moves the deadline of the connection with each write.
 type exportWriter struct {
@@ -127,6 +136,34 @@ type exportWriter struct {
 	media string
 	// begun: the header of the answer was sent. failed: the client is gone.
 	begun, failed bool
+
+	mu    sync.Mutex // guards ended, and the deadline of the connection
+	ended bool       // nothing is written any more
+}
+
+// newExportWriter returns a writer of the answer to a request. When the context of the request ends, as it does when the
+// gateway stops, a write that waits for the client fails at once. The caller calls end.
+func newExportWriter(w http.ResponseWriter, r *http.Request, media string) (out *exportWriter, end func()) {
+	out = &exportWriter{to: w, control: http.NewResponseController(w), media: media}
+	// The deadline of a request ends its context, and an answer may take longer.
+	_ = out.control.SetReadDeadline(time.Time{})
+	stop := context.AfterFunc(r.Context(), out.interrupt)
+	return out, func() {
+		stop()
+		out.mu.Lock()
+		defer out.mu.Unlock()
+		out.ended = true // an interrupt that runs already leaves the connection alone
+	}
+}
+
+// interrupt ends a write that is under way, and all later ones.
+func (w *exportWriter) interrupt() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		w.ended = true
+		_ = w.control.SetWriteDeadline(time.Now())
+	}
 }
 
 // Write is part of [io.Writer].
@@ -136,10 +173,22 @@ func (w *exportWriter) Write(p []byte) (int, error) {
 		w.to.Header().Set("Content-Type", w.media)
 		w.to.Header().Set("Cache-Control", "no-store")
 	}
-	_ = w.control.SetWriteDeadline(time.Now().Add(exportStall))
+	if !w.extend() {
+		return 0, errInterrupted
+	}
 	n, err := w.to.Write(p)
 	if err != nil {
 		w.failed = true
 	}
 	return n, err
+}
+
+// extend moves the deadline of the connection. It reports whether anything may still be written.
+func (w *exportWriter) extend() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		_ = w.control.SetWriteDeadline(time.Now().Add(exportStall))
+	}
+	return !w.ended
 }

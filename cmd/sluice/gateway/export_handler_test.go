@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/state"
 )
 
@@ -147,4 +149,58 @@ func TestExports_BreakOffInsteadOfEndingEarly(t *testing.T) {
 	}()
 	w := &brokenAnswer{ResponseRecorder: httptest.NewRecorder(), left: 1}
 	e.handler(true).ServeHTTP(w, httptest.NewRequest(http.MethodGet, ExportPath+"?secrets=plain", nil))
+}
+
+// stalledAnswer is an answer whose client takes nothing: a write waits for the deadline of the connection.
+type stalledAnswer struct {
+	*httptest.ResponseRecorder
+	writing  chan struct{} // closed by the first write
+	deadline chan struct{} // closed when the deadline has passed
+}
+
+func (a *stalledAnswer) Write([]byte) (int, error) {
+	close(a.writing)
+	<-a.deadline
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (a *stalledAnswer) SetWriteDeadline(at time.Time) error {
+	if !at.After(time.Now()) {
+		close(a.deadline)
+	}
+	return nil
+}
+
+func TestExports_EndAtOnceWhenTheGatewayStops(t *testing.T) {
+	e := newExports(shared{store: newSecretStore(t)}, zap.NewNop())
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	w := &stalledAnswer{
+		ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), deadline: make(chan struct{}),
+	}
+	ended := make(chan any)
+	go func() {
+		defer func() { ended <- recover() }()
+		r := httptest.NewRequest(http.MethodGet, ExportPath+"?secrets=plain", nil).WithContext(ctx)
+		e.handler(true).ServeHTTP(w, r)
+	}()
+	<-w.writing
+	stop()
+	if p := <-ended; p != http.ErrAbortHandler {
+		t.Errorf("the answer ends with %v, want one that breaks off", p)
+	}
+	if len(e.running) != 0 {
+		t.Error("it counts as running")
+	}
+}
+
+func TestExports_ARefusalHasTheIDOfTheRequest(t *testing.T) {
+	e := newExports(shared{store: newSecretStore(t)}, zap.NewNop())
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, ExportPath+"?secrets=all", nil)
+	r = r.WithContext(access.WithCaller(t.Context(), access.Caller{Request: "request-1"}))
+	e.handler(false).ServeHTTP(w, r)
+	if !strings.Contains(w.Body.String(), `"requestId":"request-1"`) {
+		t.Error(w.Body)
+	}
 }

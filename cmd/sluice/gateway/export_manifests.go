@@ -28,26 +28,35 @@ type ExportManifests struct {
 	Kinds     []string
 }
 
-// Run writes manifests in YAML, one after the other. It calls skipped with a line for what it has to leave out, and returns
-// how many manifests it has written.
-func (e ExportManifests) Run(ctx context.Context, w io.Writer, skipped func(line string)) (count int, err error) {
+// PrintedManifests counts the resources that were chosen.
+type PrintedManifests struct {
+	// Written have manifests.
+	Written int
+	// Lacking have none, or one that lacks something, although they were there: they, or parts of them, cannot be read.
+	Lacking int
+}
+
+// Run writes manifests in YAML, one after the other. It calls skipped with a line for what it has to leave out.
+func (e ExportManifests) Run(
+	ctx context.Context, w io.Writer, skipped func(line string),
+) (count PrintedManifests, err error) {
 	keys, err := encryptionKeys(ctx, e.KeysFile)
 	if err != nil {
-		return 0, exit.Usage(err)
+		return count, exit.Usage(err)
 	}
 	c, err := sdl.Read(e.Catalogue)
 	if err != nil {
-		return 0, err
+		return count, err
 	}
 	manifests, err := service.NewWholeManifests(c.Kinds)
 	if err != nil {
-		return 0, err
+		return count, err
 	}
 	var kinds []string
 	for _, name := range e.Kinds {
 		k, err := manifests.Kind(name)
 		if err != nil {
-			return 0, exit.Usage(errors.New(exit.OneLine(err)))
+			return count, exit.Usage(errors.New(exit.OneLine(err)))
 		}
 		kinds = append(kinds, k.Name)
 	}
@@ -62,41 +71,49 @@ func (e ExportManifests) Run(ctx context.Context, w io.Writer, skipped func(line
 		if err != nil {
 			return count, exit.Usage(fmt.Errorf("from: %s: %s", e.File, exit.OneLine(err)))
 		}
-		written, err := e.write(w, manifests, r, skipped)
-		if err != nil {
+		if err := e.write(w, manifests, r, skipped, &count); err != nil {
 			return count, err
 		}
-		count += written
 	}
 	return count, nil
 }
 
-// write writes the manifest of a resource, and returns how many it has written.
+// write writes the manifest of a resource, and counts it.
 func (e ExportManifests) write(
-	w io.Writer, manifests *service.WholeManifests, r state.FileResource, skipped func(line string),
-) (int, error) {
-	readable := r.Body[0] == backend.BodyJSON
+	w io.Writer, manifests *service.WholeManifests, r state.FileResource, skipped func(line string), count *PrintedManifests,
+) error {
+	readable := len(r.Body) > 0 && r.Body[0] == backend.BodyJSON
 	switch {
+	case r.Unreadable:
+		skipped(fmt.Sprintf("%s is left out: it could not be read when the file was written", r.Key))
+		count.Lacking++
+		return nil
 	case r.ExpiredAt(time.Now()):
 		skipped(fmt.Sprintf("%s is left out: it has expired", r.Key))
-		return 0, nil
+		return nil
 	case r.Deleting:
 		skipped(fmt.Sprintf("%s is left out: its deletion was requested", r.Key))
-		return 0, nil
+		return nil
 	case r.Locked != nil && !readable:
 		skipped(fmt.Sprintf("%s is left out: it is %s", r.Key, exit.OneLine(r.Locked)))
-		return 0, nil
+		count.Lacking++
+		return nil
 	case r.Locked != nil:
 		skipped(fmt.Sprintf("%s has no write-only values: they are %s", r.Key, exit.OneLine(r.Locked)))
 	}
 	text, whole, err := manifests.Write(r.Resource, r.Sensitive, service.YAML)
 	if err != nil {
 		skipped(fmt.Sprintf("%s is left out: %s", r.Key, exit.OneLine(err)))
-		return 0, nil
+		count.Lacking++
+		return nil
 	}
 	if !whole {
 		skipped(fmt.Sprintf("%s has fields that the catalogue does not have, and its manifest lacks them", r.Key))
 	}
+	if !whole || r.Locked != nil {
+		count.Lacking++
+	}
+	count.Written++
 	_, err = fmt.Fprintf(w, "---\n%s", text)
-	return 1, err
+	return err
 }

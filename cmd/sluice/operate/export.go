@@ -47,7 +47,7 @@ func ExportCommand(std terminal.Streams) *cobra.Command {
 			"plain form with --plain-secrets, which is not possible over the network.\n\n" +
 			"With --from, a file is read instead, and resources of it are printed as manifests, which `sluice apply` takes: to bring\n" +
 			"back some of them into a store that has others. With the keys, manifests have write-only values; without, what is left\n" +
-			"out is named.",
+			"out is named, and the exit code is 1.",
 		Example: "  sluice export --to state.gz\n  sluice export --to state.gz --server https://gateway.example.com:8080\n" +
 			"  sluice export --to state.gz --store ./sluice-data\n  sluice export --from state.gz -o manifest -n web subnet | sluice apply -f -\n  zcat state.gz | jq -r .kind | sort | uniq -c",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -94,10 +94,16 @@ func (f *exportFlags) printManifests(cmd *cobra.Command, std terminal.Streams, k
 	count, err := export.Run(cmd.Context(), std.Out, func(line string) {
 		_, _ = fmt.Fprintln(std.Err, "sluice: warning: "+output.Printable(line))
 	})
-	if err == nil && count == 0 {
-		err = exit.NotFound(fmt.Errorf("%s has no such resources", f.from))
+	switch {
+	case err != nil:
+		return err
+	case count.Lacking > 0:
+		_, _ = fmt.Fprintf(std.Err, "sluice: left out or incomplete: %s\n", output.Plural(count.Lacking, "resource"))
+		return exit.ErrReported
+	case count.Written == 0:
+		return exit.NotFound(fmt.Errorf("%s has no such resources", f.from))
 	}
-	return err
+	return nil
 }
 
 // secrecy returns how the file is to hold secrets.
@@ -133,8 +139,10 @@ func (f *exportFlags) run(cmd *cobra.Command, std terminal.Streams, args []strin
 		return err
 	}
 	defer func() { _ = source.Close() }()
-	if err := errors.Join(checkTarget(cmd, f.to, "data"), checkTarget(cmd, f.to, "store")); err != nil {
-		return err
+	for _, flag := range []string{"data", "store"} {
+		if err := checkTarget(cmd, f.to, flag); err != nil {
+			return err
+		}
 	}
 	written, err := saveExport(f.to, source, std)
 	if err != nil {
@@ -142,6 +150,12 @@ func (f *exportFlags) run(cmd *cobra.Command, std terminal.Streams, args []strin
 	}
 	_, err = fmt.Fprintf(std.Out, "%s: %s and %s, secrets %s\n",
 		output.Printable(f.to), output.Plural(written.end.Records, "record"), output.Plural(written.end.Changes, "change"), written.header.Secrets)
+	for _, id := range written.end.Keys {
+		if id != written.header.Key {
+			_, _ = fmt.Fprintf(std.Err, "sluice: warning: some secrets are encrypted with key %q, which the exporter does not have: "+
+				"the file fills a store only together with that key; if it is lost, export with --no-secrets\n", id)
+		}
+	}
 	if err == nil && written.end.Unreadable > 0 {
 		_, _ = fmt.Fprintf(std.Err, "sluice: warning: %s could not be read, and the file does not have them\n", output.Plural(written.end.Unreadable, "record"))
 		for _, key := range written.unreadable {

@@ -75,6 +75,7 @@ func TestExport_MistakesAreOneClearLine(t *testing.T) {
 		{[]string{"--to", "f", "--server", "http://127.0.0.1:1", "--plain-secrets"}, "plain-secrets: over the network"},
 		{[]string{"--to", "f", "--store", "nowhere"}, "there is no store at nowhere"},
 		{[]string{"--to", "f", "--store", "nowhere", "--data", "x"}, "data: it has no effect with --store"},
+		{[]string{"--to", ".", "--store", "nowhere"}, "to: . is a folder; name a file in it"},
 		{[]string{"--to", "f", "network"}, "kinds are accepted with --from"},
 		{[]string{"--to", "f", "-o", "manifest"}, "output: it has no effect without --from"},
 		{[]string{"--from", "f"}, "-o manifest is accepted"},

@@ -83,12 +83,15 @@ func syncFolder(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// checkTarget refuses to write a file in the place of the store in a folder that a flag of the command names: a gateway
-// would go on in a file without a name, and lose what is written from then on.
+// checkTarget refuses to write a file in the place of a folder, or in that of the store in a folder that a flag of the
+// command names: a gateway would go on in a file without a name, and lose what is written from then on.
 func checkTarget(cmd *cobra.Command, to, flag string) error {
 	target, err := os.Stat(to)
 	if err != nil {
 		return nil //nolint:nilerr // there is nothing to be replaced
+	}
+	if target.IsDir() {
+		return exit.Usage(fmt.Errorf("to: %s is a folder; name a file in it", output.Printable(to)))
 	}
 	store, err := os.Stat(filepath.Join(cmd.Flag(flag).Value.String(), gateway.StoreFile))
 	if err == nil && os.SameFile(target, store) {
