@@ -74,6 +74,15 @@ var (
 	ErrUnreadable = errors.New("unreadable")
 )
 
+// FormatErrorf returns an [ErrFormat] whose text is the formatted one alone. It wraps what %w formats, too.
+func FormatErrorf(format string, args ...any) error { return formatError{fmt.Errorf(format, args...)} }
+
+// formatError is an ErrFormat with a text.
+type formatError struct{ error }
+
+// Unwrap returns the error that the text is of, and the sentinel.
+func (e formatError) Unwrap() []error { return []error{e.error, ErrFormat} }
+
 // ExpiredError says on which shards a watch lost its place. A store with one
 // shard may return the bare ErrPositionExpired.
 type ExpiredError struct {

@@ -96,7 +96,7 @@ func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 	switch {
 	case errors.Is(err, backend.ErrDamaged): // bbolt may hold a lock, for which its Close would wait
 		_ = giveUp(file)
-		return nil, logRecord{}, fmt.Errorf("%w: %w", err, backend.ErrFormat)
+		return nil, logRecord{}, backend.FormatErrorf("%w", err)
 	case err != nil:
 		return nil, logRecord{}, errors.Join(err, db.Close())
 	}
@@ -116,7 +116,7 @@ func (c *core) openReadOnly() (db *bbolt.DB, log logRecord, err error) {
 			if tx.Bucket([]byte(metaBucket)) == nil {
 				err = strangers(tx)
 				if err == nil {
-					err = fmt.Errorf("the file is no store: %w", backend.ErrFormat)
+					err = backend.FormatErrorf("the file is no store")
 				}
 				return err
 			}
@@ -124,14 +124,14 @@ func (c *core) openReadOnly() (db *bbolt.DB, log logRecord, err error) {
 				return err
 			}
 			if log, err = readLogRecord(tx); err != nil {
-				return fmt.Errorf("%w: %w", err, backend.ErrFormat)
+				return backend.FormatErrorf("%w", err)
 			}
 			c.acknowledged.Store(int64(tx.ID()))
 			return nil
 		})
 	})
 	if errors.Is(err, backend.ErrDamaged) {
-		err = fmt.Errorf("%w: %w", err, backend.ErrFormat)
+		err = backend.FormatErrorf("%w", err)
 	}
 	if err != nil {
 		return nil, logRecord{}, errors.Join(err, db.Close())
@@ -174,7 +174,7 @@ func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, file *os.File, err e
 		return err
 	})
 	if errors.Is(err, backend.ErrDamaged) {
-		err = fmt.Errorf("%w: %w", err, backend.ErrFormat)
+		err = backend.FormatErrorf("%w", err)
 		if file != nil {
 			_ = giveUp(file)
 		}
@@ -189,7 +189,7 @@ func openCause(err error) error {
 		return ErrLocked
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch),
 		errors.Is(err, berrors.ErrChecksum):
-		return fmt.Errorf("the file is no store, or damaged (%w): %w", err, backend.ErrFormat)
+		return backend.FormatErrorf("the file is no store, or damaged (%w)", err)
 	}
 	return pathCause(err)
 }
@@ -218,7 +218,7 @@ func (c *core) begin(db *bbolt.DB) (log logRecord, err error) {
 		return logRecord{}, err
 	}
 	if log, err = readLogRecord(tx); err != nil {
-		return logRecord{}, fmt.Errorf("%w: %w", err, backend.ErrFormat)
+		return logRecord{}, backend.FormatErrorf("%w", err)
 	}
 	epoch, err := backend.NextEpoch(log.State.Head().Epoch, c.cfg.Clock(), c.cfg.Rand)
 	if err != nil {
@@ -349,11 +349,9 @@ func openWhole(path string, flag int, mode os.FileMode) (*os.File, error) {
 	switch {
 	case err != nil:
 	case info.Size() == 0:
-		err = fmt.Errorf("the file is empty, and no store ever is: restore a copy, or remove the file to begin with an empty store: %w", backend.ErrFormat)
+		err = backend.FormatErrorf("the file is empty, and no store ever is: restore a copy, or remove the file to begin with an empty store")
 	case info.Size() < need:
-		err = fmt.Errorf(
-			"the file is damaged: cut off at %d bytes of at least %d: %w", info.Size(), need, backend.ErrFormat,
-		)
+		err = backend.FormatErrorf("the file is damaged: cut off at %d bytes of at least %d", info.Size(), need)
 	}
 	if err != nil {
 		_ = f.Close()

@@ -135,10 +135,10 @@ func strangers(tx *bbolt.Tx) error {
 	}
 	for ; k != nil; k, v = cursor.Next() {
 		if v != nil || slices.Contains(bucketNames(), string(k)) {
-			return fmt.Errorf("the file is damaged: it has parts of a store and no head; was it copied while it was written? %w", backend.ErrFormat)
+			return backend.FormatErrorf("the file is damaged: it has parts of a store and no head; was it copied while it was written?")
 		}
 	}
-	return fmt.Errorf("the file belongs to another program: %w", backend.ErrFormat)
+	return backend.FormatErrorf("the file belongs to another program")
 }
 
 // prepare creates the buckets in an empty file, and returns an error for a file that is no store of this
@@ -170,21 +170,21 @@ func prepare(tx *bbolt.Tx) error {
 func checkFormat(tx *bbolt.Tx) error {
 	meta := tx.Bucket([]byte(metaBucket))
 	if string(meta.Get([]byte(magicKey))) != magic {
-		return fmt.Errorf("the file belongs to another program: %w", backend.ErrFormat)
+		return backend.FormatErrorf("the file belongs to another program")
 	}
 	format, n := binary.Uvarint(meta.Get([]byte(formatKey)))
 	if n <= 0 || format == 0 {
-		return fmt.Errorf("the file does not say its format: %w", backend.ErrFormat)
+		return backend.FormatErrorf("the file does not say its format")
 	}
 	if format > Format {
-		return fmt.Errorf("the file has format %d, written by a newer release; this one reads %d: %w", format, Format, backend.ErrFormat)
+		return backend.FormatErrorf("the file has format %d, written by a newer release; this one reads %d", format, Format)
 	}
 	if format < Format {
-		return fmt.Errorf("the file has format %d, written before the first release; this one reads %d: begin with an empty folder: %w", format, Format, backend.ErrFormat)
+		return backend.FormatErrorf("the file has format %d, written before the first release; this one reads %d: begin with an empty folder", format, Format)
 	}
 	for _, name := range []string{resourceBucket, deletingBucket, refBucket, expiryBucket, logBucket} {
 		if tx.Bucket([]byte(name)) == nil {
-			return fmt.Errorf("the file has no bucket %q: %w", name, backend.ErrFormat)
+			return backend.FormatErrorf("the file has no bucket %q", name)
 		}
 	}
 	return nil

@@ -63,7 +63,7 @@ func checkPages(path string, o *bbolt.Options) (err error) {
 	}
 	c := newPageChecker(f, meta, size)
 	if err := c.tree(binary.NativeEndian.Uint64(meta[rootAt:]), 0); err != nil {
-		return fmt.Errorf("the file is damaged: %w: %w", err, backend.ErrFormat)
+		return backend.FormatErrorf("the file is damaged: %w", err)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (c *verifier) pages() (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	meta, size := newestMeta(f)
 	if meta == nil {
-		return fmt.Errorf("no page says where the data is: %w", backend.ErrFormat)
+		return backend.FormatErrorf("no page says where the data is")
 	}
 	if wrong := verifyPages(f, meta, size); wrong != nil {
 		c.Tell(backend.Damage{Part: backend.PartPage, Problem: wrong.Error()})

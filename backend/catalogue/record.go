@@ -128,7 +128,7 @@ func (g Gate) get(ctx context.Context, name string, into any) (*backend.Resource
 		return nil, fmt.Errorf("catalogue: record %s: %w: %w", name, backend.ErrUnreadable, err)
 	}
 	if a, ok := into.(*accepted); ok && a.Format > recordFormat {
-		return nil, fmt.Errorf("catalogue: the record has format %d, this release knows %d: %w", a.Format, recordFormat, backend.ErrFormat)
+		return nil, backend.FormatErrorf("catalogue: the record has format %d, this release knows %d", a.Format, recordFormat)
 	}
 	return got[0], nil
 }

@@ -82,7 +82,7 @@ func (c *core) begin(ctx context.Context, on server, sh *shard, h history) error
 			if answer.fresh || answer.last == 0 {
 				return &refusal{
 					text:  fmt.Sprintf("there is no store under the prefix %q, and a read-only gateway makes none", c.cfg.Prefix),
-					err:   fmt.Errorf("%w: %w", ErrNoStore, backend.ErrFormat),
+					err:   backend.FormatErrorf("%w", ErrNoStore),
 					final: true,
 				}
 			}
@@ -144,7 +144,7 @@ func (c *core) ask(ctx context.Context, on server, q question) (out answer, err 
 	case "ok":
 		out.ended = text(reply, 2)
 		if out.epoch, err = strconv.ParseUint(text(reply, 1), 10, 64); err != nil || out.epoch == 0 {
-			return answer{}, fmt.Errorf("epoch %.20q: %w", text(reply, 1), backend.ErrFormat)
+			return answer{}, backend.FormatErrorf("epoch %.20q", text(reply, 1))
 		}
 		return out, nil
 	case "begin":

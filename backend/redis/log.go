@@ -39,14 +39,14 @@ func parseState(head backend.Revision, trimmed, epochs string) (state storekit.L
 	for _, e := range strings.Fields(epochs) {
 		r, err := backend.ParseRevision(e)
 		if err != nil {
-			return storekit.LogState{}, fmt.Errorf("epochs: %w", backend.ErrFormat)
+			return storekit.LogState{}, backend.FormatErrorf("epochs")
 		}
 		state.Epochs = append(state.Epochs, r)
 	}
 	state.Epochs = append(state.Epochs, head)
 	if trimmed != "" {
 		if state.Trimmed, err = backend.ParseRevision(trimmed); err != nil {
-			return storekit.LogState{}, fmt.Errorf("trim mark: %w", backend.ErrFormat)
+			return storekit.LogState{}, backend.FormatErrorf("trim mark")
 		}
 	}
 	return state, nil

@@ -226,7 +226,7 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 			"apply: refused midway: %w: %w: %.200s", backend.ErrUnknown, backend.ErrFormat, text(reply, 1),
 		)
 	case "format":
-		return backend.Result{}, fmt.Errorf("apply: %s: %w", otherFormat(text(reply, 1)), backend.ErrFormat)
+		return backend.Result{}, backend.FormatErrorf("apply: %s", otherFormat(text(reply, 1)))
 	default:
 		return backend.Result{}, fmt.Errorf("apply: unknown answer %.20q: %w", word, backend.ErrUnknown)
 	}

@@ -392,7 +392,7 @@ func (v *logVerifier) readMeta(ctx context.Context) (count, bytes string, err er
 		v.state, err = parseState(head, text(values, 2), text(values, 3))
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("the head of shard %d: %w: %w", v.shard.index, err, backend.ErrFormat)
+		return "", "", backend.FormatErrorf("the head of shard %d: %w", v.shard.index, err)
 	}
 	return text(values, 4), text(values, 5), nil
 }

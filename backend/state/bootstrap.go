@@ -108,7 +108,7 @@ func readRecord(ctx context.Context, store backend.Store) (out bootstrapRecord, 
 	case err != nil:
 		return out, nil, fmt.Errorf("the record of a bootstrap: %w: %w", backend.ErrUnreadable, err)
 	case out.Format != bootstrapFormat:
-		return out, nil, fmt.Errorf("the record of a bootstrap has format %d, this release knows %d: %w", out.Format, bootstrapFormat, backend.ErrFormat)
+		return out, nil, backend.FormatErrorf("the record of a bootstrap has format %d, this release knows %d", out.Format, bootstrapFormat)
 	}
 	return out, got[0], nil
 }
@@ -413,7 +413,7 @@ func (b *bootstrap) apply(ctx context.Context, actions []backend.Action) error {
 	var failed *backend.ConditionError
 	if errors.As(err, &failed) && failed.Key == bootstrapKey() {
 		if failed.Current == nil {
-			return fmt.Errorf("the store was emptied while it was filled: %w", backend.ErrFormat)
+			return backend.FormatErrorf("the store was emptied while it was filled")
 		}
 		return errDone
 	}
@@ -514,7 +514,7 @@ func (b *bootstrap) advance(ctx context.Context, apart bool) (done bool, err err
 	case err != nil:
 		return false, err
 	case stored == nil:
-		return false, fmt.Errorf("the store was emptied while it was filled: %w", backend.ErrFormat)
+		return false, backend.FormatErrorf("the store was emptied while it was filled")
 	case record.State == stateDone:
 		return true, nil
 	case apart && record.State == stateBegun:

@@ -139,7 +139,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, ErrCut
 	default:
-		return nil, fmt.Errorf("it is no export: it is not compressed by gzip: %w", backend.ErrFormat)
+		return nil, backend.FormatErrorf("it is no export: it is not compressed by gzip")
 	}
 	out.lines.Multistream(false)
 	text, err := out.next()

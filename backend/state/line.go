@@ -58,9 +58,9 @@ type Header struct {
 func (h Header) check() error {
 	switch {
 	case h.Format != formatName:
-		return fmt.Errorf("it is no export: it does not begin with the header of one: %w", backend.ErrFormat)
+		return backend.FormatErrorf("it is no export: it does not begin with the header of one")
 	case h.Version != Format:
-		return fmt.Errorf("it has version %d of the format, this release knows %d: %w", h.Version, Format, backend.ErrFormat)
+		return backend.FormatErrorf("it has version %d of the format, this release knows %d", h.Version, Format)
 	}
 	return nil
 }

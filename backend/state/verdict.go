@@ -1,7 +1,6 @@
 package state
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/sluicegw/sluice/backend"
@@ -51,5 +50,5 @@ func verdictOf(kind string) verdict {
 
 // unknownKindError says that a record is of a kind without a verdict.
 func unknownKindError(key backend.Key) error {
-	return fmt.Errorf("the record %s is of a kind that this release does not know: %w", key, backend.ErrFormat)
+	return backend.FormatErrorf("the record %s is of a kind that this release does not know", key)
 }

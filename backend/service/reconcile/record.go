@@ -70,9 +70,7 @@ func (r *Reconciler) read(ctx context.Context, shard int) (rec record, current b
 	case errors.Is(err, backend.ErrUnreadable):
 		return record{}, current, nil
 	case err == nil && rec.Format > recordFormat:
-		err = fmt.Errorf(
-			"record of shard %d in format %d, %d wanted: %w", shard, rec.Format, recordFormat, backend.ErrFormat,
-		)
+		err = backend.FormatErrorf("record of shard %d in format %d, %d wanted", shard, rec.Format, recordFormat)
 	}
 	return rec, current, err
 }
