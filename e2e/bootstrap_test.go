@@ -99,8 +99,8 @@ func TestBootstrap_ARefusedFileLeavesRedisUntouched(t *testing.T) {
 	}
 }
 
-// TestBootstrap_ASharedStoreThatIsServed: while another gateway may serve a store without resources, nothing fills it. If
-// Redis was emptied since, it is filled.
+// TestBootstrap_ASharedStoreThatIsServed: while another gateway may serve a store without resources, nothing fills it. It
+// is filled once all gateways were stopped and Redis was emptied.
 func TestBootstrap_ASharedStoreThatIsServed(t *testing.T) {
 	if os.Getenv(storeVariable) != "" {
 		t.Skip("it names its stores itself")
@@ -115,12 +115,13 @@ func TestBootstrap_ASharedStoreThatIsServed(t *testing.T) {
 	if _, errOut, code := serving.cli(network("net-b", "x", 1500), "apply", "-f", "-"); code != 0 {
 		t.Errorf("the gateway does not serve on: %s", errOut)
 	}
+	serving.stop()
 	redis.Do("FLUSHALL")
 	filling := start(t, "", "--redis", redis.URL(), "--bootstrap", folder)
 	if _, errOut, code := filling.cli("", "get", "network", "net-a"); code != 0 {
 		t.Error(errOut)
 	}
 	if _, _, code := filling.cli("", "get", "network", "net-b"); code != 3 {
-		t.Errorf("what was lost is there: exit %d", code)
+		t.Errorf("what was removed is there: exit %d", code)
 	}
 }
