@@ -42,6 +42,14 @@ const (
 // serviceName is what a service can be called: what @resource(service:) takes.
 var serviceName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
+// CheckServiceName refuses what no service can be called.
+func CheckServiceName(name string) error {
+	if !serviceName.MatchString(name) || len(name) > maxServiceName {
+		return fmt.Errorf("a name of small letters, digits and '-' is accepted, at most %d, like crm", maxServiceName)
+	}
+	return nil
+}
+
 // Remote returns the configuration of its client, without TLS.
 func (s Service) Remote(name string) remote.Config {
 	return remote.Config{
@@ -53,8 +61,8 @@ func (s Service) Remote(name string) remote.Config {
 func (s Service) Validate(name string) error {
 	errs := []error{s.Remote(name).Validate()}
 	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if !serviceName.MatchString(name) || len(name) > maxServiceName {
-		refuse("a name of small letters, digits and '-' is accepted, at most %d, like crm", maxServiceName)
+	if err := CheckServiceName(name); err != nil {
+		errs = append(errs, err)
 	}
 	if s.Timeout > maxServiceTimeout {
 		refuse("timeout: %s; at most %s is accepted", s.Timeout, maxServiceTimeout)

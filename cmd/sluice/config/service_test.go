@@ -87,31 +87,91 @@ func TestServices_AreNamesAndAddressesOnTheCommandLine(t *testing.T) {
 }
 
 func TestServices_RefusalsNameThePlace(t *testing.T) {
-	for file, says := range map[string]string{
-		"services: teams":                                          `sluice.yaml: services: "teams" is not NAME=ADDRESS`,
-		"services: [teams]":                                        `sluice.yaml: services: "teams" is not NAME=ADDRESS`,
-		"services: {teams: http://a}":                              "services: teams: it is no mapping; a mapping with an address is accepted",
-		"services: {teams: }":                                      "services: teams: it is no mapping",
-		"services: {teams: {}}":                                    "services: teams: address: it is missing",
-		"services: {teams: {adress: http://a}}":                    `services: teams: unknown key "adress"; did you mean "address"?`,
-		"services: {teams: {address: }}":                           "services: teams: address: there is no value; leave the key out",
-		"services: {teams: {address: 7}}":                          "services: teams: address: 7 is no text",
-		"services: {teams: {address: 'a:b'}}":                      `services: teams: address: "a:b" has the scheme "a"; http and https are accepted`,
-		"services: {Teams: {address: http://a}}":                   "services: Teams: a name of small letters",
-		"services: {t: {address: http://a, timeout: 5}}":           "services: t: timeout: 5 is not a duration like 5s",
-		"services: {t: {address: http://a, timeout: 0s}}":          `services: t: timeout: "0s" is not a duration like 5s`,
-		"services: {t: {address: http://a, timeout: 2h}}":          "services: t: timeout: 2h0m0s; at most 1m0s is accepted",
-		"services: {t: {address: http://a, in-flight: 0}}":         "services: t: in-flight: 0 is not a whole number above 0",
-		"services: {t: {address: http://a, in-flight: 1e9}}":       "services: t: in-flight:",
-		"services: {t: {address: http://a, protocol: soap}}":       `services: t: protocol: "soap"; accepted: connect+json, grpc`,
-		"services: {t: {address: https://a, cert: x}}":             "services: t: cert, key: both are needed",
-		"services: {t: {address: http://a, ca: x}}":                "services: t: ca, cert, key, server-name: they have no effect",
-		"services: {a: {}, b: {address: ftp://x, in-flight: 'x'}}": `services: b: in-flight: "x" is not a whole number`,
-		"services: {a: {}, b: {address: ftp://x}}":                 "a: address: it is missing; a URL such as",
+	for _, one := range []struct{ file, says string }{
+		{
+			"services: teams",
+			`sluice.yaml: services: "teams" is not NAME=ADDRESS`,
+		},
+		{
+			"services: [teams]",
+			`sluice.yaml: services: "teams" is not NAME=ADDRESS`,
+		},
+		{
+			"services: {teams: http://a}",
+			"services: teams: it is no mapping; a mapping with an address is accepted",
+		},
+		{
+			"services: {teams: }",
+			"services: teams: it is no mapping",
+		},
+		{
+			"services: {teams: {}}",
+			"services: teams: address: it is missing",
+		},
+		{
+			"services: {teams: {adress: http://a}}",
+			`services: teams: unknown key "adress"; did you mean "address"?`,
+		},
+		{
+			"services: {teams: {address: }}",
+			"services: teams: address: there is no value; leave the key out",
+		},
+		{
+			"services: {teams: {address: 7}}",
+			"services: teams: address: 7 is no text",
+		},
+		{
+			"services: {teams: {address: 'a:b'}}",
+			`services: teams: address: "a:b" has the scheme "a"; http and https are accepted`,
+		},
+		{
+			"services: {Teams: {address: http://a}}",
+			"services: Teams: a name of small letters",
+		},
+		{
+			"services: {t: {address: http://a, timeout: 5}}",
+			"services: t: timeout: 5 is not a duration like 5s",
+		},
+		{
+			"services: {t: {address: http://a, timeout: 0s}}",
+			`services: t: timeout: "0s" is not a duration like 5s`,
+		},
+		{
+			"services: {t: {address: http://a, timeout: 2h}}",
+			"services: t: timeout: 2h0m0s; at most 1m0s is accepted",
+		},
+		{
+			"services: {t: {address: http://a, in-flight: 0}}",
+			"services: t: in-flight: 0 is not a whole number above 0",
+		},
+		{
+			"services: {t: {address: http://a, in-flight: 1e9}}",
+			"services: t: in-flight:",
+		},
+		{
+			"services: {t: {address: http://a, protocol: soap}}",
+			`services: t: protocol: "soap"; accepted: connect+json, grpc`,
+		},
+		{
+			"services: {t: {address: https://a, cert: x}}",
+			"services: t: cert, key: both are needed",
+		},
+		{
+			"services: {t: {address: http://a, ca: x}}",
+			"services: t: ca, cert, key, server-name: they have no effect",
+		},
+		{
+			"services: {a: {}, b: {address: ftp://x, in-flight: 'x'}}",
+			`services: b: in-flight: "x" is not a whole number`,
+		},
+		{
+			"services: {a: {}, b: {address: ftp://x}}",
+			"a: address: it is missing; a URL such as",
+		},
 	} {
-		_, _, err := loadServices(t, file)
-		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", file, err)
+		_, _, err := loadServices(t, one.file)
+		if err == nil || !strings.Contains(err.Error(), one.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", one.file, err)
 		}
 	}
 	_, _, err := loadServices(t, "", "--services", "a=http://a,a=http://b")

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -115,11 +118,68 @@ func printObject(object *structpb.Struct) ([]byte, error) {
 	if object == nil {
 		return nil, nil
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(object.AsMap()); err != nil {
-		return nil, err
+	return appendObject(nil, object)
+}
+
+func appendObject(out []byte, object *structpb.Struct) ([]byte, error) {
+	out = append(out, '{')
+	for i, name := range slices.Sorted(maps.Keys(object.GetFields())) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		var err error
+		if out, err = appendString(out, name); err != nil {
+			return nil, err
+		}
+		out = append(out, ':')
+		if out, err = appendValue(out, object.Fields[name]); err != nil {
+			return nil, err
+		}
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+	return append(out, '}'), nil
+}
+
+func appendValue(out []byte, value *structpb.Value) ([]byte, error) {
+	switch value := value.GetKind().(type) {
+	case *structpb.Value_BoolValue:
+		return strconv.AppendBool(out, value.BoolValue), nil
+	case *structpb.Value_NumberValue:
+		raw, err := json.Marshal(value.NumberValue) // which refuses what is no number
+		return append(out, raw...), err
+	case *structpb.Value_StringValue:
+		return appendString(out, value.StringValue)
+	case *structpb.Value_StructValue:
+		return appendObject(out, value.StructValue)
+	case *structpb.Value_ListValue:
+		out = append(out, '[')
+		for i, element := range value.ListValue.GetValues() {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			var err error
+			if out, err = appendValue(out, element); err != nil {
+				return nil, err
+			}
+		}
+		return append(out, ']'), nil
+	}
+	return append(out, "null"...), nil
+}
+
+// appendString appends a string without the escapes that HTML alone needs.
+func appendString(out []byte, text string) ([]byte, error) {
+	plain := func(b byte) bool { return b >= ' ' && b < utf8.RuneSelf && b != '"' && b != '\\' }
+	for i := range len(text) {
+		if plain(text[i]) {
+			continue
+		}
+		var buffer bytes.Buffer
+		e := json.NewEncoder(&buffer)
+		e.SetEscapeHTML(false)
+		err := e.Encode(text)
+		return append(out, bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))...), err
+	}
+	out = append(out, '"')
+	out = append(out, text...)
+	return append(out, '"'), nil
 }

@@ -51,8 +51,10 @@ const (
 // Limits of a connection.
 const (
 	// maxAnswer is the most bytes of an answer, after decompression.
-	maxAnswer   = 64 << 20
-	idleTimeout = 90 * time.Second
+	maxAnswer = 64 << 20
+	// idleTimeout is shorter than the 5 s after which servers of Node.js and of Python close idle connections: a write
+	// that meets the end of its connection is one whose answer is lost.
+	idleTimeout = 4 * time.Second
 	// A connection of HTTP/2 on which nothing was read for pingAfter is probed, and closed after pingTimeout.
 	pingAfter   = 15 * time.Second
 	pingTimeout = 5 * time.Second
