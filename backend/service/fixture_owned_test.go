@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,17 +98,24 @@ func (w *teamWorld) begin(teams owner.Service) *service.Service {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	w.run(svc)
+	w.gateways = append(w.gateways, svc)
+	return svc
+}
+
+// run runs a gateway until stop is called, or the test ends.
+func (w *teamWorld) run(svc *service.Service) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- svc.Run(ctx) }()
-	w.t.Cleanup(func() {
-		stop()
+	stop = sync.OnceFunc(func() {
+		cancel()
 		if err := <-ended; err != nil {
 			w.t.Error(err)
 		}
 	})
-	w.gateways = append(w.gateways, svc)
-	return svc
+	w.t.Cleanup(stop)
+	return stop
 }
 
 // settle waits until nothing is left to do, for longer than gateways leave changes to each other.

@@ -276,3 +276,55 @@ func TestOwnedMirror_ADamagedRecordIsReplaced(t *testing.T) {
 		w.mirrored()
 	})
 }
+
+func TestOwnedMirror_GatewaysOfDifferentCataloguesDoNotUndoEachOther(t *testing.T) {
+	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+		older := teamKinds()
+		older[0].Spec.Fields = older[0].Spec.Fields[:1] // without size
+		older[0].FilterableFields = nil
+		other, err := service.New(service.Config{
+			Kinds: older, Store: w.store.Handle(), Owners: map[string]owner.Service{"teams": w.teams},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.run(other)
+		w.teams.Put(ownedTeam("a", 1))
+		w.settle()
+		at := w.position()
+		if _, err := other.Writer.Upsert(t.Context(), service.UpsertRequest{
+			Identity: in("Team", "a"), Spec: map[string]any{"email": "c@d"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Minute)
+		if story := w.storyAfter(at); story != "MODIFIED Team/a; " {
+			t.Error(story)
+		}
+		if b := bodyOf(t, w.stored("Team", "a")); b.Spec.Size != 1 || b.Spec.Email != "c@d" {
+			t.Errorf("%+v", b)
+		}
+		w.mirrored()
+	})
+}
+
+func TestOwnedMirror_AReplacedCatalogueGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := openTeamWorld(t, ownertest.Full("Team"))
+		first, err := service.New(service.Config{
+			Kinds: teamKinds(), Store: w.store.Handle(), Owners: map[string]owner.Service{"teams": w.teams},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := w.run(first)
+		w.teams.Put(ownedTeam("a", 1))
+		w.settle()
+		w.begin(w.teams) // both mirror for a while
+		w.teams.Put(ownedTeam("b", 1))
+		stop()
+		w.teams.Put(ownedTeam("c", 1))
+		w.settle()
+		w.mirrored()
+	})
+}
