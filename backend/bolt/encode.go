@@ -87,13 +87,11 @@ func appendResource(b []byte, r *backend.Resource) []byte {
 		return appendRefs(b, r.Refs)
 	})
 	b = append(b, r.Body...)
-	var key [keyRoom]byte
-	setSum(r.Key.Append(key[:0]), b[begin:])
-	return b
+	end := len(b)
+	b = r.Key.Append(b) // for the sum alone; in an array on the stack it would be allocated each time
+	setSum(b[end:], b[begin:end])
+	return b[:end]
 }
-
-// keyRoom is enough for most keys, in bytes.
-const keyRoom = 128
 
 // appendBefore appends the state before a change that left r.
 func appendBefore(b []byte, before *backend.Before, r *backend.Resource) []byte {
@@ -135,9 +133,10 @@ func appendEvent(b []byte, e *backend.Event) (entry, resource []byte) {
 		return b
 	})
 	b = append(b, e.Change...)
-	var key [entryKeyBytes]byte
-	setSum(appendEntryKey(key[:0], e.Revision), b[begin:])
 	n := len(b)
+	b = appendEntryKey(b, e.Revision) // for the sum alone, as in appendResource
+	setSum(b[n:], b[begin:n])
+	b = b[:n]
 	b = appendResource(b, e.Resource)
 	return b, b[n:]
 }
