@@ -73,6 +73,9 @@ func (f *backupFlags) run(cmd *cobra.Command, std terminal.Streams) error {
 		return err
 	}
 	size, err := saveBackup(part, source, std)
+	if err == nil {
+		err = part.complete()
+	}
 	if err != nil {
 		part.discard()
 		return err
@@ -89,19 +92,32 @@ func (f *backupFlags) run(cmd *cobra.Command, std terminal.Streams) error {
 	return err
 }
 
-// saveBackup writes what comes from a gateway to a file, and makes it durable.
-func saveBackup(to *partFile, from io.Reader, std terminal.Streams) (size int64, err error) {
+// saveStep is after how many bytes a copy is synced.
+const saveStep = 4 << 20
+
+// syncedFile is a file that can be synced.
+type syncedFile interface {
+	io.Writer
+	Sync() error
+}
+
+// saveBackup writes what comes from a gateway to a file. It syncs the file step by step: one sync of gigabytes at the end
+// would make the commits of a gateway on the same disk wait for it.
+func saveBackup(to syncedFile, from io.Reader, std terminal.Streams) (size int64, err error) {
 	defer std.Show("")
 	for err == nil {
 		var n int64
-		n, err = io.CopyN(to, from, 16<<20)
+		n, err = io.CopyN(to, from, saveStep)
 		size += n
+		if err == nil {
+			err = to.Sync()
+		}
 		std.Show(fmt.Sprintf("%d MiB ...", size>>20))
 	}
 	if !errors.Is(err, io.EOF) {
 		return 0, fmt.Errorf("backup: %w", err)
 	}
-	return size, to.complete()
+	return size, nil
 }
 
 // checkBackup reads all of a copy. What is damaged in it is damaged in the store, too.
