@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -114,9 +115,13 @@ func sourceOf(docs []input.Document) string {
 }
 
 // writers returns the writers of the catalogue over a store: that of the newest version of the API, and that of the
-// previous major version if it is served.
+// previous major version if it is served. No service reviews what an operator fills a store with.
 func (m manifestFile) writers(store backend.Store) ([]*service.Writer, error) {
-	svc, err := service.New(service.Config{Kinds: m.catalogue.Stored, Store: store, IndexMemory: -1, Logger: zap.NewNop()})
+	kinds := slices.Clone(m.catalogue.Stored)
+	for i := range kinds {
+		kinds[i].Review = ""
+	}
+	svc, err := service.New(service.Config{Kinds: kinds, Store: store, IndexMemory: -1, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, err
 	}

@@ -6,11 +6,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/state"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
 	"github.com/sluicegw/sluice/cmd/sluice/sdl"
@@ -180,5 +182,23 @@ func TestHoldsManifests_TellsThemFromAnExport(t *testing.T) {
 	}
 	if _, err := holdsManifests(filepath.Join(folder, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestManifestFile_IsNotReviewed: the service that reviews what callers write may not be there when a store is filled.
+func TestManifestFile_IsNotReviewed(t *testing.T) {
+	m := rackFile(t, rackManifests)
+	var err error
+	reviewed := strings.Replace(racks, "scope: NAMESPACED", `scope: NAMESPACED, review: "policy"`, 1)
+	if m.catalogue, err = sdl.FromTexts(map[string]string{"racks.graphqls": reviewed}, "kinds"); err != nil {
+		t.Fatal(err)
+	}
+	_, uids := exportedRacks(t, m)
+	if len(uids) != 3 {
+		t.Errorf("it has %v", uids)
+	}
+	isReviewed := func(k descriptor.Kind) bool { return k.Review == "policy" }
+	if !slices.ContainsFunc(m.catalogue.Stored, isReviewed) {
+		t.Error("the catalogue was changed")
 	}
 }
