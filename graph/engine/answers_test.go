@@ -211,7 +211,7 @@ func TestAnswers_AreThoseOfTheStateTheyAreAskedIn(t *testing.T) {
 	}
 	for name, catalogue := range map[string]*kinds.Schema{"every annotation": shelves(t), "embedded": embedded} {
 		t.Run(name, func(t *testing.T) {
-			total := uint64(1200)
+			total := uint64(700)
 			if testing.Short() {
 				total = 500
 			}

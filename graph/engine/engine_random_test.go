@@ -134,9 +134,9 @@ func TestRandomOperationsAreAnsweredAsTheSpecificationSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, catalogue := range map[string]*kinds.Schema{"every annotation": shelves(t), "embedded": embedded} {
-		for driver, total := range map[string]uint64{"memory": 1000, "bolt": 300, "redis": 200} {
+		for driver, total := range map[string]uint64{"memory": 500, "bolt": 300, "redis": 200} {
 			if testing.Short() {
-				total /= 10
+				total /= 5
 			}
 			t.Run(name+" over "+driver, func(t *testing.T) {
 				executeRandom(t, catalogue, driver, setting(t, "SLUICE_TEST_OPERATIONS", total))

@@ -84,7 +84,7 @@ func gatewayOf(t *testing.T, e *engine.Engine, svc *service.Service) *gateway {
 // TestEngine_AVersionAnswersAsAnOlderGateway executes random operations by an older gateway over one store, and by the
 // released version of a newer one over another. Between them, the newer catalogue changes both stores.
 func TestEngine_AVersionAnswersAsAnOlderGateway(t *testing.T) {
-	total := uint64(1500)
+	total := uint64(700)
 	if testing.Short() {
 		total = 150
 	}
@@ -209,7 +209,7 @@ func (w *versionWorld) answer(op *recordedOperation) (executed bool) {
 // more versions and reloads, and with catalogues that have gained kinds, fields, values and descriptions in files of other
 // names.
 func TestEngine_AVersionReplaysACorpus(t *testing.T) {
-	total := 3000
+	total := 1200
 	if testing.Short() {
 		total = 150
 	}

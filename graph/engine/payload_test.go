@@ -88,9 +88,9 @@ func TestPayload_UnderRandomRights(t *testing.T) {
 			source := &enginetest.Source{Schema: g.engine.Schema(), Rand: rnd, Values: values.value, Skip: func(_, field string) bool {
 				return strings.Contains(field, "AccessRole") || strings.Contains(field, "AccessBinding")
 			}}
-			total := setting(t, "SLUICE_TEST_OPERATIONS", 2000)
+			total := setting(t, "SLUICE_TEST_OPERATIONS", 1000)
 			if testing.Short() {
-				total /= 4
+				total /= 2
 			}
 			for range total {
 				op := source.Next(ast.Mutation)
