@@ -139,7 +139,7 @@ func Bootstrap(ctx context.Context, cfg BootstrapConfig) (filled bool, err error
 		}
 	}
 	shards, _ := cfg.Store.(backend.Sharder)
-	b := &bootstrap{BootstrapConfig: cfg, to: target{shards: shards, keys: cfg.Keys}, clock: backend.ClockOf(cfg.Store)}
+	b := &bootstrap{BootstrapConfig: cfg, to: destination{shards: shards, keys: cfg.Keys}, clock: backend.ClockOf(cfg.Store)}
 	if b.file = cfg.Checked; b.file == nil {
 		if b.file, err = Check(cfg.Open, cfg.Keys, shards); err != nil {
 			return false, err
@@ -215,7 +215,7 @@ func empty(ctx context.Context, store backend.Store) error {
 // bootstrap is one bootstrap that runs.
 type bootstrap struct {
 	BootstrapConfig
-	to    target
+	to    destination
 	clock func() time.Time
 	file  *Checked
 	// resumed: some of the records are probably stored.

@@ -47,8 +47,8 @@ func (f *Checked) stands(n int, l *Line) bool {
 // their checksum.
 func (f *Checked) identity() string { return cmp.Or(f.header.Source, f.end.SHA256) }
 
-// target is the store that a file is to fill.
-type target struct {
+// destination is the store that a file is to fill.
+type destination struct {
 	shards backend.Sharder // nil for one shard
 	keys   *keyring.Keyring
 }
@@ -61,11 +61,11 @@ func Check(open func() (io.ReadCloser, error), keys *keyring.Keyring, shards bac
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	return checkFile(f, target{shards: shards, keys: keys})
+	return checkFile(f, destination{shards: shards, keys: keys})
 }
 
 // checkFile reads a file from its begin, and returns an error unless it can fill the target as a whole.
-func checkFile(r io.Reader, to target) (*Checked, error) {
+func checkFile(r io.Reader, to destination) (*Checked, error) {
 	in, err := NewReader(r)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func checkFile(r io.Reader, to target) (*Checked, error) {
 }
 
 // check returns an error if the target does not take a record.
-func (t target) check(r *backend.Resource) error {
+func (t destination) check(r *backend.Resource) error {
 	switch verdictOf(r.Kind) {
 	case left, unknown:
 		return unknownKindError(r.Key)
@@ -111,7 +111,7 @@ func (t target) check(r *backend.Resource) error {
 }
 
 // body returns the body of a record as the target stores it.
-func (t target) body(r *backend.Resource) ([]byte, error) {
+func (t destination) body(r *backend.Resource) ([]byte, error) {
 	plain, err := t.keys.Open(r.Key, r.UID, r.Body)
 	switch {
 	case err != nil:

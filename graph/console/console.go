@@ -103,15 +103,15 @@ func New(cfg Config) (http.Handler, error) {
 
 // data describes the gateway to a user with a credential.
 type data struct {
-	Endpoint string    `json:"endpoint"`
-	Version  string    `json:"version"`
-	Store    string    `json:"store"`
-	Examples []Example `json:"examples"`
-	Viewer   viewer    `json:"viewer"`
+	Endpoint string     `json:"endpoint"`
+	Version  string     `json:"version"`
+	Store    string     `json:"store"`
+	Examples []Example  `json:"examples"`
+	Viewer   viewerData `json:"viewer"`
 }
 
-// viewer is the caller, in the form of the API.
-type viewer struct {
+// viewerData is the caller, in the form of the API.
+type viewerData struct {
 	Name      string    `json:"name"`
 	Groups    []string  `json:"groups"`
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
@@ -119,7 +119,7 @@ type viewer struct {
 
 func (d data) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := access.CallerFrom(r.Context()).Identity
-	d.Viewer = viewer{Name: id.String(), Groups: []string{}}
+	d.Viewer = viewerData{Name: id.String(), Groups: []string{}}
 	if id != nil {
 		d.Viewer.Groups, d.Viewer.ExpiresAt = id.Groups, id.ExpiresAt
 	}

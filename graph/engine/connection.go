@@ -42,7 +42,7 @@ func pageInfoFields() fieldTable {
 }
 
 // connection writes a page of a connection.
-func (r *run) connection(ctx context.Context, buf []byte, f *field, p *page) ([]byte, bool) {
+func (r *run) connection(ctx context.Context, buf []byte, f *field, p *connectionPage) ([]byte, bool) {
 	for i := range p.items {
 		p.items[i].at = 0
 	}

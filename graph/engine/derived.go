@@ -16,14 +16,14 @@ type derivedField struct {
 	// read reads what a field of a payload shows, after the mutation and before anything is written; nil for nothing.
 	read func(ctx context.Context, r *run, f *field, w *written)
 	// write appends the value to the answer.
-	write writer
+	write fieldWriter
 }
 
-// A writer appends the value of a field to the answer. If it returns false, the value is null, and the caller drops the
-// bytes that the writer has appended. If the schema does not allow null, the nearest enclosing value that may be null
+// A fieldWriter appends the value of a field to the answer. If it returns false, the value is null, and the caller drops
+// the bytes that it has appended. If the schema does not allow null, the nearest enclosing value that may be null
 // becomes null (GraphQL, October 2021, section 6.4.4). The other fields are still written, so that all errors are
 // reported.
-type writer func(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool)
+type fieldWriter func(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool)
 
 // fieldTable has the fields of a type by their names.
 type fieldTable map[string]derivedField

@@ -68,7 +68,7 @@ func metadataSpan(b *body.Body, slot int) body.Span {
 }
 
 // metadataText returns a writer of a string of the stored metadata.
-func metadataText(slot int) writer {
+func metadataText(slot int) fieldWriter {
 	return optionalText(func(src source) string {
 		return src.item.body.Text(metadataSpan(src.item.body, slot))
 	})

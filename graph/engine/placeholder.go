@@ -35,7 +35,7 @@ type placeholder struct {
 	page *query.Page
 	// item or made is the value once it is read, err why it cannot be shown.
 	item *item
-	made *page
+	made *connectionPage
 	err  error
 }
 

@@ -350,7 +350,7 @@ type answeredPages struct {
 
 // linkPages sets the links of connections to their pages.
 func (r *run) linkPages(ctx context.Context, requests *pageRequests, pages, related answeredPages) {
-	made := make([]*page, len(pages.pages))
+	made := make([]*connectionPage, len(pages.pages))
 	for i, n := range requests.of {
 		if n < 0 {
 			continue

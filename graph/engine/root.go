@@ -17,7 +17,7 @@ import (
 type resolved struct {
 	err     error
 	item    *item
-	page    *page
+	page    *connectionPage
 	nodes   []link // of the field nodes: each a resource, nothing, or why its id is refused
 	written *written
 	// writing is set while the service writes: it may or may not have stored something.

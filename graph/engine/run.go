@@ -30,7 +30,7 @@ type run struct {
 	wanted []want
 	// The slabs allocate many links, pages and items at once: a level may have hundreds.
 	linkSlab slab.Slab[link]
-	pageSlab slab.Slab[page]
+	pageSlab slab.Slab[connectionPage]
 	itemSlab slab.Slab[item]
 	// nameSlab has the names in lists of references.
 	nameSlab slab.Slab[string]
@@ -80,12 +80,12 @@ type itemKey struct {
 // link is the resource of a reference or the page of a connection.
 type link struct {
 	item *item
-	page *page
+	page *connectionPage
 	err  error
 }
 
-// page is a page of a connection.
-type page struct {
+// connectionPage is a page of a connection.
+type connectionPage struct {
 	*query.Page
 	items []item
 }
@@ -123,9 +123,9 @@ func (r *run) enqueue(it *item, on *object) {
 }
 
 // newPage returns a page, and adds its items to the next level.
-func (r *run) newPage(p *query.Page, f *field) *page {
+func (r *run) newPage(p *query.Page, f *field) *connectionPage {
 	out := r.pageSlab.One()
-	*out = page{Page: p, items: r.itemSlab.Take(len(p.Edges))}
+	*out = connectionPage{Page: p, items: r.itemSlab.Take(len(p.Edges))}
 	for i := range p.Edges {
 		b := p.Edges[i].Resource.Body
 		if b == nil { // the resource of a dependency

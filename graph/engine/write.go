@@ -26,7 +26,7 @@ type source struct {
 	item  *item
 	table body.Table
 	// page is a page of resources or dependencies, index an edge of it.
-	page *page
+	page *connectionPage
 	// index is the index of an edge of the page, a warning, a key of a group or a count of a namespace.
 	index int
 	// group is the index of a group of a summary, or of a namespace.
@@ -89,14 +89,14 @@ func writeConstant(_ context.Context, _ *run, buf []byte, f *field, _ source) ([
 }
 
 // text returns a writer of a string.
-func text(of func(src source) string) writer {
+func text(of func(src source) string) fieldWriter {
 	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		return appendText(buf, of(src)), true
 	}
 }
 
 // optionalText returns a writer of a string; an empty one is null.
-func optionalText(of func(src source) string) writer {
+func optionalText(of func(src source) string) fieldWriter {
 	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		value := of(src)
 		return appendText(buf, value), value != ""
@@ -104,21 +104,21 @@ func optionalText(of func(src source) string) writer {
 }
 
 // integer returns a writer of a number.
-func integer(of func(src source) int) writer {
+func integer(of func(src source) int) fieldWriter {
 	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		return strconv.AppendInt(buf, int64(of(src)), 10), true
 	}
 }
 
 // boolean returns a writer of a Boolean value.
-func boolean(of func(src source) bool) writer {
+func boolean(of func(src source) bool) fieldWriter {
 	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		return strconv.AppendBool(buf, of(src)), true
 	}
 }
 
 // counted returns a writer of a number that must be read, at most the greatest of the type Int.
-func counted(read func(ctx context.Context, src source) (int, error)) writer {
+func counted(read func(ctx context.Context, src source) (int, error)) fieldWriter {
 	return func(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 		n, err := read(ctx, src)
 		if err != nil {
@@ -170,7 +170,7 @@ func (r *run) null(ctx context.Context, buf []byte, f *field, err error) ([]byte
 }
 
 // bodyWriter returns the writer of a field of a body, nil for a scalar that object writes.
-func bodyWriter(of *body.Field) writer {
+func bodyWriter(of *body.Field) fieldWriter {
 	switch {
 	case of.Type == descriptor.TypeMap:
 		return writeMap

@@ -189,7 +189,7 @@ func (o *Operation) answer(ctx context.Context, w stream.Wire, abort func(), put
 		}
 	}()
 	var next stream.Frame
-	share := o.do(ctx, abort, func(r result) {
+	share := o.do(ctx, abort, func(r response) {
 		body := r.body
 		if r.kept == nil { // its memory is used again
 			body = bytes.Clone(body)
@@ -206,8 +206,8 @@ const (
 	dataTail = `}`
 )
 
-// result is the answer to a query or a mutation.
-type result struct {
+// response is the answer to a query or a mutation.
+type response struct {
 	// body is the answer as JSON.
 	body []byte
 	// busy reports that the operation was refused for want of memory.
@@ -219,7 +219,7 @@ type result struct {
 }
 
 // tag returns the entity tag of the answer, without quotes.
-func (r *result) tag() string {
+func (r *response) tag() string {
 	if r.kept != nil {
 		return r.kept.Tag()
 	}
@@ -229,10 +229,10 @@ func (r *result) tag() string {
 // do runs a query or a mutation within the deadline of Prepare. It passes the answer to send; the memory of one that
 // is not kept is used again after send returns. abort cuts the client off: see [budget.Share.Keep]. The caller closes
 // the share, which holds the memory of the answer.
-func (o *Operation) do(ctx context.Context, abort func(), send func(result)) *budget.Share {
+func (o *Operation) do(ctx context.Context, abort func(), send func(response)) *budget.Share {
 	share, err := o.executor.cfg.Memory.Begin(ctx)
 	if err != nil {
-		send(result{body: o.executor.Refuse(ctx, overBudget(o.executor.cfg.Memory)), busy: true})
+		send(response{body: o.executor.Refuse(ctx, overBudget(o.executor.cfg.Memory)), busy: true})
 		return nil
 	}
 	done := false
@@ -254,14 +254,14 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(result)) *bu
 	res := next(running)
 	switch whole := output.Filled(); {
 	case res == nil: // ctx ended before the operation began
-		send(result{body: o.executor.Refuse(ctx, refusal(failure.CodeTimeout, "the request was cancelled"))})
+		send(response{body: o.executor.Refuse(ctx, refusal(failure.CodeTimeout, "the request was cancelled"))})
 	case whole != nil && len(res.Errors) == 0 && len(res.Extensions) == 0:
 		share.Keep(int64(cap(whole)), abort)
-		send(result{body: whole, storable: !output.Secret(), kept: output.Kept()})
+		send(response{body: whole, storable: !output.Secret(), kept: output.Kept()})
 	default:
 		out := stream.Encode(res)
 		share.Keep(int64(cap(whole)+len(out)), abort)
-		send(result{body: out, busy: share.Refused() && o.kind() == ast.Query})
+		send(response{body: out, busy: share.Refused() && o.kind() == ast.Query})
 	}
 	if res != nil {
 		o.executor.cfg.Answered(ctx, &o.context, res.Errors)

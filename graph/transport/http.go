@@ -141,7 +141,7 @@ func (t *Transport) answer(inTime context.Context, w http.ResponseWriter, r *htt
 		return
 	}
 	to := t.paced(w)
-	share := op.do(inTime, to.abort, func(a result) {
+	share := op.do(inTime, to.abort, func(a response) {
 		to.end = time.Now().Add(maxWriteTime)
 		switch {
 		case a.busy:
@@ -223,7 +223,7 @@ func (t *Transport) refuse(w http.ResponseWriter, r *http.Request, status int, e
 	case status == 0:
 		status = http.StatusOK
 	}
-	t.send(w, r, media, status, &result{body: t.cfg.Executor(r.Context()).Refuse(r.Context(), errs...)})
+	t.send(w, r, media, status, &response{body: t.cfg.Executor(r.Context()).Refuse(r.Context(), errs...)})
 }
 
 // compressFrom is the size from which an answer is compressed, in bytes; a smaller one fits one packet.
@@ -258,7 +258,7 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 }
 
 // send sends an answer that no cache keeps.
-func (t *Transport) send(w http.ResponseWriter, r *http.Request, media string, status int, a *result) {
+func (t *Transport) send(w http.ResponseWriter, r *http.Request, media string, status int, a *response) {
 	setUncached(w, media)
 	t.sendBody(w, status, a, compressed(r, a.body))
 }
@@ -268,7 +268,7 @@ const gzipTag = "-gzip"
 
 // sendTagged sends the answer to a query by GET, which the client may keep and ask for again: unless the client has
 // it already.
-func (t *Transport) sendTagged(w http.ResponseWriter, r *http.Request, media string, a *result) {
+func (t *Transport) sendTagged(w http.ResponseWriter, r *http.Request, media string, a *response) {
 	w.Header()["Vary"] = append(w.Header()["Vary"], "Authorization")
 	w.Header().Set("Cache-Control", "private, no-cache")
 	plain, zip := a.tag(), compressed(r, a.body)
@@ -315,7 +315,7 @@ func hasTag(header []string, tag string) bool {
 }
 
 // sendBody sends the body of an answer, compressed if zip is set.
-func (t *Transport) sendBody(w http.ResponseWriter, status int, a *result, zip bool) {
+func (t *Transport) sendBody(w http.ResponseWriter, status int, a *response, zip bool) {
 	if !zip {
 		writeBody(w, status, a.body)
 		return

@@ -101,7 +101,7 @@ func stampOf(grants []grant) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-func (n names) text() string {
+func (n nameSet) text() string {
 	if n == nil {
 		return Wildcard
 	}

@@ -91,9 +91,9 @@ type grant struct {
 	rule int
 	// builtIn states the kinds of a role that every gateway has, as all gateways do; empty for other roles.
 	builtIn           string
-	kinds             names
+	kinds             nameSet
 	verbs             verbs
-	namespaces, names names
+	namespaces, names nameSet
 }
 
 // grantsOf returns what a role gives in all namespaces. It is not nil.
@@ -112,7 +112,7 @@ func grantsOf(role Role) []grant {
 }
 
 // within returns what the grant gives in some namespaces, nil for all.
-func (g grant) within(namespaces names) grant {
+func (g grant) within(namespaces nameSet) grant {
 	switch {
 	case namespaces == nil:
 	case g.namespaces == nil:
@@ -124,8 +124,8 @@ func (g grant) within(namespaces names) grant {
 }
 
 // listed returns the names of a list, nil if it names all.
-func listed(list []string) names {
-	out := names{}
+func listed(list []string) nameSet {
+	out := nameSet{}
 	for _, one := range list {
 		if one == Wildcard {
 			return nil
@@ -136,7 +136,7 @@ func listed(list []string) names {
 }
 
 // optional is listed for a list that names all if it is absent.
-func optional(list []string) names {
+func optional(list []string) nameSet {
 	if len(list) == 0 {
 		return nil
 	}
@@ -144,7 +144,7 @@ func optional(list []string) names {
 }
 
 // has reports whether a list of a grant has a name.
-func (n names) has(name string) bool {
+func (n nameSet) has(name string) bool {
 	_, ok := n[name]
 	return n == nil || ok
 }

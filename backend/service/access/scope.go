@@ -15,10 +15,10 @@ import (
 type Scope struct {
 	all bool
 	// everywhere are the names that the scope has in all namespaces, and of GLOBAL kinds.
-	everywhere names
+	everywhere nameSet
 	// in are the names that it has in single namespaces; a nil value is the whole namespace. Namespaces and
 	// scopes may share names.
-	in map[string]names
+	in map[string]nameSet
 	// places returns what [Scope.Places] does, and size how many; nil for the empty scope.
 	places func() []NameRange
 	size   int
@@ -28,16 +28,16 @@ type Scope struct {
 // it. End is exclusive.
 type NameRange struct{ Start, End []byte }
 
-type names map[string]struct{}
+type nameSet map[string]struct{}
 
 // Everything returns the scope of all resources.
 func Everything() *Scope { return &Scope{all: true} }
 
 // Within returns the scope of one namespace, of one name, or of both; empty is all.
 func Within(namespace, name string) *Scope {
-	var some names
+	var some nameSet
 	if name != "" {
-		some = names{name: {}}
+		some = nameSet{name: {}}
 	}
 	var b builder
 	b.add(namespace, some, namespace == "")
@@ -137,7 +137,7 @@ func (s *Scope) NamesIn(namespace string) []string { return sorted(s.within(name
 // Everywhere returns the names that the scope has in all namespaces, and of GLOBAL kinds, sorted.
 func (s *Scope) Everywhere() []string { return sorted(s.everywhere) }
 
-func sorted(n names) []string { return append([]string{}, slices.Sorted(maps.Keys(n))...) }
+func sorted(n nameSet) []string { return append([]string{}, slices.Sorted(maps.Keys(n))...) }
 
 // And returns the resources that both scopes have.
 func (s *Scope) And(o *Scope) *Scope {
@@ -167,20 +167,20 @@ func (s *Scope) And(o *Scope) *Scope {
 }
 
 // within returns the names that the scope has in a namespace, nil if it has all of it.
-func (s *Scope) within(namespace string) names {
+func (s *Scope) within(namespace string) nameSet {
 	some, ok := s.in[namespace]
 	if ok && (some == nil || len(s.everywhere) == 0) {
 		return some
 	}
-	out := names{}
+	out := nameSet{}
 	maps.Copy(out, some)
 	maps.Copy(out, s.everywhere)
 	return out
 }
 
 // without returns the names that are in a and not in b. It is not nil, which would be all names.
-func without(a, b names) names {
-	out := names{}
+func without(a, b nameSet) nameSet {
+	out := nameSet{}
 	for name := range a {
 		if _, ok := b[name]; !ok {
 			out[name] = struct{}{}
@@ -190,8 +190,8 @@ func without(a, b names) names {
 }
 
 // both returns the names that are in a and b.
-func both(a, b names) names {
-	out := names{}
+func both(a, b nameSet) nameSet {
+	out := nameSet{}
 	for name := range a {
 		if _, ok := b[name]; ok {
 			out[name] = struct{}{}
@@ -280,19 +280,19 @@ type builder struct {
 }
 
 // add adds names in a namespace, or in all; nil names are all names.
-func (b *builder) add(namespace string, some names, everywhere bool) {
+func (b *builder) add(namespace string, some nameSet, everywhere bool) {
 	switch {
 	case b.out.all || some != nil && len(some) == 0:
 	case everywhere && some == nil:
 		b.out = Scope{all: true}
 	case everywhere:
 		if b.out.everywhere == nil {
-			b.out.everywhere = names{}
+			b.out.everywhere = nameSet{}
 		}
 		maps.Copy(b.out.everywhere, some)
 	default:
 		if b.out.in == nil {
-			b.out.in = map[string]names{}
+			b.out.in = map[string]nameSet{}
 		}
 		known, has := b.out.in[namespace]
 		switch {

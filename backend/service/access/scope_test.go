@@ -12,9 +12,9 @@ import (
 func randomScope(rnd *rand.Rand) *Scope {
 	var b builder
 	for range rnd.IntN(4) {
-		var some names
+		var some nameSet
 		if rnd.IntN(2) == 0 {
-			some = names{fmt.Sprint("n", rnd.IntN(3)): {}}
+			some = nameSet{fmt.Sprint("n", rnd.IntN(3)): {}}
 		}
 		b.add(fmt.Sprint("ns", rnd.IntN(3)), some, some != nil && rnd.IntN(3) == 0 || rnd.IntN(8) == 0)
 	}

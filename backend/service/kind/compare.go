@@ -7,12 +7,12 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// comparison selects what counts when two objects are compared.
-type comparison int
+// comparisonMode selects what counts when two objects are compared.
+type comparisonMode int
 
 const (
 	// stored compares the shape's fields as they are; a SET has no order.
-	stored comparison = iota
+	stored comparisonMode = iota
 	// effective also takes the effective default for an absent field.
 	effective
 	// identical compares the stored forms: also the order of a SET, and the names that the shape does not have.
@@ -22,10 +22,10 @@ const (
 )
 
 // exact reports whether the order of a SET and names that the shape does not have count.
-func (c comparison) exact() bool { return c == identical || c == equivalent }
+func (c comparisonMode) exact() bool { return c == identical || c == equivalent }
 
 // withDefaults reports whether an absent field counts as its default.
-func (c comparison) withDefaults() bool { return c == effective || c == equivalent }
+func (c comparisonMode) withDefaults() bool { return c == effective || c == equivalent }
 
 // Identical reports whether two objects have the same stored form: the same values under the same names, named by the
 // shape or not, with lists in the same order. A value that equals a default differs from none.
@@ -34,8 +34,8 @@ func (s *Shape) Identical(a, b map[string]any) bool { return s.same(a, b, identi
 // Equivalent is like Identical, but an absent field counts as its default.
 func (s *Shape) Equivalent(a, b map[string]any) bool { return s.same(a, b, equivalent) }
 
-// same reports whether two objects are equal under a comparison.
-func (s *Shape) same(a, b map[string]any, c comparison) bool {
+// same reports whether two objects are equal under a comparisonMode.
+func (s *Shape) same(a, b map[string]any, c comparisonMode) bool {
 	if c.exact() && !s.sameUnknown(a, b) {
 		return false
 	}
@@ -61,8 +61,8 @@ func (s *Shape) sameUnknown(a, b map[string]any) bool {
 	return true
 }
 
-// compared returns the value of the field that counts in a comparison.
-func (f *Field) compared(tree map[string]any, c comparison) (any, bool) {
+// compared returns the value of the field that counts in a comparisonMode.
+func (f *Field) compared(tree map[string]any, c comparisonMode) (any, bool) {
 	if c.withDefaults() {
 		return f.valueIn(tree)
 	}
@@ -71,7 +71,7 @@ func (f *Field) compared(tree map[string]any, c comparison) (any, bool) {
 }
 
 // same compares two values of the field.
-func (f *Field) same(a, b any, c comparison) bool {
+func (f *Field) same(a, b any, c comparisonMode) bool {
 	switch a := a.(type) {
 	case []any:
 		b, ok := b.([]any)
@@ -89,7 +89,7 @@ func (f *Field) same(a, b any, c comparison) bool {
 }
 
 // sameSet compares two lists of one length without order.
-func (f *Field) sameSet(a, b []any, c comparison) bool {
+func (f *Field) sameSet(a, b []any, c comparisonMode) bool {
 	times := make(map[string]int, len(b)) // how often b has them
 	for _, v := range b {
 		times[string(f.appendIdentity(nil, v, c))]++

@@ -105,7 +105,7 @@ func (f *Field) identity(element any) string {
 
 // appendIdentity appends a text that two values have in common if they are equal in all
 // that the field can name: numbers by their value, a SET without order.
-func (f *Field) appendIdentity(dst []byte, v any, c comparison) []byte {
+func (f *Field) appendIdentity(dst []byte, v any, c comparisonMode) []byte {
 	switch v := v.(type) {
 	case string:
 		dst = append(strconv.AppendInt(append(dst, '"'), int64(len(v)), 10), ':')

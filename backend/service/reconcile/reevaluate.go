@@ -30,8 +30,8 @@ type candidate struct {
 // differ from this gateway's.
 func (c *candidate) foreign() bool { return c.stored.Declared != c.kind.Declared }
 
-// outcome is the result of reevaluate.
-type outcome struct {
+// reevaluation is the result of reevaluate.
+type reevaluation struct {
 	// ready are the resources that became ready, as they are stored now.
 	ready []*backend.Resource
 	// skipped reports whether foreign references were left to a gateway whose catalogue is the
@@ -39,7 +39,7 @@ type outcome struct {
 	skipped bool
 }
 
-func (o *outcome) add(more outcome) {
+func (o *reevaluation) add(more reevaluation) {
 	o.ready, o.skipped = append(o.ready, more.ready...), o.skipped || more.skipped
 }
 
@@ -51,7 +51,7 @@ func (o *outcome) add(more outcome) {
 //	                     openTargets    one read of all their targets
 //	                     decide, write  each resource: what is to be stored
 //	                     storeBatch     up to 64 at once  --- refused ---> reevaluateOne, read again one by one
-func (f *follower) reevaluate(ctx context.Context, resources, known []*backend.Resource) (outcome, error) {
+func (f *follower) reevaluate(ctx context.Context, resources, known []*backend.Resource) (reevaluation, error) {
 	out, refused, err := f.reevaluateTogether(ctx, resources, known, dependency.FromStore)
 	if err != nil {
 		return out, err
@@ -66,28 +66,28 @@ func (f *follower) reevaluate(ctx context.Context, resources, known []*backend.R
 }
 
 // reevaluateOne re-evaluates one resource, as it is stored now.
-func (f *follower) reevaluateOne(ctx context.Context, key backend.Key) (outcome, error) {
+func (f *follower) reevaluateOne(ctx context.Context, key backend.Key) (reevaluation, error) {
 	for range maxAttempts {
 		got, err := f.r.cfg.Store.Get(ctx, key)
 		if errors.Is(err, backend.ErrUnreadable) || err == nil && got[0] == nil {
-			return outcome{}, nil
+			return reevaluation{}, nil
 		}
 		if err != nil {
-			return outcome{}, err
+			return reevaluation{}, err
 		}
 		out, raced, err := f.reevaluateTogether(ctx, got, nil, dependency.OneByOne)
 		if err != nil || len(raced) == 0 {
 			return out, err
 		}
 	}
-	return outcome{}, fmt.Errorf("%s: %w", key, backend.ErrConflict)
+	return reevaluation{}, fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
 // reevaluateTogether re-evaluates resources in as few batches as possible. It returns the keys of
 // resources that have to be re-evaluated alone, see storeBatch.
 func (f *follower) reevaluateTogether(
 	ctx context.Context, resources, known []*backend.Resource, read dependency.Reading,
-) (out outcome, alone []backend.Key, err error) {
+) (out reevaluation, alone []backend.Key, err error) {
 	if err := f.r.loadControllers(ctx); err != nil {
 		return out, nil, err
 	}

@@ -191,7 +191,7 @@ func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 			r := backend.Range{Kind: k.Name, Start: start, Shard: f.shard + 1, Limit: pageSize}
 			page, err := f.r.cfg.Store.Range(ctx, r)
 			if err == nil { // the changes wake the resources that wait for these
-				var out outcome
+				var out reevaluation
 				if out, err = f.reevaluate(ctx, page.Resources, nil); err == nil && out.skipped {
 					err = errNotNewest
 				}

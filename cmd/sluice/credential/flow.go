@@ -47,7 +47,7 @@ func (f Flow) Browser(ctx context.Context) (*Login, error) {
 	cfg := f.Issuer.config(m)
 	cfg.RedirectURL = "http://" + listener.Addr().String() + callbackPath
 	state, verifier := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()
-	back := callback{issuer: m.Issuer, state: state, result: make(chan result, 1)}
+	back := callback{issuer: m.Issuer, state: state, result: make(chan loginResult, 1)}
 	server := &http.Server{Handler: &back, ReadHeaderTimeout: IssuerTimeout}
 	served := make(chan struct{})
 	go func() { _ = server.Serve(listener); close(served) }()
@@ -89,7 +89,7 @@ func (f Flow) late(ctx context.Context) error {
 	return ctx.Err()
 }
 
-type result struct {
+type loginResult struct {
 	code string
 	err  error
 }
@@ -97,7 +97,7 @@ type result struct {
 // callback takes the answer of the issuer from the browser, once.
 type callback struct {
 	issuer, state string
-	result        chan result
+	result        chan loginResult
 }
 
 func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -112,7 +112,7 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "This is no answer to the login that waits here.", http.StatusBadRequest)
 		return
 	}
-	var out result
+	var out loginResult
 	switch iss := q.Get("iss"); {
 	case iss != "" && iss != c.issuer: // RFC 9207
 		out.err = fmt.Errorf("as %q, which is another issuer", iss)

@@ -21,8 +21,8 @@ type pendingDelete struct {
 }
 
 // outcome returns how far the deletion has come.
-func (p pendingDelete) outcome(state string, dry command.DryRun) outcome {
-	return outcome{Key: p.Key(), what: p.what, done: state, uid: p.uid, dry: dry}
+func (p pendingDelete) outcome(state string, dry command.DryRun) writeResult {
+	return writeResult{Key: p.Key(), what: p.what, done: state, uid: p.uid, dry: dry}
 }
 
 // report prints the state of a deletion, and what holds the resource: the first holders, or in a dry run all of them.

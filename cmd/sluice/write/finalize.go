@@ -39,7 +39,7 @@ func FinalizeCommand(std terminal.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m.write = func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (outcome, error) {
+			m.write = func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (writeResult, error) {
 				return m.finalize(ctx, was, client.MetadataPatch{
 					Kind:             s.Kind,
 					Namespace:        s.Namespace,
@@ -65,7 +65,7 @@ func (m *modification) finalize(
 	ctx context.Context,
 	was *client.Resource,
 	patch client.MetadataPatch,
-) (outcome, error) {
+) (writeResult, error) {
 	next := slices.DeleteFunc(slices.Clone(was.Metadata.Finalizers), func(name string) bool {
 		return slices.Contains(patch.RemoveFinalizers, name)
 	})
@@ -75,10 +75,10 @@ func (m *modification) finalize(
 		}
 	}
 	if slices.Equal(next, was.Metadata.Finalizers) {
-		return outcome{done: "UNCHANGED", revision: was.Metadata.Revision}, nil
+		return writeResult{done: "UNCHANGED", revision: was.Metadata.Revision}, nil
 	}
 	revision, err := m.client.PatchMetadata(ctx, patch)
-	return outcome{
+	return writeResult{
 		done:     "UPDATED",
 		revision: revision,
 		note:     ": finalizers " + output.Printable(cmp.Or(strings.Join(next, ", "), "none")),

@@ -30,7 +30,7 @@ func pairsCommand(std terminal.Streams, field string, cmd *cobra.Command) *cobra
 			return err
 		}
 		m.client, m.namespace = c, r.Namespace
-		m.write = func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (outcome, error) {
+		m.write = func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (writeResult, error) {
 			return pairs.write(
 				ctx,
 				&m,
@@ -103,7 +103,7 @@ func (p pairs) write(
 	patch client.MetadataPatch,
 	field string,
 	was *client.Resource,
-) (outcome, error) {
+) (writeResult, error) {
 	pairs, to := was.Metadata.Labels, &patch.Labels
 	if field == "annotations" {
 		pairs, to = was.Metadata.Annotations, &patch.Annotations
@@ -112,7 +112,7 @@ func (p pairs) write(
 	for _, pair := range pairs {
 		present[pair.Key] = pair.Value
 	}
-	out, changes := outcome{done: "UNCHANGED"}, map[string]*string{}
+	out, changes := writeResult{done: "UNCHANGED"}, map[string]*string{}
 	for _, key := range slices.Sorted(maps.Keys(p.set)) {
 		value := p.set[key]
 		old, ok := present[key]

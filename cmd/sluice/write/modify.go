@@ -34,7 +34,7 @@ type modification struct {
 	// unreadable is printed after the error about a resource that the gateway cannot read; empty for nothing.
 	unreadable string
 	// write changes a resource that was read, at a revision. The key and the uid of the outcome are set by its caller.
-	write func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (outcome, error)
+	write func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (writeResult, error)
 }
 
 // registerRevision adds the flag for changes of one revision.
@@ -102,7 +102,7 @@ func (m *modification) one(ctx context.Context, s resource.Ref) error {
 
 // apply writes a changed manifest, and prints the warnings. The manifest has the labels and annotations of all field
 // managers, so it replaces them all, and no manager becomes their owner.
-func (m *modification) apply(ctx context.Context, s resource.Ref, manifest, revision string) (outcome, error) {
+func (m *modification) apply(ctx context.Context, s resource.Ref, manifest, revision string) (writeResult, error) {
 	nobody := ""
 	out, err := m.client.Apply(ctx, client.ApplyRequest{
 		Manifest:         manifest,
@@ -112,7 +112,7 @@ func (m *modification) apply(ctx context.Context, s resource.Ref, manifest, revi
 		DryRun:           bool(m.dry),
 	})
 	if err != nil {
-		return outcome{}, err
+		return writeResult{}, err
 	}
 	for _, w := range out.Warnings {
 		_, _ = fmt.Fprintf(m.std.Err, "%s %s: warning: %s\n",

@@ -50,8 +50,8 @@ func (w *writing) register(cmd *cobra.Command) {
 	w.form.register(cmd)
 }
 
-// outcome is the result of a write to one resource.
-type outcome struct {
+// writeResult is the result of a write to one resource.
+type writeResult struct {
 	resource.Key
 	// what is the name of the resource for people; empty: its key.
 	what string
@@ -65,8 +65,8 @@ type outcome struct {
 }
 
 // outcomeOf returns the outcome of an apply. It has no key if the answer does not name the resource.
-func outcomeOf(a *client.Applied, dry command.DryRun) outcome {
-	out := outcome{Key: resource.KeyOfApplied(a), done: a.Outcome, dry: dry}
+func outcomeOf(a *client.Applied, dry command.DryRun) writeResult {
+	out := writeResult{Key: resource.KeyOfApplied(a), done: a.Outcome, dry: dry}
 	switch {
 	case a.Resource != nil:
 		out.uid = a.Resource.Metadata.UID
@@ -78,7 +78,7 @@ func outcomeOf(a *client.Applied, dry command.DryRun) outcome {
 }
 
 // print writes an outcome.
-func (f outcomeForm) print(std terminal.Streams, o outcome) {
+func (f outcomeForm) print(std terminal.Streams, o writeResult) {
 	switch f {
 	case outcomeName:
 		_, _ = fmt.Fprintf(std.Out, "%s/%s\n", output.Printable(strings.ToLower(o.Kind)), output.Printable(o.Name))

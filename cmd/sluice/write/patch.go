@@ -71,13 +71,13 @@ resource is to have before; otherwise it is left alone.`,
 				return err
 			}
 			m.uid = before.UID
-			m.write = func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (outcome, error) {
+			m.write = func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (writeResult, error) {
 				next, err := input.MergePatch(was.Manifest, text)
 				if err == nil {
 					err = sameResource(was.Manifest, next)
 				}
 				if err != nil {
-					return outcome{}, err
+					return writeResult{}, err
 				}
 				return m.apply(ctx, s, next, revision)
 			}
