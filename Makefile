@@ -19,7 +19,7 @@ need     = @command -v $(1) >/dev/null 2>&1 && exit 0; \
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build npm console test test-all test-next vulnerabilities redis-server tmux browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
+.PHONY: help run build npm console test test-all test-next vulnerabilities redis-server tmux python postgres browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
 
 help: ## print this help
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,11 +40,11 @@ console: npm ## fetch GraphiQL for the page at /, checked by its hashes; does no
 	graph/console/fetch.sh
 
 # e2e takes longest, so it begins first.
-test: redis-server tmux ## vet and run the tests, the long ones smaller or not at all: four minutes on two cores
+test: redis-server tmux python postgres ## vet and run the tests, the long ones smaller or not at all: four minutes on two cores
 	$(GO) vet ./...
 	$(GO) test -short -vet=off -shuffle=on -timeout 9m ./e2e ./...
 
-test-all: redis-server tmux ## vet and run all tests in full, with the race detector where there is a C compiler: twenty minutes
+test-all: redis-server tmux python postgres ## vet and run all tests in full, with the race detector where there is a C compiler: twenty minutes
 	$(GO) vet ./...
 	$(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m ./...
 	SLUICE_TEST_STORE=redis $(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m ./e2e
@@ -54,7 +54,7 @@ test-all: redis-server tmux ## vet and run all tests in full, with the race dete
 NEXT_GO     := go1.27.4
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-test-next: redis-server tmux ## run the tests as `make test` does with the next release of Go, if it can be had
+test-next: redis-server tmux python postgres ## run the tests as `make test` does with the next release of Go, if it can be had
 	@if GOTOOLCHAIN=$(NEXT_GO) $(GO) version >/dev/null 2>&1; then GOTOOLCHAIN=$(NEXT_GO) $(MAKE) --no-print-directory test; \
 	else echo 'WARNING: $(NEXT_GO) cannot be had, so nothing was tested with it'; fi
 
@@ -68,6 +68,13 @@ redis-server: ## make sure that the tests find redis-server; install Debian's pa
 
 tmux: ## make sure that the tests find tmux, in which they look at the command line as a person does
 	$(call need,tmux,tmux,'the tests of the terminal need tmux (Debian: apt-get install tmux)')
+
+python: ## make sure that the tests find python3, in which a resource service of the examples is written
+	$(call need,python3,python3,'the tests of resource services need Python 3.9 or newer (Debian: apt-get install python3)')
+
+# Debian keeps the programs of the server out of the search path.
+postgres: ## make sure that the tests find PostgreSQL, in which a resource service of the examples keeps its resources
+	$(call need,initdb >/dev/null 2>&1 || command -v /usr/lib/postgresql/*/bin/initdb,postgresql,'the tests of resource services start PostgreSQL 13 or newer; install it (Debian: apt-get install postgresql)')
 
 npm:
 	$(call need,npm,nodejs npm,'this needs Node.js 20 or newer with npm (Debian: apt-get install nodejs npm)')

@@ -73,6 +73,7 @@ func newRoot(std terminal.Streams) *cobra.Command {
 		operate.ConfigCommand(std),
 		operate.ExportCommand(std),
 		operate.ServeCommand(std),
+		operate.ServiceCommand(std),
 		operate.StateCommand(std),
 		operate.TokenCommand(std),
 

@@ -99,7 +99,7 @@ var rules = []rule{
 	{"cmd/sluice/reload", []string{"backend/catalogue", "backend/service/failure", "graph/client"}, "the socket and the folder know no gateway"},
 	{"cmd/sluice/sdl", []string{"cmd/sluice/exit", "backend/catalogue", "backend/descriptor", "graph/kinds", "graph/release"}, "a catalogue is read without a gateway"},
 	{"cmd/sluice/gateway", []string{"cmd/sluice/config", "cmd/sluice/exit", "cmd/sluice/input", "cmd/sluice/reload", "cmd/sluice/sdl", "cmd/sluice/terminal", "cmd/sluice/version", "backend", "backend/audit", "backend/bolt", "backend/catalogue", "backend/descriptor", "backend/hub", "backend/index", "backend/keyring", "backend/memory", "backend/redis", "backend/service", "backend/state", "graph/identity", "graph/kinds", "graph/server", "internal/wait"}, "the gateway knows no command; it alone names concrete drivers"},
-	{"cmd/sluice/operate", []string{"cmd/sluice/command", "cmd/sluice/config", "cmd/sluice/credential", "cmd/sluice/exit", "cmd/sluice/gateway", "cmd/sluice/output", "cmd/sluice/reload", "cmd/sluice/remote", "cmd/sluice/sdl", "cmd/sluice/terminal", "backend", "backend/catalogue", "backend/descriptor", "backend/service/access", "backend/state", "graph/client", "graph/identity", "graph/kinds", "graph/release"}, "operators run a gateway, ask one, or look at a store that it opens"},
+	{"cmd/sluice/operate", []string{"cmd/sluice/command", "cmd/sluice/config", "cmd/sluice/credential", "cmd/sluice/exit", "cmd/sluice/gateway", "cmd/sluice/input", "cmd/sluice/output", "cmd/sluice/reload", "cmd/sluice/remote", "cmd/sluice/sdl", "cmd/sluice/terminal", "backend", "backend/catalogue", "backend/descriptor", "backend/manifest", "backend/service/access", "backend/service/owner", "backend/state", "graph/client", "graph/identity", "graph/kinds", "graph/release"}, "operators run a gateway, ask one, or look at a store that it opens or a service beside it"},
 	{"cmd/sluice", nil, "main lists the commands; each is in a package below"},
 	{"cmd/sluicegen", []string{"graph/kinds", "graph/release"}, "the generator never knows what it generated"},
 	{"internal/wait", nil, "it waits, for whatever"},
@@ -110,6 +110,7 @@ var rules = []rule{
 	{"internal/arch", nil, "it reads files only"},
 	{"e2e", []string{"backend/manifest", "graph/client", "graph/kinds/kindstest"}, "end-to-end tests use what a user has"},
 	{"examples/quota", []string{"backend", "backend/service", "graph/core", "graph/engine"}, "it is copied to resolvers"},
+	{"examples/service", []string{"backend", "backend/service/access", "backend/service/owner"}, "a resource service implements the contract in Go's types, and knows nothing of a gateway"},
 	{"examples", []string{"graph/client"}, "examples show what other people's programs may use"},
 }
 
@@ -144,13 +145,15 @@ var testsMay = map[string][]string{
 	"graph/transport":              {"backend", "backend/memory", "backend/service", "graph/engine/enginetest", "graph/kinds/kindstest"},
 	"cmd/sluice/auth":              {"cmd/sluice/commandtest", "cmd/sluice/read"},
 	"cmd/sluice/config":            {"graph/transport"},
-	"cmd/sluice/operate":           {"cmd/sluice/commandtest", "cmd/sluice/read", "backend/bolt", "internal/redistest"},
+	"cmd/sluice/operate":           {"cmd/sluice/commandtest", "cmd/sluice/read", "backend/service/owner/ownertest", "backend/bolt", "internal/redistest"},
 	"cmd/sluice/remote":            {"cmd/sluice/auth", "cmd/sluice/commandtest", "cmd/sluice/read", "cmd/sluice/terminal"},
 	"cmd/sluice/write":             {"cmd/sluice/commandtest"},
 	"cmd/sluice/read":              {"cmd/sluice/commandtest"},
 	"cmd/sluice/command":           {"cmd/sluice/commandtest"},
-	"resolvers":                    {"backend/memory", "graph/kinds/kindstest"},
-	"e2e":                          {"backend", "backend/bolt", "graph/engine/enginetest", "internal/redistest"},
+	// The example is tested with its own SDL.
+	"examples/service": {"backend/descriptor", "graph/kinds"},
+	"resolvers":        {"backend/memory", "graph/kinds/kindstest"},
+	"e2e":              {"backend", "backend/bolt", "graph/engine/enginetest", "internal/redistest"},
 }
 
 var bannedNames = []string{"util", "utils", "common", "helpers", "tools", "types", "misc", "shared"}

@@ -12,7 +12,7 @@ import (
 func newRoot(std terminal.Streams) *cobra.Command {
 	return commandtest.NewRoot(
 		BackupCommand(std), CatalogueCommand(std), CheckCommand(std), ConfigCommand(std), ExportCommand(std), ServeCommand(std),
-		StateCommand(std), TokenCommand(std), read.APIResourcesCommand(std),
+		ServiceCommand(std), StateCommand(std), TokenCommand(std), read.APIResourcesCommand(std),
 	)
 }
 

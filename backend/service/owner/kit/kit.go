@@ -82,6 +82,9 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// ErrChoice is the error of a run for a kind that the service does not have.
+var ErrChoice = errors.New("the service has no kind")
+
 // promise is a promise of the contract and its test.
 type promise struct {
 	name, says string
@@ -166,7 +169,7 @@ func chosen(d owner.Description, names []string) ([]owner.Kind, error) {
 	for _, name := range names {
 		k, ok := known[name]
 		if !ok {
-			return nil, fmt.Errorf("describe: the service has no kind %q, but %q", name, all)
+			return nil, fmt.Errorf("%w %q, but %q", ErrChoice, name, all)
 		}
 		out = append(out, k)
 	}

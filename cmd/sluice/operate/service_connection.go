@@ -1,0 +1,55 @@
+package operate
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluicegw/sluice/backend/service/owner/remote"
+	"github.com/sluicegw/sluice/cmd/sluice/command"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
+)
+
+// serviceConnection says how a resource service is asked.
+type serviceConnection struct {
+	protocol string
+	access   credential.Access
+}
+
+func (c *serviceConnection) register(cmd *cobra.Command) {
+	var protocols []string
+	for _, p := range remote.Protocols() {
+		protocols = append(protocols, string(p))
+	}
+	c.protocol = protocols[0]
+	command.AddEnumFlag(cmd, &c.protocol, pflag.Flag{
+		Name: "protocol", Usage: "how calls are written: connect+json, or grpc",
+	}, protocols...)
+	f := cmd.Flags()
+	f.StringVar(&c.access.CA, "ca", "", "file with the certificates (PEM) of the authorities to trust (default: the system's)")
+	f.StringVar(&c.access.ClientCert, "client-cert", "", "file with a certificate (PEM) that tells the service who asks")
+	f.StringVar(&c.access.ClientKey, "client-key", "", "file with the key (PEM) of --client-cert")
+}
+
+// tlsConfig returns what the flags say of TLS; nil for the system's authorities and no certificate.
+func (c *serviceConnection) tlsConfig(ctx context.Context) (*tls.Config, error) {
+	if (c.access.ClientCert == "") != (c.access.ClientKey == "") {
+		return nil, errors.New("--client-cert, --client-key: both are needed")
+	}
+	return c.access.TLS(ctx)
+}
+
+// client returns a client of the service at an address.
+func (c *serviceConnection) client(ctx context.Context, address string) (*remote.Client, error) {
+	secure, err := c.tlsConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return remote.New(remote.Config{
+		Name: address, Address: address, Protocol: remote.Protocol(c.protocol),
+		TLS: func() *tls.Config { return secure },
+	})
+}
