@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -111,16 +112,19 @@ func TestBackup_IsKilled(t *testing.T) {
 	if testing.Short() {
 		rounds = 5
 	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
 	begin := time.Now()
 	backedUp(t, g)
 	took := time.Since(begin)
-	for i := range rounds {
+	for range rounds {
 		to := filepath.Join(t.TempDir(), "backup.db")
 		cmd := exec.Command(path, "backup", "--data", g.data, "--to", to)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		killing := time.AfterFunc(took*time.Duration(i)/time.Duration(rounds), func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
+		killing := time.AfterFunc(time.Duration(rnd.Int64N(int64(took))), func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
 		_ = cmd.Wait()
 		killing.Stop()
 		if _, err := os.Stat(to); err != nil {

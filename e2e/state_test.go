@@ -213,16 +213,20 @@ func TestState_IsWholeAfterKills(t *testing.T) {
 		_ = cmd.Wait()
 		timer.Stop()
 	}
+	redis := redistest.Start(t)
+	onRedis := start(t, "", "--redis", redis.URL(), "--redis-prefix", "exported:", "--bootstrap", file)
 	for round := range rounds {
-		to := filepath.Join(t.TempDir(), "state.gz")
-		killed(300*time.Millisecond, "export", "--to", to, "--server", g.address)
-		if _, err := os.Stat(to); err == nil {
-			if d := cmp.Diff(want, exportedLines(t, to)); d != "" {
-				t.Fatalf("round %d: an export is not whole:\n%s", round, d)
+		for _, from := range []*gateway{g, onRedis} {
+			to := filepath.Join(t.TempDir(), "state.gz")
+			killed(300*time.Millisecond, "export", "--to", to, "--server", from.address)
+			if _, err := os.Stat(to); err == nil {
+				if d := cmp.Diff(want, exportedLines(t, to)); d != "" {
+					t.Fatalf("round %d: an export is not whole:\n%s", round, d)
+				}
 			}
 		}
 	}
-	redis := redistest.Start(t)
+	onRedis.kill()
 	for round := range rounds {
 		for _, store := range [][]string{
 			{"--data", filepath.Join(t.TempDir(), "data")},
