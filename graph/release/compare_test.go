@@ -109,3 +109,26 @@ func TestCheck_AllowsADefaultOfWhatWasRequired(t *testing.T) {
 		t.Error("a default of what was optional")
 	}
 }
+
+// TestCheck_OwnersAndReviews: a kind that is given to a service loses verbs, and that is what breaks clients. A service
+// that reviews changes breaks none.
+func TestCheck_OwnersAndReviews(t *testing.T) {
+	with := func(argument string) string {
+		return strings.Replace(shop, "scope: NAMESPACED", "scope: NAMESPACED, "+argument, 1)
+	}
+	if err := release.Check(released(t, shop), newest(t, with(`review: "policy"`))); err != nil {
+		t.Errorf("a review: %v", err)
+	}
+	if err := release.Check(released(t, with(`review: "policy"`)), newest(t, shop)); err != nil {
+		t.Errorf("a review that is gone: %v", err)
+	}
+	err := release.Check(released(t, shop), newest(t, with(`service: "crm"`)))
+	for _, want := range []string{"has no verb FINALIZE any more", "has no verb STATUS any more"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a service: %v, want %s", err, want)
+		}
+	}
+	if err := release.Check(released(t, with(`service: "crm"`)), newest(t, shop)); err != nil {
+		t.Errorf("a service that is gone: %v", err)
+	}
+}
