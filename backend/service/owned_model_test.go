@@ -162,6 +162,8 @@ type model struct {
 	ways    []*faulty
 	until   time.Time
 	counted increments
+	// restores reports whether the service is put back to an older copy of its data in the middle.
+	restores bool
 }
 
 func (m *model) loop(seed uint64, do func(r *rand.Rand)) {
@@ -252,13 +254,23 @@ func (m *model) run(seed uint64) {
 			m.teams.Expire()
 		})
 	})
+	if m.restores {
+		g.Go(func() {
+			time.Sleep(8 * time.Second)
+			old := m.teams.Backup()
+			time.Sleep(6 * time.Second)
+			m.teams.Restore(old)
+		})
+	}
 	g.Wait()
 	for _, way := range m.ways {
 		way.heal()
 	}
 	m.settle()
 	m.nothingIsBoundToNothing()
-	m.countersHold()
+	if !m.restores {
+		m.countersHold()
+	}
 	for n := range 6 {
 		if _, err := m.delete(n%2, "App", fmt.Sprint("app-x", n)); err != nil {
 			failureOf(m.t, err, failure.CodeNotFound, "")
@@ -267,7 +279,9 @@ func (m *model) run(seed uint64) {
 	time.Sleep(15 * time.Second) // deletions that wait are swept
 	synctest.Wait()
 	m.mirrored()
-	m.nothingGoesBackwards(m.eventsAfter(begin))
+	if !m.restores {
+		m.nothingGoesBackwards(m.eventsAfter(begin))
+	}
 }
 
 func (m *model) countersHold() {
@@ -350,7 +364,7 @@ func TestOwned_TwoGatewaysAgreeWithAServiceBehindAFaultyNetwork(t *testing.T) {
 	for seed := first; seed < first+sized(20, 4); seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &model{teamWorld: openTeamWorld(t, ownertest.Full("Team"))}
+				m := &model{teamWorld: openTeamWorld(t, ownertest.Full("Team")), restores: seed%4 == 0}
 				m.counted = increments{acked: map[string]int{}, unknown: map[string]int{}}
 				m.run(seed)
 			})
