@@ -81,7 +81,7 @@ func TestDeleteOwned_ARefusalIsToldAndTheDeletionTakenBack(t *testing.T) {
 			return &owner.Answer{Outcome: owner.Refused, Message: "it has members"}
 		}})
 		_, err := w.delete(0, "Team", "keep")
-		if e := failureOf(t, err, failure.CodeConflict, ""); !strings.Contains(e.Message, "it has members") {
+		if e := failureOf(t, err, failure.CodeForbidden, ""); !strings.Contains(e.Message, "it has members") {
 			t.Error(e.Message)
 		}
 		if r := w.stored("Team", "keep"); r.Deleting || bodyOf(t, r).Metadata.DeletionRequestedAt != "" {

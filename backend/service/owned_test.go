@@ -118,7 +118,7 @@ func TestOwned_WhatTheServiceRefusesHasItsReasons(t *testing.T) {
 		failureOf(t, err, failure.CodeForbidden, "")
 		answer = owner.Answer{Outcome: owner.Refused, Message: "no more teams"}
 		_, err = w.create(0, "Team", "a", `{}`)
-		failureOf(t, err, failure.CodeConflict, "")
+		failureOf(t, err, failure.CodeForbidden, "")
 		w.teams.SetHooks(ownertest.Hooks{})
 		if _, err = w.create(0, "Team", "a", `{"size":"large"}`); err == nil {
 			t.Error("the SDL does not judge")

@@ -179,7 +179,7 @@ func TestReview_WhatItDecidesIsTheCallers(t *testing.T) {
 		},
 		"refused": {
 			owner.Answer{Outcome: owner.Refused, Message: "the quota is used up"},
-			failure.Error{Code: failure.CodeConflict, Message: "the service policy refuses the change: the quota is used up"},
+			failure.Error{Code: failure.CodeForbidden, Message: "the service policy refuses the change: the quota is used up"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -205,9 +205,9 @@ func Refusal(service string, key backend.Key, a owner.Answer, pathOf func(string
 			Code:    failure.CodeForbidden,
 			Message: "the service " + service + " forbids the change: " + message,
 		}).At(key)
-	case owner.Refused:
+	case owner.Refused: // not a CONFLICT, after which clients read again and repeat the change
 		return (&failure.Error{
-			Code:    failure.CodeConflict,
+			Code:    failure.CodeForbidden,
 			Message: "the service " + service + " refuses the change: " + message,
 		}).At(key)
 	}
