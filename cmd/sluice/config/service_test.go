@@ -72,6 +72,28 @@ services:
 	}
 }
 
+func TestServices_AreDocumentedWithAnExample(t *testing.T) {
+	doc, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(doc), "\n## Resource services of other teams\n")
+	_, example, _ := strings.Cut(section, "```yaml\n")
+	example, _, _ = strings.Cut(example, "```")
+	services, _, err := loadServices(t, example)
+	if err != nil || len(services) != 2 {
+		t.Fatalf("%+v, %v", services, err)
+	}
+	crm := services["crm"]
+	defaults := crm
+	defaults.Protocol = remote.Protocols()[0]
+	defaults.Timeout = remote.DefaultTimeout
+	defaults.InFlight = remote.DefaultInFlight
+	if crm != defaults {
+		t.Errorf("the example has %+v, the defaults are %+v", crm, defaults)
+	}
+}
+
 func TestServices_AreNamesAndAddressesOnTheCommandLine(t *testing.T) {
 	services, _, err := loadServices(t, "services: {crm: {address: 'http://other'}}",
 		"--services", "teams=http://127.0.0.1:9310,crm=https://crm.example")

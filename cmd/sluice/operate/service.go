@@ -14,8 +14,9 @@ func ServiceCommand(std terminal.Streams) *cobra.Command {
 			Use:     "service",
 			Short:   "Ask the resource services of other teams",
 			Long:    "Ask the resource services of other teams. A gateway serves what they own; see docs/services.md.",
-			Example: "  sluice service test http://127.0.0.1:9310",
+			Example: "  sluice service pull http://127.0.0.1:9310\n  sluice service test http://127.0.0.1:9310",
 		},
+		servicePullCommand(std),
 		serviceTestCommand(std),
 	)
 }
