@@ -1,0 +1,221 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// hostileProxy stands before a service: Changes come late, repeated and in another order, List is old, and half of the
+// answers to Write are lost.
+type hostileProxy struct {
+	service *teamService
+	// old is how old lists are.
+	old time.Duration
+
+	mu     sync.Mutex // guards all below
+	random *rand.Rand
+	lists  map[string]oldList
+	told   []json.RawMessage
+}
+
+// oldList is the answer to a call of List.
+type oldList struct {
+	made time.Time
+	body []byte
+}
+
+func (p *hostileProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	path := r.URL.Path
+	if path == servicePath+"List" {
+		if kept, ok := p.kept(string(body)); ok {
+			_, _ = w.Write(kept)
+			return
+		}
+	}
+	answer, status, err := p.forward(r, body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	switch path {
+	case servicePath + "List":
+		p.keep(string(body), answer)
+	case servicePath + "Changes":
+		answer = p.disorder(answer)
+	case servicePath + "Write":
+		if p.chance(2) {
+			panic(http.ErrAbortHandler) // it was made, and nobody hears of it
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(answer)
+}
+
+// chance reports true in one of n cases.
+func (p *hostileProxy) chance(n int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.random.IntN(n) == 0
+}
+
+func (p *hostileProxy) kept(request string) ([]byte, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list, ok := p.lists[request]
+	return list.body, ok && time.Since(list.made) < p.old
+}
+
+func (p *hostileProxy) keep(request string, body []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lists[request] = oldList{time.Now(), body}
+}
+
+func (p *hostileProxy) forward(r *http.Request, body []byte) (answer []byte, status int, err error) {
+	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, p.service.address+r.URL.Path, bytes.NewReader(body))
+	if err != nil {
+		return nil, 0, err
+	}
+	req.Header = r.Header.Clone()
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	answer, err = io.ReadAll(res.Body)
+	return answer, res.StatusCode, err
+}
+
+// disorder delays an answer to Changes, adds keys that were told before, and shuffles all.
+func (p *hostileProxy) disorder(answer []byte) []byte {
+	const (
+		remembered = 50
+		longest    = 150 // milliseconds
+	)
+	var c map[string]json.RawMessage
+	var keys []json.RawMessage
+	if json.Unmarshal(answer, &c) != nil {
+		return answer
+	}
+	_ = json.Unmarshal(c["keys"], &keys)
+	p.mu.Lock()
+	p.told = append(p.told, keys...)
+	p.told = p.told[max(0, len(p.told)-remembered):]
+	if len(keys) > 0 {
+		for range 3 {
+			keys = append(keys, p.told[p.random.IntN(len(p.told))])
+		}
+	}
+	p.random.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	late := time.Duration(p.random.IntN(longest)) * time.Millisecond
+	p.mu.Unlock()
+	time.Sleep(late)
+	raw, err := json.Marshal(keys)
+	if err != nil {
+		return answer
+	}
+	c["keys"] = raw
+	out, err := json.Marshal(c)
+	if err != nil {
+		return answer
+	}
+	return out
+}
+
+// uidHistory is which uids each team has had, as a subscriber is told.
+type uidHistory struct {
+	mu    sync.Mutex
+	uids  map[string][]string
+	wrong []string
+}
+
+func (h *uidHistory) follow(ctx context.Context, g *gateway) error {
+	c, err := client.New(client.Config{Server: g.address})
+	if err != nil {
+		return err
+	}
+	kind, err := c.Kind(ctx, "Team")
+	if err != nil {
+		return err
+	}
+	for change, err := range c.Changes(ctx, client.ChangesRequest{Kind: kind}) {
+		if err != nil {
+			return err
+		}
+		if change.Resource != nil {
+			h.take(keyOfChange(change), change.Resource.Metadata.UID)
+		}
+	}
+	return nil
+}
+
+// take notes a uid; one that was followed by another must not come back.
+func (h *uidHistory) take(key, uid string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	had := h.uids[key]
+	if len(had) > 0 && had[len(had)-1] == uid {
+		return
+	}
+	for _, other := range had {
+		if other == uid {
+			h.wrong = append(h.wrong, fmt.Sprintf("%s has the uid %s again, after %q", key, uid, had))
+		}
+	}
+	h.uids[key] = append(had, uid)
+}
+
+func TestResourceService_AHostileProxyMakesNoFalseSuccess(t *testing.T) {
+	if os.Getenv(storeVariable) != "" {
+		t.Skip("it is on Redis in any case")
+	}
+	seeds, long := uint64(3), 5*time.Second
+	if testing.Short() {
+		seeds, long = 1, 2*time.Second
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			proxy := &hostileProxy{old: long, random: rand.New(rand.NewPCG(seed, 99)), lists: map[string]oldList{}}
+			front := httptest.NewServer(proxy)
+			t.Cleanup(front.Close) // after the gateways, which wait in it for changes
+			c := newChaos(t, seed, func(s *teamService) string {
+				proxy.service = s
+				return front.URL
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			history := &uidHistory{uids: map[string][]string{}}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = history.follow(ctx, c.gateways[0].Load())
+			}()
+			c.work(seed, func() { time.Sleep(long) })
+			owned := c.agree()
+			c.checkCounts(owned)
+			stop()
+			<-ended
+			for _, wrong := range history.wrong {
+				t.Error(wrong)
+			}
+			if len(history.uids) == 0 {
+				t.Error("the subscriber was told nothing")
+			}
+		})
+	}
+}
