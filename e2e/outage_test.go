@@ -71,7 +71,7 @@ func TestAGatewayLivesThroughAnOutageOfRedis(t *testing.T) {
 			if got := g.post(`{ networks { totalCount } }`, nil); got.get("networks", "totalCount") != 2.0 {
 				t.Errorf("%+v", got)
 			}
-			if !strings.Contains(g.log.String(), "the store is not available") {
+			if !strings.Contains(g.log.String(), "the store or a resource service is not available") {
 				t.Error("the log does not say why")
 			}
 		})

@@ -75,7 +75,7 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	case code == string(failure.CodeUnavailable) && ext["setting"] == nil:
 		a.unavailable.Do(func() {
 			a.cfg.Logger.Warn(
-				"the store is not available",
+				"the store or a resource service is not available",
 				zap.String("requestId", requestID(ctx)),
 				zap.Error(cause(err)),
 			)
