@@ -39,14 +39,14 @@ build: ## build bin/sluice, with GraphiQL where there is npm
 console: npm ## fetch GraphiQL for the page at /, checked by its hashes; does nothing the second time
 	graph/console/fetch.sh
 
-# e2e takes longest, so it begins first.
+# e2e takes longest, so it begins first, here and in test-all.
 test: redis-server tmux python postgres ## vet and run the tests, the long ones smaller or not at all: four minutes on two cores
 	$(GO) vet ./...
 	$(GO) test -short -vet=off -shuffle=on -timeout 9m ./e2e ./...
 
 test-all: redis-server tmux python postgres ## vet and run all tests in full, with the race detector where there is a C compiler: twenty minutes
 	$(GO) vet ./...
-	$(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m ./...
+	$(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m ./e2e ./...
 	SLUICE_TEST_STORE=redis $(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m ./e2e
 	$(if $(RACE),$(GO) test -vet=off -shuffle=on -timeout 9m $(REDUCED))
 
