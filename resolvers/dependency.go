@@ -371,7 +371,7 @@ type dependencyNodeResolver struct{ *Resolver }
 // DependencyNode is part of [core.ResolverRoot].
 func (r *Resolver) DependencyNode() core.DependencyNodeResolver { return dependencyNodeResolver{r} }
 
-// lookup reads the resource of a node, in one call with those of the other nodes.
+// lookup reads the resource of a node, in one call with the resources of the other nodes.
 func (r dependencyNodeResolver) lookup(
 	ctx context.Context, id string,
 ) (key backend.Key, res *query.Resource, err error) {

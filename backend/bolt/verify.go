@@ -265,7 +265,7 @@ func (c *verifier) holds(resources *bbolt.Cursor, absent *storekit.Absent, e *ba
 	}
 }
 
-// tellAbsent tells which resources the log left stored and are not.
+// tellAbsent reports the resources that are missing although the last entry of the log for them is no deletion.
 func (c *verifier) tellAbsent(ctx context.Context, tx *bbolt.Tx, absent *storekit.Absent) error {
 	if absent.Len() == 0 {
 		return nil

@@ -37,7 +37,7 @@ func indexOfKind(kinds []descriptor.Kind, name string) int {
 	return slices.IndexFunc(kinds, func(k descriptor.Kind) bool { return k.Name == name })
 }
 
-// union is the state of [Union]: the shapes that were made, by those of the two catalogues.
+// union is the state of [Union]: the shapes that were made, by the shapes of the two catalogues.
 type union struct {
 	done map[[2]*descriptor.Shape]*descriptor.Shape
 }

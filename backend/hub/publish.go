@@ -131,7 +131,7 @@ func (w *Watcher) enqueue(e *entry) bool {
 	return true
 }
 
-// reset tells the watch that the hub has moved from was to now on the lost shards. It returns
+// reset notifies the watch that the hub has moved from was to now on the lost shards. It returns
 // false if the watch has ended. The caller holds the hub's mu.
 //
 // A live watch that read the store itself may be ahead of the hub. It goes on if nothing between

@@ -35,7 +35,7 @@ type changedKey struct {
 
 func (c *changedKey) size() int64 { return int64(unsafe.Sizeof(*c)) + int64(len(c.key.Name)) }
 
-// reset forgets all changes: the ones after a position follow.
+// reset forgets all changes. From now on the changes after the position at are noted.
 func (c *changedKeys) reset(at backend.Position) {
 	*c = changedKeys{limit: c.limit, complete: make([]backend.Revision, at.Shards())}
 	for i := range c.complete {

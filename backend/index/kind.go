@@ -45,7 +45,7 @@ const (
 	MaxRowBytes = 2048
 )
 
-// The indexes that every kind has besides the ones of its definition.
+// The indexes that every kind has in addition to the indexes of its definition.
 const (
 	// CreatedIndex and UpdatedIndex have every resource, by a time as kind.AppendTime writes it.
 	CreatedIndex = "createdAt"
@@ -232,8 +232,8 @@ func (k *kindIndex) clear() {
 	k.fillings++
 }
 
-// markStale makes fill read the kind again, because the store has lost changes: the ones of the
-// keys in lost if they are known. It clears a kind that was being read for the first time.
+// markStale makes fill read the kind again, because the store has lost changes. If known is true, lost has the keys
+// whose changes were lost. It clears a kind that was being read for the first time.
 func (k *kindIndex) markStale(lost map[backend.Key]bool, known bool, version uint64) {
 	if k.state == givenUp || known && k.state == serving && len(lost) == 0 {
 		return

@@ -161,7 +161,7 @@ func (c *verifier) leadTo(ctx context.Context, node goredis.UniversalClient, fou
 	return nil
 }
 
-// lookAgain looks at a record and at what leads to it in one step, and tells what is wrong.
+// lookAgain looks at a record and at what leads to it in one step, and reports what is wrong.
 func (c *verifier) lookAgain(ctx context.Context, node goredis.UniversalClient, one storedRecord) error {
 	for {
 		pipe := node.TxPipeline()
@@ -276,7 +276,7 @@ func (c *verifier) index(ctx context.Context, sh *shard) error {
 	}
 }
 
-// members looks at members of the index, and tells of those that are none of the record that they lead to.
+// members looks at members of the index, and reports each that does not belong to the record that it leads to.
 func (c *verifier) members(ctx context.Context, sh *shard, members []string) error {
 	pipe := c.client.Pipeline()
 	records := make([]*goredis.StringCmd, len(members))

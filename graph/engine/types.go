@@ -101,7 +101,7 @@ type rootField struct {
 type input uint8
 
 const (
-	// inputNone is that of queries and subscriptions.
+	// inputNone: queries and subscriptions write nothing.
 	inputNone input = iota
 	// inputTyped is an input object in names of the API.
 	inputTyped

@@ -215,7 +215,7 @@ func (l *loader) parse(files []*ast.Source) []Document {
 			continue
 		}
 		doc, err := parser.ParseSchema(f)
-		f.BuiltIn = false // definition resets that of the definitions; printers leave out what is built in
+		f.BuiltIn = false // definition does the same for each definition; printers leave out what is built in
 		if err == nil {
 			docs = append(docs, Document{Name: f.Name, SchemaDocument: doc})
 			continue

@@ -10,11 +10,11 @@ import (
 // document is the syntax tree of an APIFile.
 type document struct {
 	*ast.SchemaDocument
-	// shifts are the lines to add to those of definitions, which may be shared with another version.
+	// shifts are what to add to the lines of positions in a definition, which may be shared with another version.
 	shifts map[*ast.Definition]int
 }
 
-// parseDocument parses an APIFile. A definition that another version has with the same text is that of the other one:
+// parseDocument parses an APIFile. A definition that another version has with the same text is shared with it:
 // most of a file is the same from version to version. The definitions stand between empty lines. A text of which such a
 // part does not parse by itself is parsed as a whole.
 func (r *reader) parseDocument(name, text string) (*document, error) {

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// State says how long clients can use a version. The zero value is that of one without an end.
+// State says how long clients can use a version. The zero value: without an end.
 type State struct {
 	// Deprecated is the day since when, or from when on, new clients should not use the version; zero for none.
 	Deprecated time.Time

@@ -76,7 +76,7 @@ type reader struct {
 	// dir is the folder of the versions.
 	dir      string
 	findings kinds.Findings
-	// lines are those of the versions in StatesFile.
+	// lines are the lines of StatesFile at which the versions are.
 	lines map[Number]int
 	// declared is what files of sources declare, by their texts: most files are the same in many versions.
 	declared map[string]map[string]kinds.Declared

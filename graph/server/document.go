@@ -31,7 +31,7 @@ type documents struct {
 	schema *ast.Schema
 	limits Limits
 	hidden bool // the schema
-	// cache is that of all APIs; api is the name of this one, and plans has its plans.
+	// cache is shared by all APIs; api is the name of this one, and plans has its plans.
 	cache *documentCache
 	api   string
 	plans *engine.Engine

@@ -83,8 +83,8 @@ type Generation struct {
 	unsupported *transport.Executor
 	// engine of the newest API.
 	engine *engine.Engine
-	// versions are the released versions, the oldest first, and served those that requests reach, by their names and by
-	// those of their majors.
+	// versions are the released versions, the oldest first. served has the versions that requests reach, by the name of
+	// the version and by the name of its major.
 	versions []Version
 	served   map[string]*servedVersion
 	// released reports whether one of them was released: a candidate was not.
@@ -95,7 +95,7 @@ type Generation struct {
 	console http.Handler
 	// outline of the kinds, by which a later generation ends streams.
 	outline catalogue.Outline
-	// streams are the subscriptions that began on it; everyKind are the ones for the changes of every kind, of each API.
+	// streams are the subscriptions that began on it. everyKind has, for each API, those for the changes of every kind.
 	streams   *stream.Set
 	everyKind []everyKind
 }

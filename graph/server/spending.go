@@ -35,7 +35,7 @@ func ofEvent(l budget.Limits) budget.Limits {
 }
 
 // bound answers an operation, or the next event of a subscription, within its budget. If a query was
-// halted, only the last error is told: the others are about an answer that is not sent.
+// halted, the client gets only the last error: the others are about an answer that is not sent.
 func (a *api) bound(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	op := graphql.GetOperationContext(ctx)
 	limits, shared := a.cfg.Limits.budget(), budget.SharedFrom(ctx)

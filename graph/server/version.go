@@ -22,14 +22,14 @@ import (
 type Version struct {
 	release.Number
 	release.State
-	// API is that of the version; zero if it is withdrawn.
+	// API is the API as the version has it; zero if it is withdrawn.
 	API API
 	// SDL is its schema as it was released, without descriptions.
 	SDL string
 }
 
-// Names of APIs, besides those of versions: newestAPI has what is not released yet, too, and firstMajor is what is
-// served as v1 where nothing was released.
+// Names of APIs that are no versions: newestAPI also has what is not released yet, and firstMajor is served as v1 where
+// nothing was released.
 const (
 	newestAPI  = "newest"
 	firstMajor = "v1"

@@ -44,7 +44,7 @@ func (c NamedDocumentsConfig) Validate() error {
 }
 
 // NamedDocuments holds the documents that clients name instead of sending them: the documents that were trusted at
-// start, and the ones that clients registered (automatic persisted queries). It is safe for concurrent use.
+// start, and the documents that clients registered (automatic persisted queries). It is safe for concurrent use.
 type NamedDocuments struct {
 	cfg        NamedDocumentsConfig
 	trusted    map[string]string // by id, and by sha256Prefix and hash

@@ -65,7 +65,7 @@ func (p *ResumePoint) After(n int) *ResumePoint {
 			out.sent.revisions[c.key] = c.revision
 		}
 	}
-	if last := &p.sent[n-1]; p.sent[n].kind != Snapshot { // all resources of the page were told
+	if last := &p.sent[n-1]; p.sent[n].kind != Snapshot { // all resources of the page were delivered
 		out.kind, out.after = p.end.kind, p.end.after
 		if last.kind != Snapshot {
 			out.position = last.position

@@ -54,7 +54,7 @@ func (c *Stream) HandOver() *Stream {
 
 // Join leaves what comes next to a stream that leads and is or was at the same moment: the
 // state, or what happens if none of them misses anything. seen is the [Change.Number] up to which
-// this one has told the leader's events.
+// this one has delivered the leader's events.
 func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
 	if c.rights.version < leader.rights.version {
 		return 0, false // the leader does not ask for its rights by that policy again
@@ -70,7 +70,7 @@ func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
 	return seen, ok
 }
 
-// CaughtUpWith reports whether the stream has told everything that leader has told or queued, as
+// CaughtUpWith reports whether the stream has delivered everything that leader has delivered or queued, as
 // [hub.Watcher.CaughtUpWith] does, which also explains seen. Unlike Join it does not end the stream.
 func (c *Stream) CaughtUpWith(leader *Stream) (seen uint64, ok bool) {
 	if c.rights.version < leader.rights.version {

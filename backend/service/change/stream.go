@@ -46,8 +46,7 @@ type Stream struct {
 	number uint64
 	// ended is how what the stream shared with others has ended, nil if it has not.
 	ended error
-	// lastSent is since when the stream has told nothing, notified whether a leader is notified of
-	// changes.
+	// lastSent is when the stream sent its last event. notified reports whether a leader is notified of changes.
 	lastSent time.Time
 	notified bool
 	// stopListening ends the leader's listening for the end of the era; guarded by mu.

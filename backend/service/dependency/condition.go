@@ -92,7 +92,7 @@ func Done(generation int64) []ConditionFields {
 	}
 }
 
-// SetConditions returns a status in which these conditions replace the ones of their types; others stay. A condition
+// SetConditions returns a status in which these conditions replace others of the same type; the rest stays. A condition
 // gets the fields that shape has. If its status is the same, it keeps the time of its last transition.
 func SetConditions(
 	status map[string]any, shape *descriptor.Shape, conditions []ConditionFields, now time.Time,
