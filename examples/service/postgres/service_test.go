@@ -35,6 +35,7 @@ func TestService_KeepsEveryPromise(t *testing.T) {
 		Service: client, Descriptors: []descriptor.Kind{schema.Kinds[0].Kind}, Patience: 30 * time.Second,
 		Restart: func(context.Context) error {
 			p.restart()
+			s.pool.Reset() // the service was restarted, too
 			return nil
 		},
 	})

@@ -73,7 +73,10 @@ func restarts(ctx context.Context, t *trial) error {
 		return fmt.Errorf("the command that restarts the service: %w", err)
 	}
 	err = t.eventually(ctx, func() error {
-		_, err := t.Service.Describe(ctx)
+		if _, err := t.Service.Describe(ctx); err != nil {
+			return err
+		}
+		_, err := t.get(ctx, r.Key) // the service may answer before its database does
 		return err
 	})
 	if err != nil {
