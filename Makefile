@@ -19,7 +19,7 @@ need     = @command -v $(1) >/dev/null 2>&1 && exit 0; \
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build npm console test test-all test-next vulnerabilities redis-server tmux python postgres browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
+.PHONY: help run build release portable npm console test test-all test-next vulnerabilities redis-server tmux python postgres browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
 
 help: ## print this help
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,13 @@ run: ## build and serve on 127.0.0.1:8080, data in ./sluice-data
 build: ## build bin/sluice, with GraphiQL where there is npm
 	@if command -v npm >/dev/null 2>&1; then graph/console/fetch.sh || echo 'GraphiQL was not fetched; a plain page stands in for it'; fi
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sluice
+
+release: console ## build what is released into dist: archives and packages for all systems, checksums, the list of components
+	rm -rf dist
+	$(GO) run ./cmd/sluicerelease -version '$(VERSION)'
+
+portable: ## fail if the code of the binary is not valid on macOS or Windows
+	$(GO) run ./cmd/sluicerelease -check -targets darwin/arm64,windows/amd64
 
 console: npm ## fetch GraphiQL for the page at /, checked by its hashes; does nothing the second time
 	graph/console/fetch.sh
@@ -122,4 +129,4 @@ hostile: ## measure what hostile clients cost the built gateway, CPU and memory;
 	$(GO) test -tags hostile -count=1 -parallel 2 -timeout 15m -v -run '^TestHostile$$' ./e2e
 
 clean: ## remove what was built
-	rm -rf bin graph/console/dist/*
+	rm -rf bin dist graph/console/dist/*

@@ -101,6 +101,7 @@ var rules = []rule{
 	{"cmd/sluice/gateway", []string{"cmd/sluice/config", "cmd/sluice/exit", "cmd/sluice/input", "cmd/sluice/reload", "cmd/sluice/sdl", "cmd/sluice/terminal", "cmd/sluice/version", "backend", "backend/audit", "backend/bolt", "backend/catalogue", "backend/descriptor", "backend/hub", "backend/index", "backend/keyring", "backend/memory", "backend/redis", "backend/service", "backend/state", "graph/identity", "graph/kinds", "graph/server", "internal/wait"}, "the gateway knows no command; it alone names concrete drivers"},
 	{"cmd/sluice/operate", []string{"cmd/sluice/command", "cmd/sluice/config", "cmd/sluice/credential", "cmd/sluice/exit", "cmd/sluice/gateway", "cmd/sluice/input", "cmd/sluice/output", "cmd/sluice/reload", "cmd/sluice/remote", "cmd/sluice/sdl", "cmd/sluice/terminal", "backend", "backend/catalogue", "backend/descriptor", "backend/manifest", "backend/service/access", "backend/service/owner", "backend/state", "graph/client", "graph/identity", "graph/kinds", "graph/release"}, "operators run a gateway, ask one, or look at a store that it opens or a service beside it"},
 	{"cmd/sluice", nil, "main lists the commands; each is in a package below"},
+	{"cmd/sluicerelease", nil, "a release is made of files and of what the go command builds"},
 	{"cmd/sluicegen", []string{"graph/kinds", "graph/release"}, "the generator never knows what it generated"},
 	{"internal/wait", nil, "it waits, for whatever"},
 	{"internal/settings", nil, "it knows files and none of their fields"},
