@@ -34,7 +34,7 @@ run: ## build and serve on 127.0.0.1:8080, data in ./sluice-data
 
 build: ## build bin/sluice, with GraphiQL where there is npm
 	@if command -v npm >/dev/null 2>&1; then graph/console/fetch.sh || echo 'GraphiQL was not fetched; a plain page stands in for it'; fi
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sluice
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sluice
 
 release: console ## build what is released into dist: archives and packages for all systems, checksums, the list of components
 	rm -rf dist

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bufio"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -139,10 +138,9 @@ func untar(t *testing.T, archive string) (folder string) {
 // serves runs a binary as a gateway, and asks it.
 func serves(t *testing.T, binary string) {
 	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	cmd := exec.CommandContext(ctx, binary, "serve", "--listen", "127.0.0.1:0", "--data", t.TempDir(), "--log-format", "json")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd := exec.CommandContext(
+		t.Context(), binary, "serve", "--listen", "127.0.0.1:0", "--data", t.TempDir(), "--log-format", "json",
+	)
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +169,9 @@ func serves(t *testing.T, binary string) {
 		}
 		_ = answer.Body.Close()
 	}
-	stop()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
 	for lines.Scan() { // until it has ended
 	}
 	if err := cmd.Wait(); err != nil {
