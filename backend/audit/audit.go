@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -184,9 +183,17 @@ const (
 // Run writes the changes until ctx ends.
 func (l *Log) Run(ctx context.Context) error {
 	defer l.close(ctx)
-	var tidying sync.WaitGroup
-	defer tidying.Wait()
-	tidying.Go(func() { l.tidy(ctx) })
+	tidied := make(chan struct{})
+	go func() {
+		defer close(tidied)
+		l.tidy(ctx)
+	}()
+	defer func() {
+		select {
+		case <-tidied:
+		case <-time.After(patience): // a file system hangs
+		}
+	}()
 	backoff := wait.Backoff{Least: minPause, Most: maxPause}
 	for {
 		begin := time.Now()
@@ -368,8 +375,8 @@ const (
 	FormBackup = "backup"
 )
 
-// Export writes that the caller of ctx exports everything that is stored, in a form and with secrets as it says. Without that line
-// nothing is to be exported.
+// Export writes that the caller of ctx exports everything that is stored, in a form and with secrets as it says.
+// Without that line nothing is to be exported.
 func (l *Log) Export(ctx context.Context, form, secrets string) error {
 	return l.request(ctx, "nothing is exported: the audit log cannot be written", Line{Event: Exported, Form: form, Secrets: secrets})
 }

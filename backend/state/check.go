@@ -64,7 +64,7 @@ func Check(open func() (io.ReadCloser, error), keys *keyring.Keyring, shards bac
 	return checkFile(f, destination{shards: shards, keys: keys})
 }
 
-// checkFile reads a file from its begin, and returns an error unless it can fill the target as a whole.
+// checkFile reads a file from its begin, and returns an error unless it can fill the destination as a whole.
 func checkFile(r io.Reader, to destination) (*Checked, error) {
 	in, err := NewReader(r)
 	if err != nil {
@@ -91,7 +91,7 @@ func checkFile(r io.Reader, to destination) (*Checked, error) {
 	return out, problems.err()
 }
 
-// check returns an error if the target does not take a record.
+// check returns an error if the destination does not take a record.
 func (t destination) check(r *backend.Resource) error {
 	switch verdictOf(r.Kind) {
 	case left, unknown:
@@ -110,7 +110,7 @@ func (t destination) check(r *backend.Resource) error {
 	return backend.Batch{RequestID: "check", Deadline: time.Unix(1, 0), Actions: []backend.Action{action}}.Validate(t.shards)
 }
 
-// body returns the body of a record as the target stores it.
+// body returns the body of a record as the destination stores it.
 func (t destination) body(r *backend.Resource) ([]byte, error) {
 	plain, err := t.keys.Open(r.Key, r.UID, r.Body)
 	switch {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/owner"
@@ -29,7 +30,7 @@ func (s *service) Changes(ctx context.Context, position string, wait time.Durati
 	if err != nil {
 		return owner.Changes{}, err
 	}
-	defer conn.Release()
+	defer release(conn)
 	// Before the first look, so that no change falls between it and the wait.
 	if _, err := conn.Exec(ctx, "listen "+channel); err != nil {
 		return owner.Changes{}, err
@@ -49,6 +50,16 @@ func (s *service) Changes(ctx context.Context, position string, wait time.Durati
 			return owner.Changes{}, err
 		}
 	}
+}
+
+// release gives back a connection, which no notification reaches any more: nobody would read them.
+func release(conn *pgxpool.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if _, err := conn.Exec(ctx, "unlisten "+channel); err != nil {
+		_ = conn.Conn().Close(ctx) // the pool makes another one
+	}
+	conn.Release()
 }
 
 // changesAfter returns what a position does not show. One statement reads the keys and the next position, so that both
