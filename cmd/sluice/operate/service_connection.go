@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -42,6 +43,9 @@ func (c *serviceConnection) tlsConfig(ctx context.Context) (*tls.Config, error) 
 	return c.access.TLS(ctx)
 }
 
+// serviceTimeout is how long a command waits for an answer of a service.
+const serviceTimeout = 30 * time.Second
+
 // client returns a client of the service at an address.
 func (c *serviceConnection) client(ctx context.Context, address string) (*remote.Client, error) {
 	secure, err := c.tlsConfig(ctx)
@@ -49,7 +53,7 @@ func (c *serviceConnection) client(ctx context.Context, address string) (*remote
 		return nil, err
 	}
 	return remote.New(remote.Config{
-		Name: address, Address: address, Protocol: remote.Protocol(c.protocol),
+		Name: address, Address: address, Protocol: remote.Protocol(c.protocol), Timeout: serviceTimeout,
 		TLS: func() *tls.Config { return secure },
 	})
 }

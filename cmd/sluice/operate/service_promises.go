@@ -208,7 +208,7 @@ func (t serviceTest) raw(
 	transport := &http.Transport{TLSClientConfig: secure, ForceAttemptHTTP2: true, DisableKeepAlives: true}
 	base := strings.TrimSuffix(address, "/") + "/sluice.resource.v1.ResourceService/"
 	return func(ctx context.Context, call string, body []byte) ([]byte, error) {
-		ctx, stop := context.WithTimeout(ctx, remote.DefaultTimeout)
+		ctx, stop := context.WithTimeout(ctx, serviceTimeout)
 		defer stop()
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+call, bytes.NewReader(body))
 		if err != nil {

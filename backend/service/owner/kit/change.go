@@ -176,7 +176,7 @@ func changesWait(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	wait := t.Patience / 10
+	const wait = 500 * time.Millisecond
 	begin := time.Now()
 	c, err := t.Service.Changes(ctx, position, wait)
 	if err != nil {

@@ -134,14 +134,14 @@ func TestRun_WhatAServiceLacksIsSkippedByName(t *testing.T) {
 
 func TestRun_AnInterruptedRunDeletesWhatItMade(t *testing.T) {
 	s := newService()
-	ctx, interrupt := context.WithCancel(t.Context())
-	s.SetHooks(ownertest.Hooks{Before: func(_ context.Context, c ownertest.Call) error {
-		if c.Method == "Delete" && len(s.All()) > 3 {
-			interrupt() // between the pages of list-under-writes
-		}
-		return nil
-	}, Write: admit})
 	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		s.SetHooks(ownertest.Hooks{Before: func(_ context.Context, c ownertest.Call) error {
+			if c.Method == "Delete" && len(s.All()) > 3 {
+				interrupt()
+			}
+			return nil
+		}, Write: admit})
 		_, err := kit.Run(ctx, kit.Config{Service: s, Descriptors: []descriptor.Kind{teams()}})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("the run ended with %v", err)
