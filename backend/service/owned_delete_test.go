@@ -98,6 +98,56 @@ func TestDeleteOwned_ARefusalIsToldAndTheDeletionTakenBack(t *testing.T) {
 	})
 }
 
+// refuse makes the service refuse all deletes.
+func refuse(owner.Delete) *owner.Answer {
+	return &owner.Answer{Outcome: owner.Refused, Message: "it has members"}
+}
+
+func TestDeleteOwned_WhatWasCreatedBeforeTheRefusalRelies(t *testing.T) {
+	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		h := slow("Delete", 5*time.Second)
+		h.Delete = refuse
+		w.teams.SetHooks(h)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := w.delete(0, "Team", "a")
+			ended <- err
+		}()
+		time.Sleep(time.Second)
+		w.mustCreate(1, "App", "shop", `{"teamRef":"a"}`)
+		w.settle()
+		if b := bodyOf(t, w.stored("App", "shop")); len(b.Metadata.Waits) != 1 {
+			t.Errorf("it relies on a team that may be gone: %+v", b)
+		}
+		failureOf(t, <-ended, failure.CodeForbidden, "")
+		w.settle()
+		if b := bodyOf(t, w.stored("App", "shop")); len(b.Metadata.Waits) > 0 || len(w.stored("App", "shop").Bound()) != 1 {
+			t.Errorf("it still waits: %+v", b)
+		}
+	})
+}
+
+func TestDeleteOwned_ARefusedDeletionIsTakenBackAlthoughAnotherGatewayMirrorsAChange(t *testing.T) {
+	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		h := slow("Delete", 5*time.Second)
+		h.Delete = func(d owner.Delete) *owner.Answer {
+			is, _ := w.teams.Show(d.Key)
+			is.Status = []byte(`{"members":2}`)
+			w.teams.Put(is)
+			time.Sleep(time.Second)
+			return refuse(d)
+		}
+		w.teams.SetHooks(h)
+		_, err := w.delete(0, "Team", "a")
+		failureOf(t, err, failure.CodeForbidden, "")
+		if r := w.stored("Team", "a"); r.Deleting || bodyOf(t, r).Status.Members != 2 {
+			t.Errorf("the deletion was not taken back: %+v", bodyOf(t, r))
+		}
+	})
+}
+
 func TestDeleteOwned_AServiceMayLetADeletionWait(t *testing.T) {
 	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
 		w.mustCreate(0, "Team", "a", `{"size":1}`)

@@ -74,9 +74,10 @@ func TestOwnedMirror_ChangesAreFollowedAndKeepWhatTheSDLCannotName(t *testing.T)
 		if is, _ := w.teams.Show(r.Key); !strings.Contains(string(is.Spec), "secretField") || is.Labels["tier"] != "gold" {
 			t.Errorf("%s %v", is.Spec, is.Labels)
 		}
+		w.settle()
+		at := w.position()
 		w.teams.Remove(r.Key)
 		w.teams.Put(ownedTeam("a", 7)) // another resource of that name
-		at := w.position()
 		time.Sleep(100 * time.Millisecond)
 		if story := w.storyAfter(at); story != "DELETED Team/a; ADDED Team/a; " {
 			t.Error(story)

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/owner"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // Deletion returns what deletes the resource of a record at its service. The uid tells it from another resource of that
@@ -118,10 +119,44 @@ func (m *Mirror) finishAsking(ctx context.Context, rec record) error {
 	return m.TakeBack(ctx, rec.kind, stored)
 }
 
-// TakeBack takes back that the deletion of a resource was requested. The caller holds the lock of its key. It does
-// nothing if the record has changed since: what is still to be deleted is asked for again.
+// TakeBack takes back that the deletion of a resource was requested. The caller holds the lock of its key. If the record
+// has changed since, that is repeated with the new one, but only of a deletion for which a caller's gateway asks: any
+// other one that is still to be made is asked for again.
 func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Resource) error {
-	was, err := kind.StateOf(stored)
+	backoff := wait.Backoff{Least: minPause, Most: maxLookPause}
+	rec := newRecord(k, stored.Key, stored, time.Time{})
+	for range maxLooks {
+		err := m.takeBack(ctx, rec)
+		if !errors.Is(err, errRaced) {
+			return err
+		}
+		if !backoff.Wait(ctx) {
+			return ctx.Err()
+		}
+		again, err := m.read(ctx, []backend.Key{stored.Key})
+		if err != nil {
+			return err
+		}
+		if !isSameRequest(rec, again[0]) {
+			return nil
+		}
+		rec = again[0]
+	}
+	return nil // finishAsking takes it back
+}
+
+// isSameRequest reports whether a record still has the deletion that it had, for which a caller's gateway asks.
+func isSameRequest(was, now record) bool {
+	if was.was == nil || now.was == nil || !now.stored.Deleting {
+		return false
+	}
+	of := now.was.Meta.Owner
+	return of != nil && of.Asking && now.was.Meta.DeletionRequestedAt.Equal(was.was.Meta.DeletionRequestedAt)
+}
+
+// takeBack is TakeBack of a record that was read. It returns errRaced if the record has changed since.
+func (m *Mirror) takeBack(ctx context.Context, rec record) error {
+	was, err := kind.StateOf(rec.stored)
 	if err != nil {
 		return err
 	}
@@ -130,14 +165,11 @@ func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Res
 	if of := state.Meta.Owner; of != nil {
 		state.Meta.Owner = &body.Owner{Tag: of.Tag, UID: of.UID}
 	}
-	put, err := reconcile.Rewrite(k, stored, state)
+	put, err := reconcile.Rewrite(rec.kind, rec.stored, state)
 	if err != nil {
 		return err
 	}
 	put.Put.Deleting = false
 	_, err = m.cfg.Sender.Apply(ctx, put)
-	if err = failed(err); errors.Is(err, errRaced) {
-		return nil
-	}
-	return err
+	return failed(err)
 }

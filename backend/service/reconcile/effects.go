@@ -163,6 +163,9 @@ func wakes(k *kind.Kind, e *backend.Event) bool {
 	if e.Type != backend.Modified || e.Resource.Deleting {
 		return true
 	}
+	if e.Before != nil && e.Before.Deleting { // a deletion was taken back
+		return true
+	}
 	if k.Conditions == nil {
 		return false
 	}
