@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -54,20 +55,25 @@ func TestTheAuditLogHasEachChangeOnceWhenTheGatewayIsKilled(t *testing.T) {
 			redistest.Await(t, "the file begins", opened)
 			made := map[string]bool{}
 			for round := range 8 {
-				done, reached, most := make(chan []string), make(chan struct{}), 1+rand.IntN(150)
+				most := 1 + rand.IntN(150)
+				done := make(chan []string)
+				reached := make(chan struct{})
 				go func() {
 					var answered []string
+					reach := sync.OnceFunc(func() { close(reached) })
 					for i := range 200 {
 						if i == most {
-							close(reached)
+							reach()
 						}
 						name := fmt.Sprintf("n%d-%d", round, i)
 						a, err := g.send(fmt.Sprintf(`mutation { createProject(input: {namespace: "ns-%d", name: %q, spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {}}}) { project { id } } }`, i%7, name), nil)
 						if err != nil || a.codes() != "" {
+							t.Logf("round %d, killed after %d: %d were answered, then %v %+v", round, most, i, err, a.Errors)
 							break
 						}
 						answered = append(answered, name)
 					}
+					reach() // also if an error came before
 					done <- answered
 				}()
 				<-reached

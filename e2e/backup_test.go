@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 // backedUp takes a backup of a gateway over its admin socket, and returns the folder of a store made of it.
@@ -18,10 +21,16 @@ func backedUp(t *testing.T, g *gateway) string {
 	t.Helper()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "sluice.db")
-	out, errOut, code := sluice(t, "", "backup", "--data", g.data, "--to", path)
-	if code != 0 || !strings.Contains(out, "sluice.db: ") {
-		t.Fatalf("exit %d %s%s", code, out, errOut)
-	}
+	redistest.Await(t, "the backup before it ends", func() error {
+		out, errOut, code := sluice(t, "", "backup", "--data", g.data, "--to", path)
+		if strings.Contains(errOut, "another backup is under way") {
+			return errors.New(errOut)
+		}
+		if code != 0 || !strings.Contains(out, "sluice.db: ") {
+			t.Fatalf("exit %d %s%s", code, out, errOut)
+		}
+		return nil
+	})
 	if left, _ := filepath.Glob(filepath.Join(folder, "*.part")); len(left) > 0 {
 		t.Errorf("%v are left", left)
 	}

@@ -110,10 +110,16 @@ func (s *stream) outcome() (a answer, how string) {
 // end waits for the end.
 func (s *stream) end() string {
 	s.t.Helper()
+	return s.endWithin(patience)
+}
+
+// endWithin waits for the end for a while.
+func (s *stream) endWithin(long time.Duration) string {
+	s.t.Helper()
 	select {
 	case how := <-s.ended:
 		return how
-	case <-time.After(patience):
+	case <-time.After(long):
 		s.t.Fatal("the stream did not end in time")
 	}
 	return ""

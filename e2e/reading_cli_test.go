@@ -396,7 +396,7 @@ func TestWaitEndsWhenWhatItWaitsForHappens(t *testing.T) {
 		g.run("wait", "net/net-a", "--for=jsonpath={.status.id}"):                          0,
 		g.run("wait", "net/net-b", "--for=delete"):                                         0,
 		g.run("wait", "net/net-c", "--for=condition=Available=Unknown"):                    3, // it is deleted meanwhile
-		g.run("wait", "net/net-c", "--for=condition=Available", "--timeout", "1ms"):        1,
+		g.run("wait", "net/far", "-n", "other", "--for=condition=A", "--timeout", "1ms"):   1,
 		g.run("wait", "net/nobody", "--for=delete"):                                        0,
 		g.run("wait", "net/nobody", "--for=condition=Available"):                           3,
 		g.run("wait", "net/net-a", "--for=condition=Available", "-n", "other"):             3,

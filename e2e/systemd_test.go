@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // unit is the unit of the packages.
@@ -21,6 +22,9 @@ func TestTheGatewayTellsSystemdHowItIs(t *testing.T) {
 	}
 	defer func() { _ = socket.Close() }()
 	next := func() string {
+		if err := socket.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
 		message := make([]byte, 4096)
 		n, err := socket.Read(message)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -25,6 +26,9 @@ func managerSocket(t *testing.T) (next func() string) {
 	t.Cleanup(func() { _ = socket.Close() })
 	t.Setenv("NOTIFY_SOCKET", address.Name)
 	return func() string {
+		if err := socket.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
 		message := make([]byte, 4096)
 		n, err := socket.Read(message)
 		if err != nil {
