@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,10 +37,17 @@ func TestBootstrap_WithManifests(t *testing.T) {
 	redis := redistest.Start(t)
 	flags := []string{"--encryption-keys-file", keysFile(t, "a"), "--bootstrap", folder}
 	shared := append([]string{"--redis", redis.URL()}, flags...)
-	starting := make(chan *gateway)
-	go func() { starting <- start(t, "", shared...) }()
-	first := start(t, "", shared...)
-	second := <-starting
+	var second *gateway
+	starting := make(chan error, 1)
+	go func() {
+		var err error
+		second, err = tryStart(t, "", shared...)
+		starting <- err
+	}()
+	first, err := tryStart(t, "", shared...)
+	if err := errors.Join(err, <-starting); err != nil {
+		t.Fatal(err)
+	}
 	embedded := start(t, "", append([]string{"--data", t.TempDir()}, flags...)...)
 	for _, g := range []*gateway{first, second, embedded} {
 		out, errOut, code := g.cli("", "get", "subnet", "sub", "-o", "yaml")

@@ -143,6 +143,25 @@ func start(t *testing.T, data string, args ...string) *gateway {
 // startBinary runs a gateway from any binary.
 func startBinary(t *testing.T, path, data string, args ...string) *gateway {
 	t.Helper()
+	g, err := tryStartBinary(t, path, data, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// tryStart is start that returns an error if the gateway does not start.
+func tryStart(t *testing.T, data string, args ...string) (*gateway, error) {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		return nil, err
+	}
+	return tryStartBinary(t, path, data, args...)
+}
+
+func tryStartBinary(t *testing.T, path, data string, args ...string) (*gateway, error) {
+	t.Helper()
 	if data == "" {
 		data = t.TempDir()
 	}
@@ -160,10 +179,10 @@ func startBinary(t *testing.T, path, data string, args ...string) *gateway {
 	g.cmd = exec.Command(path, args...)
 	stderr, err := g.cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if err := g.cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	address := make(chan string, 1)
 	go func() {
@@ -182,13 +201,13 @@ func startBinary(t *testing.T, path, data string, args ...string) *gateway {
 	select {
 	case a, ok := <-address:
 		if !ok {
-			t.Fatalf("the gateway did not start:\n%s", g.log)
+			return nil, fmt.Errorf("the gateway did not start:\n%s", g.log)
 		}
 		g.address = a
 	case <-time.After(patience):
-		t.Fatalf("the gateway did not start in time:\n%s", g.log)
+		return nil, fmt.Errorf("the gateway did not start in time:\n%s", g.log)
 	}
-	return g
+	return g, nil
 }
 
 // storeVariable chooses the store of all gateways here: redis, or the embedded one.

@@ -28,6 +28,7 @@ func TestServicesGuide_TheLinesRun(t *testing.T) {
 	service := freeAddress(t)
 	_, port, _ := strings.Cut(service, ":")
 	script = strings.ReplaceAll(script, "127.0.0.1:9310", service)
+	script = strings.ReplaceAll(script, "sluice service test ", "sluice service test --patience 30s ")
 	script = strings.ReplaceAll(script, "--file teams.db", "--file teams.db --port "+port)
 	path, err := binary()
 	if err != nil {
@@ -53,7 +54,7 @@ func TestServicesGuide_TheLinesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }()
-	late := time.AfterFunc(4*patience, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	late := time.AfterFunc(10*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	defer late.Stop()
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, &out)

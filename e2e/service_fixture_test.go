@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,7 +15,9 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/sluicegw/sluice/graph/client"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -35,8 +38,9 @@ type teamService struct {
 	folder  string
 	address string
 
-	mu  sync.Mutex // guards cmd
-	cmd *exec.Cmd
+	mu    sync.Mutex // guards all below
+	cmd   *exec.Cmd
+	ended chan struct{} // is closed when cmd has ended
 }
 
 func startTeams(t *testing.T) *teamService {
@@ -51,8 +55,22 @@ func startTeams(t *testing.T) *teamService {
 	return s
 }
 
-// start runs the service and waits until it answers.
+// start runs the service and waits until it answers. If it ends, as when another process has its port for a moment, it
+// is run again.
 func (s *teamService) start(flags ...string) {
+	s.t.Helper()
+	s.run(flags)
+	redistest.Await(s.t, "the service answers", func() error {
+		if s.hasEnded() {
+			s.run(flags)
+		}
+		_, err := s.ask("Describe", map[string]any{})
+		return err
+	})
+}
+
+// run starts the process of the service.
+func (s *teamService) run(flags []string) {
 	s.t.Helper()
 	program, err := filepath.Abs("../examples/service/python/teams.py")
 	if err != nil {
@@ -63,21 +81,37 @@ func (s *teamService) start(flags ...string) {
 	if err := cmd.Start(); err != nil {
 		s.t.Fatalf("the tests of resource services need Python 3.9 or newer: %v", err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.cmd = cmd
-	s.mu.Unlock()
-	redistest.Await(s.t, "the service answers", func() error {
-		_, err := s.ask("Describe", map[string]any{})
-		return err
-	})
+	s.ended = ended
 }
 
-// kill ends the service as a crash does.
+func (s *teamService) hasEnded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// kill ends the service as a crash does, if it was started.
 func (s *teamService) kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return
+	}
 	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
+	<-s.ended
 }
 
 // files returns what the service has stored; it must not run.
@@ -193,6 +227,46 @@ func (s *teamService) teams() (map[string]team, error) {
 			return out, nil
 		}
 	}
+}
+
+// followTeams tells take of the changes of teams at a gateway until ctx is done. It returns when the stream is in sync,
+// so that a gateway that is killed later interrupts it and it goes on. ended receives the error with which it ended.
+func (g *gateway) followTeams(
+	ctx context.Context, request client.ChangesRequest, take func(*client.Change),
+) (ended <-chan error) {
+	g.t.Helper()
+	c, err := client.New(client.Config{Server: g.address})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	request.Kind, err = c.Kind(ctx, "Team")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	inSync := make(chan struct{})
+	ending := make(chan error, 1)
+	go func() {
+		begun := sync.OnceFunc(func() { close(inSync) })
+		for change, err := range c.Changes(ctx, request) {
+			if err != nil {
+				ending <- err
+				return
+			}
+			take(change)
+			if change.Type == "IN_SYNC" {
+				begun()
+			}
+		}
+		ending <- errors.New("the stream ended")
+	}()
+	select {
+	case <-inSync:
+	case err := <-ending:
+		g.t.Fatalf("the stream ended before it was in sync: %v", err)
+	case <-time.After(patience):
+		g.t.Fatal("the stream is not in sync in time")
+	}
+	return ending
 }
 
 // teamCatalogue returns a folder with the kind Team of the service and with apps.

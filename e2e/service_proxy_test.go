@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -145,28 +146,13 @@ type uidHistory struct {
 	wrong []string
 }
 
-func (h *uidHistory) follow(ctx context.Context, g *gateway) error {
-	c, err := client.New(client.Config{Server: g.address})
-	if err != nil {
-		return err
+// take notes the uid of a resource that has changed; one that was followed by another must not come back.
+func (h *uidHistory) take(change *client.Change) {
+	if change.Resource == nil {
+		return
 	}
-	kind, err := c.Kind(ctx, "Team")
-	if err != nil {
-		return err
-	}
-	for change, err := range c.Changes(ctx, client.ChangesRequest{Kind: kind}) {
-		if err != nil {
-			return err
-		}
-		if change.Resource != nil {
-			h.take(keyOfChange(change), change.Resource.Metadata.UID)
-		}
-	}
-	return nil
-}
-
-// take notes a uid; one that was followed by another must not come back.
-func (h *uidHistory) take(key, uid string) {
+	key := keyOfChange(change)
+	uid := change.Resource.Metadata.UID
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	had := h.uids[key]
@@ -200,16 +186,14 @@ func TestResourceService_AHostileProxyMakesNoFalseSuccess(t *testing.T) {
 			})
 			ctx, stop := context.WithCancel(t.Context())
 			history := &uidHistory{uids: map[string][]string{}}
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				_ = history.follow(ctx, c.gateways[0].Load())
-			}()
+			ended := c.gateways[0].Load().followTeams(ctx, client.ChangesRequest{}, history.take)
 			c.work(seed, func() { time.Sleep(long) })
 			owned := c.agree()
 			c.checkCounts(owned)
 			stop()
-			<-ended
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("the stream ended with %v", err)
+			}
 			for _, wrong := range history.wrong {
 				t.Error(wrong)
 			}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -22,6 +23,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner/kit"
 	"github.com/sluicegw/sluice/backend/service/owner/remote"
 	"github.com/sluicegw/sluice/cmd/sluice/command"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
 	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
@@ -38,6 +40,7 @@ type serviceTest struct {
 	namespace  string
 	seed       uint64
 	restart    string
+	patience   time.Duration
 }
 
 func serviceTestCommand(std terminal.Streams) *cobra.Command {
@@ -67,10 +70,14 @@ func serviceTestCommand(std terminal.Streams) *cobra.Command {
 	f.StringVarP(&t.namespace, "namespace", "n", "", "namespace of what is made (default: that of the examples, or else default)")
 	f.Uint64Var(&t.seed, "seed", 0, "number that chooses specs and names, to repeat a run (default: another one each time)")
 	f.StringVar(&t.restart, "restart", "", "shell command that restarts the service, after which it must have kept everything")
+	config.DurationVar(f, &t.patience, "patience", kit.DefaultPatience, "how long a change may take to be told, and a restart to end")
 	return cmd
 }
 
 func (t serviceTest) run(ctx context.Context, address string) error {
+	if t.patience <= 0 {
+		return exit.Usage(fmt.Errorf("--patience is %v; more than 0s is accepted, such as 30s", t.patience))
+	}
 	examples, err := t.readExamples()
 	if err != nil {
 		return exit.Usage(err)
@@ -91,20 +98,20 @@ func (t serviceTest) run(ctx context.Context, address string) error {
 	if _, err := fmt.Fprintf(t.std.Out, "service %s, seed %d\n", output.Printable(d.Service), t.seed); err != nil {
 		return err
 	}
-	config := kit.Config{
+	tested := kit.Config{
 		Service: client, Kinds: t.kinds, Descriptors: described, Examples: examples, Namespace: t.namespace, Seed: t.seed,
-		Report: t.print,
+		Patience: t.patience, Report: t.print,
 	}
 	if t.restart != "" {
-		config.Restart = t.restartService
+		tested.Restart = t.restartService
 	}
 	if t.connection.protocol == string(remote.ConnectJSON) {
-		config.Raw, err = t.raw(ctx, address)
+		tested.Raw, err = t.raw(ctx, address)
 		if err != nil {
 			return exit.Usage(err)
 		}
 	}
-	results, err := kit.Run(ctx, config)
+	results, err := kit.Run(ctx, tested)
 	if errors.Is(err, kit.ErrChoice) {
 		err = exit.Usage(err)
 	}

@@ -105,6 +105,7 @@ func TestServiceTest_WhatCannotBeTestedIsSaid(t *testing.T) {
 		address + " --example " + empty:      "2 " + empty + ":1: a manifest with a kind and a spec is wanted",
 		"http://127.0.0.1:1":                 "1 ",
 		address + " --protocol carrier-bird": "2 ",
+		address + " --patience 0s":           "2 --patience is 0s; more than 0s is accepted",
 	} {
 		_, errOut, code := commandtest.Run(t, newRoot, append([]string{"service", "test"}, strings.Fields(args)...)...)
 		status, text, _ := strings.Cut(want, " ")
