@@ -133,9 +133,7 @@ func TestDeleteOwned_ARefusedDeletionIsTakenBackAlthoughAnotherGatewayMirrorsACh
 		w.mustCreate(0, "Team", "a", `{"size":1}`)
 		h := slow("Delete", 5*time.Second)
 		h.Delete = func(d owner.Delete) *owner.Answer {
-			is, _ := w.teams.Show(d.Key)
-			is.Status = []byte(`{"members":2}`)
-			w.teams.Put(is)
+			w.teams.Update(d.Key, func(is *owner.Resource) { is.Status = []byte(`{"members":2}`) })
 			time.Sleep(time.Second)
 			return refuse(d)
 		}

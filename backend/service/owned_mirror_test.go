@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 	"github.com/sluicegw/sluice/backend/service/owner/ownertest"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // stateOf returns what a gateway knows of the service.
@@ -136,6 +137,42 @@ func TestOwnedMirror_AServiceWithoutChangesIsComparedEvery30Seconds(t *testing.T
 			t.Errorf("%+v", st)
 		}
 	}, plain)
+}
+
+func TestOwnedMirror_ItIsFilledAlthoughSomethingAlwaysChanges(t *testing.T) {
+	inTeamWorld(t, 0, func(t *testing.T, w *teamWorld) {
+		w.teams.SetHooks(slow("Get", 300*time.Millisecond))
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() {
+			for n := 0; wait.For(ctx, 50*time.Millisecond); n++ {
+				w.teams.Put(ownedTeam(fmt.Sprint("t", n%50), n))
+			}
+		}()
+		w.begin(w.teams)
+		time.Sleep(20 * time.Second)
+		if st := w.stateOf(0); st.State != service.OwnerFollowed || st.Lag == 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestOwnedMirror_AServiceWhoseChangesAlwaysFailIsAskedLessAndLess(t *testing.T) {
+	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+		asked := 0
+		w.teams.SetHooks(ownertest.Hooks{Before: func(_ context.Context, c ownertest.Call) error {
+			if c.Method == "Changes" {
+				asked++
+				return errLost
+			}
+			return nil
+		}})
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if asked == 0 || asked > 500 { // pauses are 2.5 s in the mean
+			t.Errorf("it was asked %d times", asked)
+		}
+	})
 }
 
 func TestOwnedMirror_AnOldListChangesNothing(t *testing.T) {

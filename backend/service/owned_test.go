@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -214,6 +215,29 @@ func TestOwned_ADryRunIsTheServicesIfItCan(t *testing.T) {
 		if len(w.teams.All()) != 0 || w.stored("Team", "a") != nil {
 			t.Error("something was written")
 		}
+	})
+}
+
+func TestOwned_WhatTheServiceCannotShowIsUnreadable(t *testing.T) {
+	inTeamWorld(t, 0, func(t *testing.T, w *teamWorld) {
+		w.begin(&silent{Service: w.teams})
+		w.settle()
+		out := w.mustCreate(0, "Team", "a", `{"size":1}`)
+		w.teams.SetHooks(ownertest.Hooks{Admit: func(r *owner.Resource) { r.Status = []byte(`{"members":`) }})
+		_, err := w.gateways[0].Writer.Create(t.Context(), service.CreateRequest{
+			Identity: in("Team", "b"), Spec: map[string]any{"size": 1}, DryRun: true,
+		})
+		if e := failureOf(t, err, failure.CodeUnreadable, ""); e.Name != "b" || !strings.Contains(e.Message, "service teams") {
+			t.Errorf("%+v", e)
+		}
+		w.teams.MakeUnreadable(teamKey("a"), "its disk is damaged")
+		_, err = w.resize(t.Context(), 0, "a", out.Resource.Stored.Revision.String(), 2)
+		e := failureOf(t, err, failure.CodeUnreadable, "")
+		if e.Name != "a" || !strings.Contains(e.Message, "service teams") || !strings.Contains(e.Message, "damaged") {
+			t.Errorf("%+v", e)
+		}
+		_, err = w.delete(0, "Team", "a")
+		failureOf(t, err, failure.CodeUnreadable, "")
 	})
 }
 

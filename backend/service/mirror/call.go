@@ -166,6 +166,18 @@ func (m *Mirror) unimplemented(key backend.Key) error {
 	}).At(key)
 }
 
+// explained returns UNREADABLE for an error that says that a resource of the service cannot be stored; else the error.
+func (m *Mirror) explained(key backend.Key, err error) error {
+	if _, known := errors.AsType[*failure.Error](err); known || !isUnstorable(err) {
+		return err
+	}
+	return (&failure.Error{
+		Code: failure.CodeUnreadable,
+		Message: "the service " + m.name + " shows " + failure.Describe(key) + " in a form that cannot be stored here: " +
+			shortened(err.Error()),
+	}).At(key)
+}
+
 // unknown returns the error of a change of which nobody can tell whether it was made.
 func (m *Mirror) unknown(key backend.Key) error {
 	return (&failure.Error{

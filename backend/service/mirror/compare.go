@@ -76,12 +76,12 @@ func earliest(of map[string]time.Time) (first time.Time) {
 
 // compareDue compares the kinds that are due, and sets when they are due again.
 func (m *Mirror) compareDue(ctx context.Context, due map[string]time.Time) {
-	begin := time.Now()
-	done := true
+	now := time.Now()
 	for _, k := range m.kinds {
-		if due[k.Name].After(begin) {
+		if due[k.Name].After(now) {
 			continue
 		}
+		begin := time.Now()
 		pause, err := m.compare(ctx, k)
 		if ctx.Err() != nil {
 			return
@@ -90,16 +90,11 @@ func (m *Mirror) compareDue(ctx context.Context, due map[string]time.Time) {
 			m.logOnce.Warn("comparing a kind of a service failed and is tried again",
 				zap.String("kind", k.Name), zap.Error(err))
 			pause = maxRetryPause
-			done = false
+		} else {
+			m.noteCompared(k, begin)
 		}
 		due[k.Name] = time.Now().Add(pause + rand.N(pause/10+1))
 	}
-	if !done {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.compared = begin
 }
 
 // compare compares everything of a kind, and returns when that is due again.

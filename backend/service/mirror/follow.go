@@ -80,9 +80,7 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 			if !backoff.Wait(ctx) {
 				return ctx.Err()
 			}
-			if _, err := m.describe(ctx); err == nil { // it may be another release of the service
-				backoff.Reset()
-			}
+			_, _ = m.describe(ctx) // it may be another release of the service; what fails is noted
 			continue
 		case next.Expired:
 			m.log.Info("the service cannot go on from a position, so everything is compared")

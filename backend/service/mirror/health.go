@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
@@ -15,9 +16,10 @@ type health struct {
 	// answered is when the service answered last, zero for never, and problem why it has not since; nil if it has.
 	answered time.Time
 	problem  error
-	// compared is when the last comparison of everything began that has ended, zero for none, and filled whether all that
-	// it found was looked at.
-	compared time.Time
+	// compared is when the last comparison of each kind began that has ended, by their names. found is when all kinds
+	// were compared for the first time, zero for not yet, and filled whether all that this found was looked at.
+	compared map[string]time.Time
+	found    time.Time
 	filled   bool
 }
 
@@ -34,6 +36,16 @@ func (m *Mirror) noteAnswer(ctx context.Context, err error) {
 		return
 	}
 	m.problem = err
+}
+
+// noteCompared notes that a comparison of a kind has ended.
+func (m *Mirror) noteCompared(k *kind.Kind, begin time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.compared[k.Name] = begin
+	if m.found.IsZero() && len(m.compared) == len(m.kinds) {
+		m.found = time.Now()
+	}
 }
 
 // State is what is known of a service and its mirror.
@@ -76,7 +88,7 @@ func (m *Mirror) state() State {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.compared.IsZero() && !waits {
+	if !m.found.IsZero() && (!waits || oldest.After(m.found)) {
 		m.filled = true
 	}
 	out := State{
@@ -87,14 +99,12 @@ func (m *Mirror) state() State {
 		Unreadable: len(m.unreadable),
 		Unnamed:    len(m.unnamed),
 	}
-	followed := true
 	for _, k := range m.kinds {
 		one := KindState{Name: k.Name, Problem: m.problems[k.Name]}
 		if m.description != nil {
 			can, _ := capabilities(*m.description, k.Name)
 			one.Followed = can.Changes
 		}
-		followed = followed && one.Followed
 		out.Kinds = append(out.Kinds, one)
 	}
 	slices.SortFunc(out.Kinds, func(a, b KindState) int { return cmp.Compare(a.Name, b.Name) })
@@ -108,8 +118,10 @@ func (m *Mirror) state() State {
 	if m.problem != nil && m.answered.Before(seen) {
 		seen = m.answered
 	}
-	if !followed && m.compared.Before(seen) {
-		seen = m.compared
+	for _, one := range out.Kinds {
+		if at := m.compared[one.Name]; !one.Followed && at.Before(seen) {
+			seen = at
+		}
 	}
 	if !seen.IsZero() {
 		out.Lag = now.Sub(seen)

@@ -105,7 +105,7 @@ func (m *Mirror) Refresh(ctx context.Context, key backend.Key, edit *Edit) (*bac
 		}
 		stored, err := l.store(ctx, records[0], got[0])
 		if !errors.Is(err, errRaced) {
-			return stored, err
+			return stored, m.explained(key, err)
 		}
 		if !backoff.Wait(ctx) {
 			break

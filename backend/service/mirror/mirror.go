@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -58,7 +59,7 @@ func New(cfg Config) *Mirrors {
 		}
 		m := out.byName[k.Service]
 		if m == nil {
-			m = newMirror(cfg, k.Service)
+			m = newMirror(cfg, k.Service, fmt.Sprintf("%sm%d-", cfg.Sender.Tag, len(out.byName)))
 			out.byName[k.Service] = m
 		}
 		m.kinds = append(m.kinds, k)
@@ -144,13 +145,15 @@ type held struct {
 // maxNoted is how many resources are remembered that cannot be mirrored.
 const maxNoted = 10_000
 
-func newMirror(cfg Config, name string) *Mirror {
+// newMirror returns the mirror of a service. The tag begins the request ids of what it does by itself, and is no other
+// mirror's: each counts them.
+func newMirror(cfg Config, name, tag string) *Mirror {
 	log := cfg.Logger.With(zap.String("service", name))
 	own := &sender.Sender{
 		Store:          cfg.Sender.Store,
 		Hub:            cfg.Sender.Hub,
 		Clock:          cfg.Sender.Clock,
-		Tag:            cfg.Sender.Tag + "m-",
+		Tag:            tag,
 		WriteTimeout:   cfg.Sender.WriteTimeout,
 		OutcomeTimeout: cfg.Sender.OutcomeTimeout,
 	}
@@ -164,6 +167,7 @@ func newMirror(cfg Config, name string) *Mirror {
 		log:        log,
 		logOnce:    reconcile.LogOnce(log),
 		compareNow: make(chan struct{}, 1),
+		health:     health{compared: map[string]time.Time{}},
 		unreadable: map[backend.Key]string{},
 		unnamed:    map[backend.Key]bool{},
 		unnameable: map[string]bool{},

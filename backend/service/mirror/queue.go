@@ -15,8 +15,9 @@ const (
 	// Pauses before a key is worked on again that failed.
 	minPause = 10 * time.Millisecond
 	maxPause = 10 * time.Second
-	// racedPause is the pause after a race against another writer.
-	racedPause = 20 * time.Millisecond
+	// Pauses after a race against another writer, which may hold the lock of the key while its service is slow.
+	minRacedPause = 20 * time.Millisecond
+	maxRacedPause = time.Second
 )
 
 // undone are keys that have to be worked on again: some writer came in between, or something failed.
@@ -43,7 +44,8 @@ type task struct {
 	since time.Time
 	// working reports whether a worker has it, and again whether it was added meanwhile.
 	working, again bool
-	failures       int
+	// failures and races count those since then.
+	failures, races int
 }
 
 func newQueue() *queue {
@@ -161,13 +163,16 @@ func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	return keys, due
 }
 
-// done hands back keys that were taken. Those that are undone come again after a pause, which doubles with each failure.
+// done hands back keys that were taken. Those that are undone come again after a pause, which doubles each
+// time.
 func (q *queue) done(keys []backend.Key, left undone) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
 	for _, key := range left.raced {
-		q.paused[key] = now.Add(racedPause)
+		t := q.tasks[key]
+		q.paused[key] = now.Add(min(maxRacedPause, minRacedPause<<min(t.races, 20)))
+		t.races++
 	}
 	for _, key := range left.failed {
 		t := q.tasks[key]

@@ -68,6 +68,24 @@ func TestQueue_WhatFailsComesBackLaterAndLater(t *testing.T) {
 	})
 }
 
+func TestQueue_WhatIsLockedForLongComesBackEverySecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		q.add(keys("a")...)
+		begin := time.Now()
+		for range 16 {
+			got := q.take(t.Context(), 1)
+			q.done(got, undone{raced: got})
+		}
+		if got := q.take(t.Context(), 1); len(got) != 1 {
+			t.Fatal(got)
+		}
+		if took := time.Since(begin); took < 10*time.Second || took > 16*time.Second {
+			t.Errorf("16 races took %v", took)
+		}
+	})
+}
+
 func TestQueue_IdleWorkersTakeWhatIsPausedWhileOthersWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()

@@ -84,7 +84,7 @@ func (m *Mirror) Preview(ctx context.Context, w Answered) ([]backend.Action, err
 	rec := newRecord(w.Kind, w.Key, w.Stored, w.Asked)
 	n, err := m.replacement(ctx, rec, w.Resource, &edit, dependency.FromStore)
 	if err != nil {
-		return nil, err
+		return nil, m.explained(w.Key, err)
 	}
 	return m.actions(n)
 }

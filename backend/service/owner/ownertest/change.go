@@ -14,6 +14,23 @@ import (
 func (s *Service) Put(r owner.Resource) owner.Resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.putOwn(r)
+}
+
+// Update changes a resource that is there, and reports whether it is.
+func (s *Service) Update(key backend.Key, change func(r *owner.Resource)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, there := s.resources[key]
+	if there {
+		change(&r)
+		s.putOwn(r)
+	}
+	return there
+}
+
+// putOwn is Put. The caller holds mu.
+func (s *Service) putOwn(r owner.Resource) owner.Resource {
 	k, err := s.kind(r.Kind)
 	if err != nil {
 		panic(err)
