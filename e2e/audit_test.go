@@ -69,7 +69,7 @@ func TestTheAuditLogHasEachChangeOnceWhenTheGatewayIsKilled(t *testing.T) {
 						a, err := g.send(fmt.Sprintf(`mutation { createProject(input: {namespace: "ns-%d", name: %q, spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {}}}) { project { id } } }`, i%7, name), nil)
 						if err != nil || a.codes() != "" {
 							if i < most {
-								t.Logf("round %d: only %d of %d were answered before the gateway was killed: %v %+v", round, i, most, err, a.Errors)
+								t.Logf("round %d: only %d of %d were answered: %v %+v", round, i, most, err, a.Errors)
 							}
 							break
 						}

@@ -55,8 +55,10 @@ func newChaos(t *testing.T, seed uint64, address func(*teamService) string) *cha
 		}
 	}
 	c.open = func(i int) (opened *gateway) {
-		redistest.Await(t, "the gateway starts on its port, which another process may have for a moment", func() (err error) {
-			opened, err = tryStart(t, "", "--listen", fmt.Sprintf("127.0.0.1:%d", ports[i]), "--catalogue", catalogue, "--config", config,
+		listen := fmt.Sprintf("127.0.0.1:%d", ports[i])
+		// Another process may have the port for a moment.
+		redistest.Await(t, "the gateway starts on its port", func() (err error) {
+			opened, err = tryStart(t, "", "--listen", listen, "--catalogue", catalogue, "--config", config,
 				"--redis", redis, "--redis-shards", shards)
 			return err
 		})
