@@ -256,29 +256,43 @@ func (c *chaos) checkCounts(owned map[string]team) {
 	}
 }
 
-// checkApps waits until each app is available exactly if its team is there.
+// checkApps waits until each app is available exactly if its team is there. What a gateway was about to delete when it
+// was killed counts as being deleted for two minutes, and an app that was created meanwhile waits as long.
 func (c *chaos) checkApps(owned map[string]team) {
 	c.t.Helper()
-	redistest.Await(c.t, "apps are available as their teams are there", func() error {
-		a, err := c.gateways[1].Load().send(`{ apps(first: 500) { nodes {
-			metadata { name } spec { teamRef } status { conditions { type status message } } } } }`, nil)
-		if err != nil || len(a.Errors) > 0 {
-			return fmt.Errorf("%v, %w", a.Errors, err)
+	end := time.Now().Add(2*time.Minute + 2*patience)
+	for {
+		err := c.appsFollow(owned)
+		if err == nil {
+			return
 		}
-		nodes, _ := a.get("apps", "nodes").([]any)
-		for i := range nodes {
-			name := fmt.Sprint(a.get("apps", "nodes", i, "spec", "teamRef"))
-			_, there := owned["pass/"+name]
-			conditions, _ := a.get("apps", "nodes", i, "status", "conditions").([]any)
-			for _, condition := range conditions {
-				condition := condition.(map[string]any)
-				if condition["type"] == "Available" && (condition["status"] == "True") != there {
-					return fmt.Errorf("the app of %s says %v; its team is there: %v", name, condition, there)
-				}
+		if time.Now().After(end) {
+			c.t.Fatalf("apps are not available as their teams are there: %v", err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// appsFollow returns an error that names an app which is not available though its team is there, or is without it.
+func (c *chaos) appsFollow(owned map[string]team) error {
+	a, err := c.gateways[1].Load().send(`{ apps(first: 500) { nodes {
+		metadata { name } spec { teamRef } status { conditions { type status message } } } } }`, nil)
+	if err != nil || len(a.Errors) > 0 {
+		return fmt.Errorf("%v, %w", a.Errors, err)
+	}
+	nodes, _ := a.get("apps", "nodes").([]any)
+	for i := range nodes {
+		name := fmt.Sprint(a.get("apps", "nodes", i, "spec", "teamRef"))
+		_, there := owned["pass/"+name]
+		conditions, _ := a.get("apps", "nodes", i, "status", "conditions").([]any)
+		for _, condition := range conditions {
+			condition := condition.(map[string]any)
+			if condition["type"] == "Available" && (condition["status"] == "True") != there {
+				return fmt.Errorf("the app of %s says %v; its team is there: %v", name, condition, there)
 			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // fold is what a subscriber makes of the changes that it is told.
