@@ -9,8 +9,8 @@ import (
 )
 
 // diffService returns the difference between two owners of a kind. The gateway's own resources would be taken for a
-// mirror, and those that the service does not have be deleted, or the reverse; so [Gate.Accept] refuses that while there
-// are any. A kind that goes from one service to another keeps its mirror, which is compared with the new owner.
+// mirror, and those that the service does not have be deleted, or the reverse; so [Gate.Accept] refuses that while
+// there are any. A kind that goes from one service to another keeps its mirror, which is compared with the new owner.
 func diffService(kind, was, is string) Difference {
 	out := Difference{Kind: kind, Severity: Dangerous, Moves: true}
 	switch {
@@ -26,8 +26,9 @@ func diffService(kind, was, is string) Difference {
 	return out
 }
 
-// owners finds kinds that have resources of another owner: the gateway's own ones, where a service owns the kind now, or
-// the mirror of a service, where none does. The newest recorded catalogue that has a kind says whose its resources are.
+// owners finds kinds that have resources of another owner: the gateway's own ones, where a service owns the kind now,
+// or the mirror of a service, where none does. The newest recorded catalogue that has a kind says whose its resources
+// are.
 func (g Gate) owners(ctx context.Context, hashes []string, c Candidate) (reasons []string, err error) {
 	recorded := map[string]Outline{}
 	for i := range c.Kinds {

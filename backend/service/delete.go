@@ -126,8 +126,8 @@ func (w *write) requestDeletion(ctx context.Context) (*Written, error) {
 	return &Written{DryRun: w.dryRun, Deletion: deletion, Resource: w.writer.present(w.kind, res)}, nil
 }
 
-// markDeleting stores that the deletion was requested, which has come so far: if it is Finalizing also that it waits for
-// finalizers alone. Unless it is Pending, nothing may be bound to the resource.
+// markDeleting stores that the deletion was requested, which has come so far: if it is Finalizing also that it waits
+// for finalizers alone. Unless it is Pending, nothing may be bound to the resource.
 func (w *write) markDeleting(ctx context.Context, current *stored, deletion Deletion) (*backend.Resource, error) {
 	wr := w.writer
 	was, err := kind.StateOf(current.Resource)

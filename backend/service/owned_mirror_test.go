@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,6 +172,54 @@ func TestOwnedMirror_AServiceWhoseChangesAlwaysFailIsAskedLessAndLess(t *testing
 		synctest.Wait()
 		if asked == 0 || asked > 500 { // pauses are 2.5 s in the mean
 			t.Errorf("it was asked %d times", asked)
+		}
+	})
+}
+
+func TestOwnedMirror_WhatCannotBeMirroredIsForgottenOnceItIsGone(t *testing.T) {
+	inTeamWorld(t, 0, func(t *testing.T, w *teamWorld) {
+		w.teams.MakeUnreadable(teamKey("damaged"), "it is damaged")
+		w.teams.MakeUnreadable(teamKey("Still No Name"), "it is damaged")
+		w.teams.MakeUnreadable(teamKey("damaged-too"), "it is damaged")
+		w.teams.Put(ownedTeam("Not A Name", 1))
+		w.begin(&silent{Service: w.teams})
+		w.settle()
+		if st := w.stateOf(0); st.Unreadable != 2 || st.Unnamed != 2 {
+			t.Errorf("%+v", st)
+		}
+		w.teams.Remove(teamKey("damaged"))
+		w.teams.Remove(teamKey("Not A Name"))
+		time.Sleep(time.Hour) // comparisons
+		if st := w.stateOf(0); st.Unreadable != 1 || st.Unnamed != 1 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// circling is a service whose lists do not end.
+type circling struct {
+	owner.Service
+	asked atomic.Int64
+}
+
+func (c *circling) List(_ context.Context, _, token string, _ int) (owner.Page, error) {
+	c.asked.Add(1)
+	if token == "a" {
+		return owner.Page{Next: "b"}, nil
+	}
+	return owner.Page{Next: "a"}, nil
+}
+
+func TestOwnedMirror_AListThatCirclesIsLeft(t *testing.T) {
+	inTeamWorld(t, 0, func(t *testing.T, w *teamWorld) {
+		lists := &circling{Service: w.teams}
+		w.begin(lists)
+		time.Sleep(time.Minute)
+		if n := lists.asked.Load(); n == 0 || n > 60 {
+			t.Errorf("%d pages were asked for", n)
+		}
+		if st := w.stateOf(0); st.State != service.OwnerFilling {
+			t.Errorf("%+v", st)
 		}
 	})
 }

@@ -269,8 +269,8 @@ func (s *Service) openPolicy() (err error) {
 }
 
 // Run follows the store's changes for all streams and reads the roles and bindings, unless hub and policy came with
-// the configuration, fills the index in memory, mirrors the resources that services own, re-evaluates what waits for others, and encrypts with the first key
-// what another or none has encrypted. Without it nothing stops waiting, each stream follows the store by itself and
+// the configuration, fills the index in memory, mirrors the resources that services own, re-evaluates what waits for
+// others, and encrypts with the first key what another or none has encrypted. Without it nothing stops waiting, each stream follows the store by itself and
 // filters read whole kinds. It returns when ctx ends, which is no error.
 func (s *Service) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)

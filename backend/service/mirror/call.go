@@ -26,9 +26,8 @@ const retryAfter = 2
 // the write has no condition, so that it might be made twice. The error is for the caller: UNAVAILABLE if the service
 // was not asked, with the outcome UNKNOWN if nobody can tell whether the write was made.
 //
-//	first         again: DONE      the first was not made, or changed nothing: either way it is made now
-//	answer lost          another   and the resource has our id: the first was made
-//	                     another   else UNKNOWN: it may have been made, and replaced since
+// If a later answer is Done, the write is made now, whatever became of the first. If it is another one and the resource
+// has the id of the write, the first was made. Else the first may have been made and replaced since, which is UNKNOWN.
 func (m *Mirror) Write(ctx context.Context, w owner.Write) (owner.Answer, error) {
 	key := w.Resource.Key
 	conditional := w.IfAbsent || w.IfTag != ""
@@ -100,8 +99,9 @@ func (m *Mirror) settle(ctx context.Context, w owner.Write, a owner.Answer) (own
 }
 
 // Delete asks the service to delete a resource, as the caller of ctx. If the answer is lost it asks again until ctx
-// ends, unless the delete has no condition, so that it might delete another resource of that name. requested reports whether the deletion is recorded here already, so that whoever made it acted on that: then a
-// resource that is gone counts as deleted. Else, after a lost answer, nobody can tell who deleted it.
+// ends, unless the delete has no condition, so that it might delete another resource of that name. requested reports
+// whether the deletion is recorded here already, so that whoever made it acted on that: then a resource that is gone
+// counts as deleted. Else, after a lost answer, nobody can tell who deleted it.
 func (m *Mirror) Delete(ctx context.Context, d owner.Delete, requested bool) (owner.Answer, error) {
 	conditional := d.IfUID != "" || d.IfTag != ""
 	ctx, cancel := limited(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -125,11 +126,28 @@ func (m *Mirror) compare(ctx context.Context, k *kind.Kind) (pause time.Duration
 		return min(pause, left), nil
 	}
 	m.look(ctx, gone.absent...)
+	m.look(ctx, m.unlistedNotes(k, listed, begin)...)
 	if n := differ + len(gone.absent); n > 0 {
 		m.log.Info("what the service has differed from its mirror", zap.String("kind", k.Name), zap.Int("resources", n),
 			zap.Int("of", len(listed)), zap.Duration("compared in", time.Since(begin)))
 	}
 	return pause, nil
+}
+
+// unlistedNotes returns the resources of a kind that could not be mirrored and that a list did not show: they may be
+// gone. It forgets the names that the API cannot have and that were not shown since the list began.
+func (m *Mirror) unlistedNotes(k *kind.Kind, listed map[backend.Key]bool, begin time.Time) (out []backend.Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key := range m.unreadable {
+		if key.Kind == k.Name && !listed[key] {
+			out = append(out, key)
+		}
+	}
+	maps.DeleteFunc(m.unnamed, func(key backend.Key, at time.Time) bool {
+		return key.Kind == k.Name && at.Before(begin)
+	})
+	return out
 }
 
 // compareListed compares what the service lists with the records, looks at what differs, and returns the keys that were
@@ -138,6 +156,7 @@ func (m *Mirror) compareListed(
 	ctx context.Context, k *kind.Kind,
 ) (listed map[backend.Key]bool, differ int, err error) {
 	listed = map[backend.Key]bool{}
+	tokens := map[string]bool{} // that were asked for
 	for token := ""; ; {
 		page, err := m.list(ctx, k.Name, token)
 		if err != nil {
@@ -175,9 +194,10 @@ func (m *Mirror) compareListed(
 		if page.Next == "" {
 			return listed, differ, nil
 		}
-		if page.Next == token {
-			return nil, 0, errors.New("the service lists one page again and again")
+		if tokens[page.Next] {
+			return nil, 0, errors.New("the service lists the same pages again and again")
 		}
+		tokens[page.Next] = true
 		token = page.Next
 	}
 }

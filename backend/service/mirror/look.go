@@ -114,16 +114,17 @@ func (m *Mirror) Refresh(ctx context.Context, key backend.Key, edit *Edit) (*bac
 	return nil, fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// noteUnreadable remembers that a resource of the service cannot be mirrored, and logs that once. Its record stays as it
-// is.
+// noteUnreadable remembers that a resource of the service cannot be mirrored, and logs that once. Its record stays as
+// it is. Beyond maxNoted nothing is remembered or logged.
 func (m *Mirror) noteUnreadable(key backend.Key, why error) {
 	m.mu.Lock()
 	_, known := m.unreadable[key]
-	if known || len(m.unreadable) < maxNoted {
+	room := len(m.unreadable) < maxNoted
+	if known || room {
 		m.unreadable[key] = why.Error()
 	}
 	m.mu.Unlock()
-	if !known {
+	if !known && room {
 		m.log.Warn("a resource of the service cannot be mirrored", zap.Stringer("key", key), zap.Error(why))
 	}
 }

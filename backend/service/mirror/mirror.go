@@ -127,9 +127,9 @@ type Mirror struct {
 	problems map[string]string
 	health
 	// unreadable are resources that the service cannot show or that cannot be stored, with the reasons. unnamed are keys
-	// that the API cannot have. Both are bounded by maxNoted.
+	// that the API cannot have, with the times at which they were shown last. Both are bounded by maxNoted.
 	unreadable map[backend.Key]string
-	unnamed    map[backend.Key]bool
+	unnamed    map[backend.Key]time.Time
 	// unnameable are the kinds of which resources have fields that the SDL does not have.
 	unnameable map[string]bool
 	// held are the resources that seem to have vanished at once, by kinds.
@@ -169,7 +169,7 @@ func newMirror(cfg Config, name, tag string) *Mirror {
 		compareNow: make(chan struct{}, 1),
 		health:     health{compared: map[string]time.Time{}},
 		unreadable: map[backend.Key]string{},
-		unnamed:    map[backend.Key]bool{},
+		unnamed:    map[backend.Key]time.Time{},
 		unnameable: map[string]bool{},
 		held:       map[string]held{},
 	}
@@ -218,12 +218,13 @@ func (m *Mirror) owns(key backend.Key) bool {
 		return true
 	}
 	m.mu.Lock()
-	known := m.unnamed[key] || len(m.unnamed) >= maxNoted
-	if !known {
-		m.unnamed[key] = true
+	_, known := m.unnamed[key]
+	room := len(m.unnamed) < maxNoted
+	if known || room {
+		m.unnamed[key] = time.Now()
 	}
 	m.mu.Unlock()
-	if !known {
+	if !known && room {
 		m.log.Warn("a resource of the service has a name that the API cannot have, and is left out",
 			zap.String("kind", key.Kind), zap.String("namespace", failure.Shorten(key.Namespace)),
 			zap.String("name", failure.Shorten(key.Name)))

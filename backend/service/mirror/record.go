@@ -75,8 +75,7 @@ type next struct {
 }
 
 // replacement returns what is to be stored for a resource in the place of its record, which is not damaged and not the
-// one of another resource. edit is that of the caller who made this version; nil for none. by is who counts as the
-// caller.
+// one of another resource. edit is that of the caller who made this version; nil for none.
 func (m *Mirror) replacement(
 	ctx context.Context, rec record, r *owner.Resource, edit *Edit, read dependency.Reading,
 ) (*next, error) {

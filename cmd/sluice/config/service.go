@@ -34,7 +34,7 @@ type Service struct {
 
 // Most of what a service may be given.
 const (
-	maxServiceTimeout = time.Minute
+	maxServiceTimeout = 30 * time.Second
 	maxInFlight       = 10_000
 	maxServiceName    = 63
 )

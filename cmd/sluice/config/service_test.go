@@ -159,8 +159,8 @@ func TestServices_RefusalsNameThePlace(t *testing.T) {
 			`services: t: timeout: "0s" is not a duration like 5s`,
 		},
 		{
-			"services: {t: {address: http://a, timeout: 2h}}",
-			"services: t: timeout: 2h0m0s; at most 1m0s is accepted",
+			"services: {t: {address: http://a, timeout: 31s}}",
+			"services: t: timeout: 31s; at most 30s is accepted",
 		},
 		{
 			"services: {t: {address: http://a, in-flight: 0}}",
