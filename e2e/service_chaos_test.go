@@ -76,6 +76,9 @@ func newChaos(t *testing.T, seed uint64, address func(*teamService) string) *cha
 	return c
 }
 
+// readPause is the pause after a read that failed, since somebody was killed and is being started.
+const readPause = 20 * time.Millisecond
+
 func counter(i int) string { return fmt.Sprintf("n%d", i) }
 
 // increment increments random counters until ctx is done, by a way of its own: 0 and 1 are the gateways, 2 the service.
@@ -93,7 +96,7 @@ func (c *chaos) increment(ctx context.Context, random *rand.Rand, way int) {
 			c.counts[n].acknowledged.Add(1)
 		case !known:
 			c.counts[n].unknown.Add(1)
-			time.Sleep(20 * time.Millisecond) // somebody was killed
+			time.Sleep(readPause)
 		}
 	}
 }
@@ -103,6 +106,7 @@ func (c *chaos) increment(ctx context.Context, random *rand.Rand, way int) {
 func (c *chaos) incrementThere(name string) (done, known bool) {
 	read, err := c.service.ask("Get", map[string]any{"keys": []any{newTeam("count", name, 0).Key}})
 	if err != nil || len(read.Got) != 1 || read.Got[0].Resource == nil {
+		time.Sleep(readPause)
 		return false, true
 	}
 	was := read.Got[0].Resource
@@ -116,6 +120,7 @@ func (c *chaos) incrementHere(g *gateway, name string) (done, known bool) {
 		map[string]any{"n": name})
 	size, there := read.get("team", "spec", "size").(float64)
 	if err != nil || len(read.Errors) > 0 || !there {
+		time.Sleep(readPause)
 		return false, true
 	}
 	wrote, err := g.send(`mutation($i: PatchTeamInput!) { patchTeam(input: $i) { team { id } } }`, map[string]any{"i": map[string]any{

@@ -31,7 +31,7 @@ func full() []descriptor.Kind {
 	return []descriptor.Kind{{
 		Name: "Shelf", Singular: "shelf", Plural: "shelves", ShortNames: []string{"sh"}, Description: "d", Group: "g", Version: "v1", Scope: descriptor.Namespaced,
 		Review: "checks",
-		Verbs: []descriptor.Verb{descriptor.VerbGet}, SubKinds: []string{"tall"},
+		Verbs:  []descriptor.Verb{descriptor.VerbGet}, SubKinds: []string{"tall"},
 		FilterableFields: []descriptor.FilterableField{{Path: "spec.label"}},
 		References:       []descriptor.Reference{{Path: "spec.label", Kind: "Label", Field: "label", Inverse: "shelves", Guarded: true}},
 		Columns:          []descriptor.Column{{Title: "LABEL", Path: "spec.label"}},
