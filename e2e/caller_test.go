@@ -107,12 +107,6 @@ func (s *stream) outcome() (a answer, how string) {
 	}
 }
 
-// end waits for the end.
-func (s *stream) end() string {
-	s.t.Helper()
-	return s.endWithin(patience)
-}
-
 // endWithin waits for the end for a while.
 func (s *stream) endWithin(long time.Duration) string {
 	s.t.Helper()

@@ -151,7 +151,7 @@ func TestOwned_ALostAnswerIsSettledByTheIDOfTheWrite(t *testing.T) {
 			t.Fatal(out, err)
 		}
 		w.teams.SetHooks(lose("Write", 2))
-		if out, err = w.resize(t.Context(), 0, "a", w.stored("Team", "a").Revision.String(), 2); err != nil {
+		if _, err := w.resize(t.Context(), 0, "a", w.stored("Team", "a").Revision.String(), 2); err != nil {
 			t.Fatal(err)
 		}
 		w.settle()
