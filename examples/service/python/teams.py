@@ -31,7 +31,7 @@ db.executescript("""
 if arguments.restored:  # the numbers of changes are given again, so they count in another history
     db.execute("update history set id = hex(randomblob(8))")
 HISTORY = db.execute("select id from history").fetchone()[0]
-lock = threading.Condition()  # one call at a time; its holders are told of changes
+lock = threading.Condition()  # one call at a time; those that wait for changes are woken by each
 
 
 def find(key):
