@@ -51,8 +51,8 @@ var (
 // Resource is a resource as its owner has it.
 type Resource struct {
 	backend.Key
-	// Tag names this version of the resource; empty if the service cannot write conditionally. Two resources under one
-	// key have equal tags if and only if their specs, metadata and statuses are equal.
+	// Tag names this version of the resource; empty if the service cannot write conditionally. Versions that differ in
+	// spec, metadata or status have different tags, and a resource that has not changed keeps its tag.
 	Tag string
 	// UID is another one for another resource under the same key. Empty: the gateway makes one.
 	UID string
