@@ -261,15 +261,17 @@ func (c *chaos) checkCounts(owned map[string]team) {
 	}
 }
 
-// checkApps waits until each app is available exactly if its team is there. What a gateway was about to delete when it
-// was killed counts as being deleted for two minutes, and an app that was created meanwhile waits as long.
-func (c *chaos) checkApps(owned map[string]team) {
+// settle waits until each app is available exactly if its team is there, and returns the teams. They may change until
+// then: a deletion that waited is made once no app holds the team, and one that a gateway was about to make when it was
+// killed is decided after two minutes.
+func (c *chaos) settle() map[string]team {
 	c.t.Helper()
 	end := time.Now().Add(2*time.Minute + 2*patience)
 	for {
+		owned := c.agree()
 		err := c.appsFollow(owned)
 		if err == nil {
-			return
+			return owned
 		}
 		if time.Now().After(end) {
 			c.t.Fatalf("apps are not available as their teams are there: %v", err)
@@ -374,11 +376,10 @@ func TestResourceService_NothingIsLostWhoeverIsKilled(t *testing.T) {
 			folded := &fold{specs: map[string]string{}}
 			ended := c.gateways[0].Load().followTeams(ctx, client.ChangesRequest{Snapshot: true}, folded.take)
 			c.work(seed, func() { c.disturb(long, restores) })
-			owned := c.agree()
+			owned := c.settle()
 			if !restores {
 				c.checkCounts(owned)
 			}
-			c.checkApps(owned)
 			c.checkFold(folded, owned)
 			stop()
 			if err := <-ended; !errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "ended") {

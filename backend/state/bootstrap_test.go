@@ -381,6 +381,12 @@ func TestBootstrap_RefusesASharedStoreThatAGatewayMayServe(t *testing.T) {
 		t.Errorf("it has begun: %v", err)
 	}
 	// A bootstrap stores the catalogues of its file, too: that is no reason to refuse the next gateway.
+	source := openMemory(t)
+	acceptKinds(t, source)
+	for i := range 20 { // each is a batch, and the gateway that begins again accepts any of them
+		apply(t, source, put(backend.Key{Kind: "Net", Namespace: fmt.Sprint("ns-", i), Name: "a"}, `{"spec":{}}`))
+	}
+	cfg.Open = opener(export(t, source, nil, Sealed))
 	store = openMemory(t)
 	broken := &killed{Store: store}
 	broken.left.Store(3)
