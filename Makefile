@@ -47,9 +47,11 @@ console: npm ## fetch GraphiQL for the page at /, checked by its hashes; does no
 	graph/console/fetch.sh
 
 # e2e takes longest, so it begins first, here and in test-all.
+TESTED := ./e2e ./...
+
 test: redis-server tmux python postgres ## vet and run the tests, the long ones smaller or not at all: four minutes on two cores
 	$(GO) vet ./...
-	$(GO) test -short -vet=off -shuffle=on -timeout 9m ./e2e ./...
+	$(GO) test -short -vet=off -shuffle=on -timeout 9m $(TESTED)
 
 test-all: redis-server tmux python postgres ## vet and run all tests in full, with the race detector where there is a C compiler: twenty minutes
 	$(GO) vet ./...
@@ -61,8 +63,8 @@ test-all: redis-server tmux python postgres ## vet and run all tests in full, wi
 NEXT_GO     := go1.27.4
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-test-next: redis-server tmux python postgres ## run the tests as `make test` does with the next release of Go, if it can be had
-	@if GOTOOLCHAIN=$(NEXT_GO) $(GO) version >/dev/null 2>&1; then GOTOOLCHAIN=$(NEXT_GO) $(MAKE) --no-print-directory test; \
+test-next: redis-server tmux python postgres ## run the tests of packages as `make test` does with the next release of Go, if it can be had
+	@if GOTOOLCHAIN=$(NEXT_GO) $(GO) version >/dev/null 2>&1; then GOTOOLCHAIN=$(NEXT_GO) $(MAKE) --no-print-directory test TESTED="$$($(GO) list ./... | grep -v '/e2e$$' | tr '\n' ' ')"; \
 	else echo 'WARNING: $(NEXT_GO) cannot be had, so nothing was tested with it'; fi
 
 vulnerabilities: ## fail if code that is used has a known vulnerability, if the database of those answers
