@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// The verbs send what they write to the store through this file alone, and that of a kind which a service owns to the
-// service, through owned.go.
+// All verbs write through this file. It sends a write to the store, or, through owned.go, to the service that owns the
+// kind.
 
 // send sends a batch to the store, and returns the resource of its first action: as it is stored now, or as it was
 // before it was deleted.

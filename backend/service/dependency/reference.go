@@ -114,7 +114,7 @@ func (r References) WaitsFor(waits []string) bool {
 	return len(r.open) == len(waits) && !slices.ContainsFunc(r.Open(), other)
 }
 
-// Reopen makes the resource wait again for those of its targets that have vanished.
+// Reopen makes the resource wait again for each of its targets that has vanished.
 func (r References) Reopen(vanished map[backend.Key]bool) {
 	for _, ref := range r.Refs {
 		if vanished[ref.Key] {

@@ -10,10 +10,10 @@
 //	                  2. asks the service to write, on the condition of the tag in 1.
 //	                  3. writes the answer, if 1. still stands; else looks
 //
-// So no record is replaced by what is older: whoever replaces it has asked the service after it was read. That needs no
-// order of the service's versions, and no lease: any number of gateways may mirror one service. What appears where
-// nothing was is the one case without a record to compare with. It may be gone again by then, and the look of that may
-// have found nothing. So whoever sees a record that its own mirror did not add looks once more.
+// So an older version never replaces a newer one: the service is always asked after the record was read. The versions of
+// the service need no order, and gateways need no lease: any number of them may mirror one service. Only a new resource
+// has no record to compare with: it may have been deleted before its record is added. So each mirror looks once more at
+// every record that another one has added.
 //
 // What became of a write whose answer was lost is never guessed. It is asked for again with the same id; an equal
 // resource proves nothing, since somebody else may have written it.

@@ -46,7 +46,7 @@ func newRecord(k *kind.Kind, key backend.Key, stored *backend.Resource, begin ti
 
 // Edit is what the gateway alone keeps of a write that a service has made for a caller.
 type Edit struct {
-	// SubKind is that of a new resource.
+	// SubKind of a resource that the write has created.
 	SubKind string
 	// Managers are the field managers after the write.
 	Managers []body.Manager
@@ -75,7 +75,7 @@ type next struct {
 }
 
 // replacement returns what is to be stored for a resource in the place of its record, which is not damaged and not the
-// one of another resource. edit is that of the caller who made this version; nil for none.
+// one of another resource. edit is the caller's write that made this version; nil if no caller of this gateway made it.
 func (m *Mirror) replacement(
 	ctx context.Context, rec record, r *owner.Resource, edit *Edit, read dependency.Reading,
 ) (*next, error) {
