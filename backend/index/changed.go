@@ -10,14 +10,16 @@ import (
 const (
 	// maxChanged is the most changes whose keys are remembered.
 	maxChanged = 1 << 16
-	// changedShare is the part of the index's memory that they take at most, one in so many.
+	// changedShare bounds the memory of the remembered keys: to one part in changedShare of
+	// the index's memory.
 	changedShare = 16
 )
 
 // changedKeys are the keys of the latest changes: after a fail-over only the keys whose changes the store has
 // lost are read again.
 type changedKeys struct {
-	// ring is full once it takes limit bytes, or has maxChanged elements; next is then the oldest.
+	// ring is full once it takes limit bytes or has maxChanged elements. Then next is the oldest
+	// element.
 	ring  []changedKey
 	next  int
 	full  bool
@@ -35,7 +37,7 @@ type changedKey struct {
 
 func (c *changedKey) size() int64 { return int64(unsafe.Sizeof(*c)) + int64(len(c.key.Name)) }
 
-// reset forgets all changes. From now on the changes after the position at are noted.
+// reset forgets all changes. Changes after the position at are remembered from now on.
 func (c *changedKeys) reset(at backend.Position) {
 	*c = changedKeys{limit: c.limit, complete: make([]backend.Revision, at.Shards())}
 	for i := range c.complete {
@@ -43,8 +45,8 @@ func (c *changedKeys) reset(at backend.Position) {
 	}
 }
 
-// add remembers a change. It copies the name of the key; the index keeps the strings of its kind and
-// namespace anyway.
+// add remembers a change. It copies the name of the key; kind and namespace are strings that the
+// index keeps anyway.
 func (c *changedKeys) add(key backend.Key, shard int, revision backend.Revision) {
 	key.Name = strings.Clone(key.Name)
 	one := changedKey{key, shard, revision}
@@ -61,8 +63,9 @@ func (c *changedKeys) add(key backend.Key, shard int, revision backend.Revision)
 	c.next = (c.next + 1) % len(c.ring)
 }
 
-// beyond returns the keys of the changes between at and was, each once, by kind; false if they
-// are not all known. The hub had followed the store to was, and goes on at the earlier at.
+// beyond returns, by kind, the keys of the changes between at and was, or false if some of
+// them are no longer remembered. The hub had followed the store to was, and now continues at
+// the earlier position at.
 func (c *changedKeys) beyond(at, was backend.Position) (keys map[string]map[backend.Key]bool, ok bool) {
 	if at.IsZero() || at.Shards() != was.Shards() || at.Shards() != len(c.complete) {
 		return nil, false

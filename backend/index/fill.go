@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// fillStep is how many resources are put into the trees at a time, while no change is.
+// fillStep is how many resources are put into the trees before changes get the lock.
 const fillStep = 250
 
 // fill reads a kind from the store: all of it, or the differences if the kind is stale. Changes that the hub
@@ -78,11 +78,12 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	return true
 }
 
-// filler fills a kind, as long as it is not cleared and does not become stale again.
+// filler fills a kind until the kind is cleared or becomes stale again.
 type filler struct {
 	*Index
 	kind *kindIndex
-	// number is the value of kind.fillings when the filling began; if that has changed, it is over.
+	// number is the value of kind.fillings when the filling began. If the kind has another one, the
+	// filling has ended.
 	number int
 }
 
@@ -122,8 +123,8 @@ func (f *filler) readDifferences(ctx context.Context) error {
 	})
 }
 
-// differences compares a run of names with what the store has in it, in the same order. It returns the keys
-// that only one of the two has, or that have different revisions.
+// differences compares a run of names with what the store has in the same range, in the same order.
+// It returns the keys that only one side has, or that have different revisions.
 func differences(names *rowTree[*Entry], r Run, stored []*backend.Resource) (keys []backend.Key) {
 	places := make([]string, len(stored))
 	for i, one := range stored {
@@ -175,7 +176,7 @@ func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.
 	return nil
 }
 
-// reread replaces the resources of the trees under keys by the store's.
+// reread reads keys from the store and replaces their resources in the trees.
 func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
 	for len(keys) > 0 {
 		got, err := f.cfg.Store.Get(ctx, keys[:min(len(keys), fillStep)]...)
@@ -204,7 +205,8 @@ func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
 	return nil
 }
 
-// stored returns the change to the resource that the store has under a key, nil for none.
+// stored returns the change that puts the store's resource for a key, nil for none, into
+// the trees.
 func (f *filler) stored(key backend.Key, r *backend.Resource) keyChange {
 	if r == nil {
 		return keyChange{key: key, overrides: true}
@@ -212,13 +214,14 @@ func (f *filler) stored(key backend.Key, r *backend.Resource) keyChange {
 	return keyChange{key: key, revision: r.Revision, entry: f.kind.newEntry(r), overrides: true}
 }
 
-// find looks by [backend.Store.Range] for the keys that [backend.Store.Get] reports as absent:
-// Get leaves out resources that do not decode.
+// find looks up by [backend.Store.Range] the keys that [backend.Store.Get] did not return,
+// because Get leaves out resources that do not decode.
 func (f *filler) find(ctx context.Context, made []keyChange, absent []int) error {
 	if len(absent) == 0 {
 		return nil
 	}
-	// What does not decode is as new as the changes up to here: none of them overtakes it.
+	// The revision of a resource that does not decode is unknown. It gets the store's
+	// head, so that no change up to there replaces it.
 	head, err := backend.HeadOf(ctx, f.cfg.Store)
 	if err != nil {
 		return err
@@ -265,8 +268,8 @@ func (f *filler) putAll(made []keyChange) bool {
 	return true
 }
 
-// note applies the changes that have waited for a page, and notes the progress. It reports whether the kind
-// is still being filled.
+// note applies the changes that waited for a page, and updates the progress. It reports whether the
+// kind is still being filled.
 func (f *filler) note(update func(*progress)) bool {
 	return f.locked(func() {
 		update(&f.kind.read)
@@ -275,7 +278,7 @@ func (f *filler) note(update func(*progress)) bool {
 	})
 }
 
-// locked calls do under the lock if the kind is still being filled, and reports whether it is.
+// locked calls do with mu held if the kind is still being filled, and reports whether it is.
 func (f *filler) locked(do func()) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -285,7 +288,7 @@ func (f *filler) locked(do func()) bool {
 	return f.kind.fillings == f.number
 }
 
-// put applies a part of a page, or if that is empty the changes that have waited. The caller holds mu.
+// put applies a part of a page, or the waiting changes if part is empty. The caller holds mu.
 func (f *filler) put(part []keyChange) {
 	f.version++
 	f.update(f.kind, func() {

@@ -54,14 +54,16 @@ type Config struct {
 	Hub *hub.Hub
 	// Kinds that the index holds if there is room.
 	Kinds []Definition
-	// Bytes is how much memory all kinds may take together, roughly. Default 256 MiB.
+	// Bytes is the approximate memory that all kinds may take together. Default 256
+	// MiB.
 	Bytes int64
-	// Wait is how long a read waits for the index to come up with the store. Default 100 ms.
+	// Wait is the longest time that a read waits for the index to catch up with the store.
+	// Default 100 ms.
 	Wait time.Duration
-	// Retry is after how long a kind that had no room, or that could not be read,
-	// is tried again. Default 30 s.
+	// Retry is the pause before a kind that had no room, or could not be read, is tried
+	// again. Default 30 s.
 	Retry time.Duration
-	// Logger receives what happens to kinds. Default: none.
+	// Logger receives the changes of state of kinds. Default: none.
 	Logger *zap.Logger
 }
 
@@ -98,7 +100,7 @@ type Index struct {
 	cfg Config
 	// now is the store's clock.
 	now func() time.Time
-	// current is the state for readers; a kind that is not served is nil.
+	// current is the state for readers, with nil for each kind that is not served.
 	current atomic.Pointer[snapshot]
 	// head is the last known head of the store.
 	head                    atomic.Pointer[backend.Position]
@@ -109,26 +111,29 @@ type Index struct {
 	runs atomic.Bool
 
 	mu sync.Mutex // guards all below
-	// position is how far the hub's deliveries were taken; zero while the hub does not follow.
+	// position is the end of the last delivery of the hub; zero while the hub does not follow
+	// the store.
 	position backend.Position
 	kinds    []*kindIndex
-	// order is the order in which they are filled.
+	// order is the order in which the kinds are filled.
 	order  []*kindIndex
 	byName map[string]*kindIndex
 	bytes  int64
-	// version counts the deliveries, and the parts of pages that were put into the trees.
+	// version is incremented by each delivery and each part of a page that is put into
+	// the trees.
 	version uint64
-	// changed are the keys of the latest changes.
+	// changed has the keys of the latest changes.
 	changed changedKeys
-	// replaced are the resources that were replaced by the latest changes whose log entries do not have
-	// the state before.
+	// replaced has resources that recent changes replaced, for changes whose log entries lack the
+	// state before.
 	replaced      []replaced
 	replacedBytes int64
-	// logged is when the progress was logged last.
+	// logged is when progress was last logged.
 	logged time.Time
-	// advanced is closed when current is replaced; nil if nobody waits for it.
+	// advanced is closed when current is replaced; nil if no reader waits.
 	advanced chan struct{}
-	// pinnedChanged is closed when a pinned kind is published with another version; nil if nobody waits for it.
+	// pinnedChanged is closed when a pinned kind is published with another version; nil if no
+	// reader waits.
 	pinnedChanged chan struct{}
 }
 
@@ -136,15 +141,16 @@ type Index struct {
 type snapshot struct {
 	position backend.Position
 	kinds    []*Kind
-	// served is how many kinds are not nil.
+	// served is the number of kinds that are not nil.
 	served int
-	// stuck is set when a read has waited in vain for the next snapshot: no other read waits then.
+	// stuck is set when a read has waited in vain for the next snapshot. Other reads then do not
+	// wait.
 	stuck atomic.Bool
 }
 
 var _ hub.Follower = (*Index)(nil)
 
-// New makes an index and starts nothing. Until Run has filled it, nothing is read from it.
+// New returns an index that serves nothing until Run has filled it.
 func New(cfg Config) (*Index, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("index: %w", err)
@@ -166,14 +172,14 @@ func New(cfg Config) (*Index, error) {
 	return x, nil
 }
 
-// Bounds of the pauses before a store that does not answer is read again.
+// Bounds of the pauses after which a store that did not answer is read again.
 const (
 	minUnavailablePause = 100 * time.Millisecond
 	maxUnavailablePause = time.Second
 )
 
-// Run follows the hub and fills the kinds, until ctx ends, which is no error. Then
-// the index serves nothing and holds nothing. A second Run beside it only waits for its ctx.
+// Run follows the hub and fills the kinds until ctx ends, and returns nil. Afterwards the
+// index holds and serves nothing. A second concurrent Run only waits for its ctx.
 func (x *Index) Run(ctx context.Context) error {
 	if !x.runs.CompareAndSwap(false, true) {
 		<-ctx.Done()
@@ -203,7 +209,7 @@ func (x *Index) Run(ctx context.Context) error {
 	}
 }
 
-// stop forgets everything.
+// stop drops all resources.
 func (x *Index) stop() {
 	x.runs.Store(false)
 	x.Begin(backend.Position{})
@@ -231,8 +237,7 @@ func (x *Index) deprioritize(last *kindIndex) {
 	x.order = append(slices.DeleteFunc(x.order, func(k *kindIndex) bool { return k == last }), last)
 }
 
-// retry lets kinds that were given up be filled again, if there is room for the resources that the store has
-// now.
+// retry resumes filling the kinds that were given up, if the store's present resources have room.
 func (x *Index) retry(ctx context.Context) {
 	for _, k := range x.kinds {
 		x.mu.Lock()
@@ -258,8 +263,9 @@ func (x *Index) retry(ctx context.Context) {
 	}
 }
 
-// Begin is [hub.Follower.Begin]. If the store has lost changes, the kinds that have them become stale. If it
-// is not known which changes these are, all kinds do. At the zero position the index forgets everything.
+// Begin implements [hub.Follower]. If the store has lost changes, the kinds that have them become
+// stale; if it is not known which changes were lost, all kinds do. At the zero position the index
+// drops everything.
 func (x *Index) Begin(at backend.Position) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -284,14 +290,15 @@ func (x *Index) Begin(at backend.Position) {
 	x.wakeRun()
 }
 
-// update runs do, which changes a kind, and keeps the sum of the bytes. The caller holds mu.
+// update calls do, which changes a kind, and updates the total of bytes. The caller holds
+// mu.
 func (x *Index) update(k *kindIndex, do func()) {
 	x.bytes -= k.bytes
 	do()
 	x.bytes += k.bytes
 }
 
-// Deliver is [hub.Follower.Deliver].
+// Deliver implements [hub.Follower].
 func (x *Index) Deliver(d backend.Delivery) {
 	made := x.prepare(d.Events)
 	x.mu.Lock()
@@ -322,7 +329,8 @@ func (x *Index) Deliver(d backend.Delivery) {
 	x.publish()
 }
 
-// prepare makes the entries of events, nil for those that leave none.
+// prepare returns the entry of each event, nil for a deletion or a kind that is not
+// indexed.
 func (x *Index) prepare(events []backend.Event) []*Entry {
 	if len(events) == 0 {
 		return nil
@@ -337,11 +345,11 @@ func (x *Index) prepare(events []backend.Event) []*Entry {
 	return out
 }
 
-// used returns how many bytes the index takes, without the changes that wait. The caller holds mu.
+// used returns how many bytes the index takes, without waiting changes. The caller holds mu.
 func (x *Index) used() int64 { return x.bytes + x.changed.bytes + x.replacedBytes }
 
-// fit gives up kinds, the largest first, until the others and their waiting changes fit the memory. Pinned
-// kinds stay. It reports whether it gave up any. The caller holds mu.
+// fit gives up kinds, the largest first, until the others and their waiting changes fit into
+// memory. Pinned kinds stay. It reports whether it gave up any. The caller holds mu.
 func (x *Index) fit() (gaveUp bool) {
 	for {
 		whole := x.used()
@@ -363,7 +371,7 @@ func (x *Index) fit() (gaveUp bool) {
 	}
 }
 
-// maxFailed bounds the pause of a kind that is given up again and again. It is doubled each time:
+// maxFailed bounds the pause of a kind that is given up repeatedly: the pause doubles each time,
 // 1, 2, 4, ..., 32 rounds of Config.Retry.
 const maxFailed = 6
 
@@ -377,7 +385,7 @@ func (x *Index) evict(k *kindIndex) {
 	x.wakeReaders()
 }
 
-// publish shows readers the state at x.position. The caller holds mu.
+// publish makes the state at x.position visible to readers. The caller holds mu.
 func (x *Index) publish() {
 	was := x.current.Load()
 	next := &snapshot{position: x.position, kinds: make([]*Kind, len(x.kinds))}
@@ -405,7 +413,8 @@ func (x *Index) publish() {
 	x.wakeReaders()
 }
 
-// wakeReaders wakes those who wait for what has changed. The caller holds mu.
+// wakeReaders wakes the readers that wait for a new snapshot or for a pinned kind. The
+// caller holds mu.
 func (x *Index) wakeReaders() {
 	if x.advanced != nil {
 		close(x.advanced)

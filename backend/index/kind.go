@@ -19,12 +19,12 @@ type Definition struct {
 	Name string
 	// Pinned kinds are kept in memory however large they are.
 	Pinned bool
-	// Indexes are the rows that are kept; others of a resource are not.
+	// Indexes are the indexes to keep. Rows of other indexes are dropped.
 	Indexes []string
-	// Sortable are the Indexes that also find the resources without a row, see [NullIndex].
+	// Sortable are the Indexes with a tree of the resources without a row, see [NullIndex].
 	Sortable []string
-	// ByCreation are the Indexes that also find the resources with one value in the order of their creation,
-	// see [CreationIndex].
+	// ByCreation are the Indexes with a second tree, whose rows of one value are in the order of
+	// creation, see [CreationIndex].
 	ByCreation []string
 	// Rows returns the index rows of a resource. They may share memory with its body.
 	Rows func(*body.Body) []Row
@@ -39,39 +39,45 @@ type Row struct {
 	Value []byte
 }
 
-// MaxRows and MaxRowBytes bound the rows of one resource and the index and value of one.
+// MaxRows bounds the rows of one resource, MaxRowBytes the index name and value of one
+// row.
 const (
 	MaxRows     = 1024
 	MaxRowBytes = 2048
 )
 
-// The indexes that every kind has in addition to the indexes of its definition.
+// Indexes that every kind has besides those of its definition.
 const (
-	// CreatedIndex and UpdatedIndex have every resource, by a time as kind.AppendTime writes it.
+	// CreatedIndex and UpdatedIndex order all resources by a time, as kind.AppendTime encodes
+	// it.
 	CreatedIndex = "createdAt"
 	UpdatedIndex = "updatedAt"
-	// NameIndex has every resource by its name, of all namespaces, if the definition asks for it.
+	// NameIndex orders the resources of all namespaces by name. A kind has it if its definition
+	// names it.
 	NameIndex = "name"
 	// expiryIndex has the resources that expire.
 	expiryIndex = "expiresAt"
 )
 
-// NullIndex has the resources without a row in a sortable index, by their names alone.
+// NullIndex is the index of the resources without a row in a sortable index, ordered by
+// name.
 func NullIndex(index string) string { return index + "\x00" }
 
-// CreationIndex has the rows of an index in another order: rows of one value are ordered by the creation of
-// the resource, then by its name. That time, as [CreatedIndex] has it, stands for the value where a run is
-// read, and behind the value in the bounds of a run.
+// CreationIndex is the index with the same rows as index, in which rows of one value are ordered by
+// the creation of the resource, then by its name. Scan returns the time of creation, as
+// [CreatedIndex] has it, in place of the value; a bound of a run has the value followed by the
+// time.
 func CreationIndex(index string) string { return index + "\x00" + CreatedIndex }
 
-// Entry is a resource in the index. It is never changed once it is in a tree.
-//
-// What a scan looks at in each resource it passes comes first, within 64 bytes: most of
-// its time it waits for entries to come from memory.
+// Entry is a resource in the index. It never changes once it is in a tree. The fields
+// that a scan reads of each resource come first, within one cache line of 64 bytes,
+// since a scan mostly waits for memory.
 type Entry struct {
-	// version counts the changes of the index: a view shows the entries that are not newer than itself.
+	// version is that of the index when the entry was made. A view does not show entries newer than
+	// itself.
 	version uint64
-	// slot is the resource's, from the first change to the last.
+	// slot is the resource's slot, which stays the same from its creation to its
+	// deletion.
 	slot *slot
 	rows packed
 	// Err is the error of a body that cannot be read.
@@ -81,7 +87,7 @@ type Entry struct {
 	expires bool
 	// Body of the resource, unless there is an Err.
 	Body body.Body
-	// Resource has no references, see [backend.Range.Bare].
+	// Resource is the resource without its references, see [backend.Range.Bare].
 	Resource backend.Resource
 }
 
@@ -98,7 +104,8 @@ func compareRows(a, b row) int {
 	return cmp.Or(cmp.Compare(a.index, b.index), strings.Compare(a.value, b.value))
 }
 
-// Place is where the resource stands in the order of names, as [backend.OrderTuple] has it.
+// Place is the position of the resource in the order of names, as [backend.OrderTuple]
+// encodes it.
 func (e *Entry) Place() string { return e.slot.place() }
 
 // fillState of a kind:
@@ -128,24 +135,26 @@ const (
 	// filled: all is read, but it may show changes that the hub has not delivered yet.
 	filled
 	serving
-	// givenUp: it had no room, or something of it cannot be read.
+	// givenUp: there was no room, or a part of the kind cannot be read.
 	givenUp
 )
 
-// noKey is the key of an entry among the names: its place is its value.
+// noKey is the key function of the tree of names, in which the value alone orders
+// items.
 func noKey(*Entry) string { return "" }
 
 // kindIndex is a kind as the index fills and changes it. It is guarded by the index's mu, except
 // the fields that never change.
 type kindIndex struct {
 	*Definition
-	// number of the kind, trees by the names of their indexes, and where nulls lie; they never change.
+	// number identifies the kind; trees maps the name of an index to the number of its tree, nulls
+	// the number of a sortable tree to that of its [NullIndex]. They never change.
 	number int
 	trees  map[string]int
 	nulls  map[int]int
-	// byCreation is the tree of the same rows by creation, by the number of a tree; 0 if there is none.
+	// byCreation maps the number of a tree to that of its tree by creation; 0 if there is none.
 	byCreation []int
-	// created reports which trees, by their numbers, are ordered by creation.
+	// created reports for each tree whether it is ordered by creation.
 	created []bool
 
 	state fillState
@@ -154,27 +163,27 @@ type kindIndex struct {
 	names    rowTree[*Entry] // by their places
 	changed  bool            // since copy was called
 	rows     []rows
-	// unreadable have no rows.
+	// unreadable has the resources that cannot be read. They have no rows.
 	unreadable rows
 	// waiting are the changes that wait while a page is read.
 	waiting      []keyChange
 	waitingBytes int64
-	// stale reports whether the trees may have changes that the store has lost: of the keys in lost, or of
-	// any key if that is nil.
+	// stale reports whether the trees may have changes that the store has lost: of the keys in
+	// lost, or of any key if lost is nil.
 	stale bool
 	lost  map[backend.Key]bool
 	// read is the progress while the kind is filled.
 	read progress
-	// since is the position from which on the trees show one state of the store.
+	// since is the first position at which the trees show one state of the store.
 	since backend.Position
 	bytes int64
 	// bodyBytes is the size of the stored bodies of all resources.
 	bodyBytes int64
 	mean      int64 // of a resource, when the kind was given up
-	// tooLarge reports whether it was given up for want of room.
+	// tooLarge reports whether the kind was given up because it had no room.
 	tooLarge bool
-	// failed is how often the kind was given up since it served, and rest how many rounds of
-	// retry are left before it is tried again.
+	// failed is how often the kind was given up since it was last served. backoffRounds is
+	// the number of rounds of retry to skip before the next try.
 	failed, backoffRounds int
 }
 
@@ -183,7 +192,8 @@ type keyChange struct {
 	key      backend.Key
 	revision backend.Revision
 	entry    *Entry // nil if the resource was deleted
-	// overrides reports whether the change replaces even a newer state: the store may have lost that.
+	// overrides reports whether the change also replaces a newer state, which the store may have
+	// lost.
 	overrides bool
 }
 
@@ -232,8 +242,8 @@ func (k *kindIndex) clear() {
 	k.fillings++
 }
 
-// markStale makes fill read the kind again, because the store has lost changes. If known is true, lost has the keys
-// whose changes were lost. It clears a kind that was being read for the first time.
+// markStale makes fill read the kind again because the store has lost changes: of the keys in lost
+// if known is true, else of any keys. It clears a kind that was being read for the first time.
 func (k *kindIndex) markStale(lost map[backend.Key]bool, known bool, version uint64) {
 	if k.state == givenUp || known && k.state == serving && len(lost) == 0 {
 		return
@@ -256,15 +266,16 @@ func (k *kindIndex) markStale(lost map[backend.Key]bool, known bool, version uin
 	k.fillings++
 }
 
-// What an entry takes besides its piece, with its place among the names, and what its rows take: one of
-// a common value, which leaves of trees store once, and any other.
+// Estimated bytes: of an entry besides its piece, including its item in the tree of names; of a row
+// whose value leaves store once; and of any other row.
 const (
 	entryBytes     = int(unsafe.Sizeof(Entry{})+unsafe.Sizeof(slot{})) + 40
 	commonRowBytes = 10
 	rowBytes       = 44
 )
 
-// newEntry returns the entry of a resource: a copy, which keeps nothing else in memory.
+// newEntry returns the entry of a resource. It copies the resource, so it keeps no
+// other memory alive.
 func (k *kindIndex) newEntry(r *backend.Resource) *Entry {
 	e := &Entry{
 		Resource: backend.Resource{Key: r.Key, Envelope: r.Envelope, Body: r.Body},
@@ -282,7 +293,8 @@ func (k *kindIndex) newEntry(r *backend.Resource) *Entry {
 	return e
 }
 
-// damagedEntry returns the entry of a resource that does not decode, as new as a revision.
+// damagedEntry returns the entry of a resource that does not decode, with the given
+// revision.
 func (k *kindIndex) damagedEntry(key backend.Key, revision backend.Revision) *Entry {
 	e := &Entry{
 		Resource: backend.Resource{Key: key, Envelope: backend.Envelope{Revision: revision}},
@@ -293,7 +305,7 @@ func (k *kindIndex) damagedEntry(key backend.Key, revision backend.Revision) *En
 	return e
 }
 
-// rowsOf returns the rows of an entry, in order.
+// rowsOf returns the rows of an entry in order.
 func (k *kindIndex) rowsOf(r *backend.Resource, found []Row) []row {
 	n := 4*timeBytes + len(r.Name) + 2
 	for _, f := range found {
@@ -327,14 +339,14 @@ func (k *kindIndex) rowsOf(r *backend.Resource, found []Row) []row {
 	return slices.Compact(out)
 }
 
-// timeBytes is how long a time is as the value of a row.
+// timeBytes is the length of a time in a row's value.
 const timeBytes = 9
 
-// maxWaiting is how many bytes of changes of a kind may wait while a page is read. A kind that has more is
-// given up.
+// maxWaiting is the most bytes of changes of a kind that may wait while a page is read. A kind with
+// more is given up.
 const maxWaiting = 64 << 20
 
-// take applies a change, or lets it wait while the kind is filled.
+// take applies a change, or queues it while the kind is filled.
 func (k *kindIndex) take(c keyChange, version uint64) {
 	switch k.state {
 	case serving, filled:
@@ -352,7 +364,7 @@ func (k *kindIndex) take(c keyChange, version uint64) {
 	}
 }
 
-// takeWaiting applies the changes that have waited.
+// takeWaiting applies the queued changes.
 func (k *kindIndex) takeWaiting(version uint64) {
 	for _, c := range k.waiting {
 		k.apply(c, version)
@@ -360,8 +372,8 @@ func (k *kindIndex) takeWaiting(version uint64) {
 	k.waiting, k.waitingBytes = nil, 0
 }
 
-// apply puts a change into the trees, unless they have it or a newer one already. A slot lives as long as its
-// resource: one that was deleted and created again gets another slot.
+// apply puts a change into the trees, unless they have it or a newer one. A resource that was
+// deleted and created again gets a new slot.
 func (k *kindIndex) apply(c keyChange, version uint64) {
 	var place string
 	if c.entry != nil {
@@ -398,7 +410,7 @@ func (k *kindIndex) apply(c keyChange, version uint64) {
 	now.slot.newest.Store(now)
 }
 
-// replace changes the rows in which two entries of a slot differ.
+// replace updates the rows that differ between two entries of a slot.
 func (k *kindIndex) replace(was, now *Entry) {
 	k.bytes += int64(now.bytes) - int64(was.bytes)
 	k.bodyBytes += int64(len(now.Resource.Body)) - int64(len(was.Resource.Body))
@@ -441,7 +453,8 @@ func (k *kindIndex) replace(was, now *Entry) {
 	}
 }
 
-// copy returns the kind for readers: the copy before, was, if nothing has changed.
+// copy returns the kind for readers. It returns was, the previous copy, if nothing has
+// changed.
 func (k *kindIndex) copy(was *Kind, version uint64) *Kind {
 	if was != nil && !k.changed {
 		return was

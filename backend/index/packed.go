@@ -7,12 +7,12 @@ import (
 	"unsafe"
 )
 
-// packed are the rows of an entry in one piece, which has no pointers for the collector
-// to follow: of each the number of its index and the length of its value, both as a
-// varint, and the value. They are ordered by index and value.
+// packed has the rows of an entry in one string without pointers, which the garbage
+// collector does not scan: for each row the number of its index and the length of its
+// value, as varints, and the value. Rows are ordered by index and value.
 type packed string
 
-// pack returns rows in one piece.
+// pack returns rows as one packed piece.
 func pack(rows []row) []byte {
 	dst := make([]byte, 0, usualRow*len(rows))
 	for _, r := range rows {
@@ -23,11 +23,11 @@ func pack(rows []row) []byte {
 	return dst
 }
 
-// usualRow is enough room for most rows.
+// usualRow is a capacity that suffices for most rows.
 const usualRow = 32
 
-// first takes the first row off, whose value shares the piece; of none it is a row behind
-// all others.
+// first returns the first row, whose value shares the piece's memory, and the other rows.
+// If p is empty, the row orders after all others.
 func (p packed) first() (r row, rest packed) {
 	if p == "" {
 		return row{index: math.MaxInt}, ""

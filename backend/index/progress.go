@@ -14,7 +14,8 @@ type progress struct {
 	took        time.Duration // for the ones that are done
 }
 
-// left estimates the time for the rest at the rate so far; false if nothing is read yet.
+// left estimates the time for the rest at the rate so far. It returns false if nothing
+// was read yet.
 func (r *progress) left(now time.Time) (time.Duration, bool) {
 	if r.done == 0 {
 		return 0, false
@@ -23,15 +24,15 @@ func (r *progress) left(now time.Time) (time.Duration, bool) {
 	return r.begin.Add(whole).Sub(now), true
 }
 
-// FillingError is the error of a kind that belongs in memory and cannot be listed now: it is being read, or
-// its changes are late.
+// FillingError means that a kind that belongs in memory cannot be listed now, because it is being
+// read or its changes are late.
 type FillingError struct {
 	Kind string
-	// RetryAfter is when it probably can be.
+	// RetryAfter is the estimated time until it can be listed.
 	RetryAfter time.Duration
 }
 
-// Error is part of error.
+// Error implements error.
 func (e *FillingError) Error() string { return e.Kind + " is being read into memory" }
 
 // Bounds of [FillingError.RetryAfter].
@@ -40,8 +41,8 @@ const (
 	maxRetry = time.Minute
 )
 
-// fillingError returns the error for a kind that is not served. Its RetryAfter is when the kind that is being
-// filled now is expected to be done, which need not be k.
+// fillingError returns the error for a kind that is not served. Its RetryAfter is an estimate for
+// the kind that is being filled now, which may be another kind than k.
 func (x *Index) fillingError(k *kindIndex) *FillingError {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -70,10 +71,11 @@ func (x *Index) Progress() (lines []string) {
 	return lines
 }
 
-// logEvery is how often the log says how far the kinds are.
+// logEvery is the interval at which progress is logged.
 const logEvery = 5 * time.Second
 
-// logProgress logs how far the kinds are, now and then. The caller holds mu.
+// logProgress logs the progress of the kinds if logEvery has passed. The caller holds
+// mu.
 func (x *Index) logProgress() {
 	if time.Since(x.logged) < logEvery {
 		return

@@ -8,22 +8,22 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// ReadSet records what is read from a view, as the read set of a transaction does: see [View.Recorded]. What was
-// computed from these reads alone is the same in every view in which the set still holds: see [Basis]. It is safe for
+// ReadSet records what is read from a view, see [View.Recorded]. A result that was computed from
+// these reads alone is the same in every view in which the set's [Basis] holds. It is safe for
 // concurrent use. The zero value is ready.
 type ReadSet struct {
 	mu sync.Mutex // guards all below
-	// view is the view whose reads are recorded. Its index is nil until there is one.
+	// view is the recorded view. Its index is nil until there is one.
 	view  View
 	kinds []*Kind
-	// space is the memory of a few kinds: most operations read from one to three.
+	// space is the initial memory of kinds: most operations read one to three.
 	space [4]*Kind
 	// positionRead reports whether the position of the view was read.
 	positionRead bool
 	incomplete   bool
 }
 
-// Recorded returns the view. What is read from it is recorded in s.
+// Recorded returns v with reads recorded in s.
 func (v View) Recorded(s *ReadSet) View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +35,8 @@ func (v View) Recorded(s *ReadSet) View {
 	return v
 }
 
-// Incomplete records that something was read which is not in the view, so that the set never holds. s may be nil.
+// Incomplete records that something outside of the view was read, so the set has no basis. s may be
+// nil.
 func (s *ReadSet) Incomplete() {
 	if s == nil {
 		return
@@ -45,7 +46,8 @@ func (s *ReadSet) Incomplete() {
 	s.incomplete = true
 }
 
-// addKind records that a kind was read; nil stands for one that the view does not serve. s may be nil.
+// addKind records that a kind was read; nil stands for a kind that the view does not serve. s may
+// be nil.
 func (s *ReadSet) addKind(k *Kind) {
 	if s == nil {
 		return
@@ -75,12 +77,13 @@ func (s *ReadSet) addPosition() {
 	s.positionRead = true
 }
 
-// Basis is what a complete [ReadSet] depends on. It never changes and keeps no resources in memory.
+// Basis is the state that a complete [ReadSet] depends on. It never changes and keeps no resources
+// in memory.
 type Basis struct {
 	index *Index
 	kinds []kindVersion
-	// expires reports whether a resource of the kinds has an expiry. Then the basis holds from the clock of its view
-	// until the next of them expires; the zero time is never.
+	// expires reports whether a resource of the kinds has an expiry. Then the basis holds from the
+	// clock of its view, since, until the next expiry; a zero time means that there is none.
 	expires     bool
 	from, until time.Time
 	// position of the view, if it was read.
@@ -88,13 +91,14 @@ type Basis struct {
 	positionRead bool
 }
 
-// kindVersion is a kind, by its number, in one version.
+// kindVersion is one version of a kind, which is given by its number.
 type kindVersion struct {
 	number  int
 	version uint64
 }
 
-// Basis returns what the set depends on, false if it is incomplete or nothing was read.
+// Basis returns the state that the set depends on. It returns false if the set is
+// incomplete or nothing was read.
 func (s *ReadSet) Basis() (b Basis, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,18 +124,18 @@ func (s *ReadSet) Basis() (b Basis, ok bool) {
 	return b, true
 }
 
-// maxUnreadable is the most unreadable resources of a kind with which a read set of it has a basis: [Kind.nextExpiry]
-// looks at each of them, because the index has no order of their expiries.
+// maxUnreadable is the most unreadable resources that a kind in a basis may have: [Kind.nextExpiry]
+// looks at each of them, because the index does not order their expiries.
 const maxUnreadable = 1000
 
-// endAt makes the basis hold no longer than until a time; zero is never.
+// endAt limits the time for which the basis holds; a zero time is no limit.
 func (b *Basis) endAt(until time.Time) {
 	if b.until.IsZero() || !until.IsZero() && until.Before(b.until) {
 		b.until = until
 	}
 }
 
-// Holds reports whether all that the basis depends on is the same in a view.
+// Holds reports whether everything that the basis depends on is unchanged in a view.
 func (b *Basis) Holds(v *View) bool {
 	if v.index == nil || v.index != b.index {
 		return false
@@ -148,7 +152,8 @@ func (b *Basis) Holds(v *View) bool {
 	return !b.positionRead || v.position.Equal(b.position)
 }
 
-// AppendVersions appends a text that is equal for bases of equal versions only, of one index.
+// AppendVersions appends a text that two bases of one index share only if their versions are
+// equal.
 func (b *Basis) AppendVersions(dst []byte) []byte {
 	for _, read := range b.kinds {
 		dst = backend.AppendInt(dst, int64(read.number))
@@ -160,7 +165,7 @@ func (b *Basis) AppendVersions(dst []byte) []byte {
 	return dst
 }
 
-// nextExpiry returns when the first resource expires that has not expired at a time; zero for never.
+// nextExpiry returns the time of the first expiry after now; zero if there is none.
 func (k *Kind) nextExpiry(now time.Time) (next time.Time) {
 	run := Run{Start: backend.AppendInt(nil, now.UnixMilli())}
 	k.tree(expiryIndex).scan(run, false, func(i item[*slot]) bool {

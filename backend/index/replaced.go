@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Bounds of the resources that are kept because the log entries of the changes that replaced them do not have
-// the state before.
+// Bounds of the resources that are kept because the log entries of their changes lack the state
+// before.
 const (
 	maxReplaced      = 256
 	maxReplacedBytes = 4 << 20 // and no more than the keys of changes
@@ -19,12 +19,13 @@ type replaced struct {
 	entry *Entry
 }
 
-// lacksBefore reports whether the log entry of a change does not tell the state before.
+// lacksBefore reports whether the log entry of a change lacks the state before.
 func lacksBefore(e *backend.Event) bool {
 	return e.Type == backend.Modified && (e.Change == nil || e.Before == nil)
 }
 
-// keepReplaced keeps the resource that the trees have before a change. The caller holds mu.
+// keepReplaced keeps the resource that an event replaces. It is called before the trees
+// change. The caller holds mu.
 func (x *Index) keepReplaced(k *kindIndex, e *backend.Event) {
 	found, known := k.names.get(string(backend.OrderTuple(e.Resource.Namespace, e.Resource.Name)))
 	if k.state != serving || !known || found.Err != nil || found.Resource.Revision.Compare(e.Revision) >= 0 {
@@ -38,8 +39,8 @@ func (x *Index) keepReplaced(k *kindIndex, e *backend.Event) {
 	}
 }
 
-// Replaced returns the resource that a change replaced, if the change is one of the latest of
-// which the log does not tell that; else nil.
+// Replaced returns the resource that a change replaced, for a recent change whose log entry
+// lacks the state before; else nil.
 func (x *Index) Replaced(e *backend.Event) *Entry {
 	if x == nil || !lacksBefore(e) {
 		return nil

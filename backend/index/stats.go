@@ -2,24 +2,26 @@ package index
 
 import "context"
 
-// Stats say what the index holds and does.
+// Stats describes the content and the use of the index.
 type Stats struct {
-	// Bytes that the kinds take, roughly, and Limit, how many they may.
+	// Bytes is the approximate size of the kinds, Limit its bound.
 	Bytes, Limit int64
-	// Kinds are all, Served those that are read from the index, and Filling those that will be.
+	// Kinds counts all kinds, Served those that are read from the index, and Filling those that
+	// will be.
 	Kinds, Served, Filling int
-	// Resources of the kinds that are served.
+	// Resources counts the resources of served kinds.
 	Resources int
-	// Reads were answered by the index, Fallbacks by the store: requests for a state.
+	// Reads counts requests for a state that the index answered, Fallbacks those that
+	// were left to the store.
 	Reads, Fallbacks uint64
-	// Behind is how many changes the store has, by what was heard of its head last, and
-	// the index does not.
+	// Behind is the number of changes by which the index is behind the last known head
+	// of the store.
 	Behind uint64
-	// Waits is how many of the requests had to wait for the hub.
+	// Waits counts the requests that waited for the hub.
 	Waits uint64
 }
 
-// Stats of now.
+// Stats returns the present statistics.
 func (x *Index) Stats() Stats {
 	s := x.current.Load()
 	out := Stats{
@@ -54,7 +56,8 @@ func (x *Index) Stats() Stats {
 	return out
 }
 
-// Filled returns nil once every kind is served or was given up, or the error of ctx.
+// Filled waits until every kind is served or was given up, and returns nil, or the
+// error of ctx.
 func (x *Index) Filled(ctx context.Context) error {
 	for {
 		s := x.current.Load()

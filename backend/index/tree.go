@@ -7,20 +7,21 @@ import (
 	"sync/atomic"
 )
 
-// slot stands for a resource in all trees except the tree of names, as long as the resource exists. A change
-// replaces newest, and only the rows that differ.
+// slot represents a resource in all trees except the tree of names, for as long as the resource
+// exists. A change replaces newest and updates only the rows that differ.
 type slot struct {
-	// created is when the resource was created, as the rows of [CreatedIndex] have it,
-	// and behind it its place.
+	// created is the time of creation, as rows of [CreatedIndex] have it, followed by
+	// the place.
 	created string
-	// newest is the resource after the last change; nil once it is gone. A reader
-	// takes it if it is not newer than its view.
+	// newest is the resource after the last change; nil once it is deleted. A reader
+	// uses it if it is not newer than its view.
 	newest atomic.Pointer[Entry]
 }
 
 func (s *slot) place() string { return s.created[timeBytes:] }
 
-// item is a place in a tree. Items are ordered by the value and the key of of, joined.
+// item is an element of a tree. Items are ordered by their value followed by the key of
+// of.
 type item[P any] struct {
 	value string
 	of    P
@@ -39,27 +40,28 @@ type item[P any] struct {
 //	"tier=gold": s1 s2 s3 ...   "tier=gold": s9,  "tier=silver": s2
 type rowTree[P any] struct {
 	root *node[P]
-	// edit marks the nodes that are not published yet.
+	// edit marks the nodes that were made since the tree was last published.
 	edit *edit
-	// key returns what orders items of one value.
+	// key returns the text that orders items with equal values.
 	key func(P) string
 }
 
-// edit is compared by its address, so it has a size: pointers to values without one may be equal.
+// edit is compared by its address. It has a size, because pointers to values of size zero may be
+// equal.
 type edit struct{ _ byte }
 
-// node is a leaf, unless it has branches.
+// node is a leaf if it has no branches.
 type node[P any] struct {
 	edit *edit
 	of   []P
-	// values has the value of each item; nil if all have value.
+	// values has the value of each item; nil if all items have the same value.
 	values   []string
 	value    string
 	branches []branch[P]
 }
 
 type branch[P any] struct {
-	// from separates the branch from the one before. The first has none.
+	// from separates the branch from the previous one. The first branch has none.
 	from string
 	node *node[P]
 	n    int // items
@@ -72,7 +74,8 @@ func newTree[P any](key func(P) string) rowTree[P] {
 	return rowTree[P]{root: &node[P]{}, key: key}
 }
 
-// publish returns the root for readers. What it leads to is not changed any more.
+// publish returns the root for readers. Nodes that it leads to are not changed any
+// more.
 func (t *rowTree[P]) publish(next *edit) *node[P] {
 	t.edit = next
 	return t.root
@@ -93,7 +96,8 @@ func (n *node[P]) len() int {
 	return count
 }
 
-// search finds the first item of a leaf that is not before a value and the key behind it.
+// search returns the position of the first item of a leaf that is not before (value,
+// key).
 func (t *rowTree[P]) search(n *node[P], value, key string) (k int, equal bool) {
 	return sort.Find(len(n.of), func(k int) int {
 		i := n.at(k)
@@ -101,7 +105,7 @@ func (t *rowTree[P]) search(n *node[P], value, key string) (k int, equal bool) {
 	})
 }
 
-// child returns the branch in which an item is, if it is there.
+// child returns the index of the branch that contains an item, if any does.
 func (n *node[P]) child(value, key string) int {
 	return sort.Search(len(n.branches)-1, func(k int) bool { return compare(value, key, n.branches[k+1].from, "") < 0 })
 }
@@ -117,7 +121,7 @@ func (t *rowTree[P]) get(value string) (of P, ok bool) {
 	return of, false
 }
 
-// own makes sure that a node may be changed: it copies one that is published.
+// own replaces a published node by a copy that may be changed.
 func (t *rowTree[P]) own(at **node[P]) *node[P] {
 	if n := *at; n.edit != t.edit {
 		c := &node[P]{edit: t.edit, value: n.value}
@@ -129,8 +133,8 @@ func (t *rowTree[P]) own(at **node[P]) *node[P] {
 	return *at
 }
 
-// roomy returns s, or a copy if it has no room for one more. Nodes have little room to spare:
-// the index has many.
+// roomy returns s with room for one more element. It grows s by little, since the index has
+// many nodes.
 func roomy[T any](s []T) []T {
 	if s == nil || len(s) < cap(s) {
 		return s
@@ -146,7 +150,7 @@ func (t *rowTree[P]) put(i item[P]) {
 	}
 }
 
-// branch returns the branch to a node behind others.
+// branch returns the branch that leads to n, for a node with a left neighbour.
 func (t *rowTree[P]) branch(n *node[P]) branch[P] {
 	if n.branches != nil {
 		return branch[P]{n.branches[0].from, n, n.len()}
@@ -155,8 +159,8 @@ func (t *rowTree[P]) branch(n *node[P]) branch[P] {
 	return branch[P]{first.value + t.key(first.of), n, n.len()}
 }
 
-// insert puts an item below a node. It returns the right half of a node that was split, and
-// reports whether there is one more item.
+// insert puts an item below a node. It returns the right half if the node was split, and
+// reports whether the item is new.
 func (t *rowTree[P]) insert(at **node[P], i item[P], key string) (right *node[P], more bool) {
 	n := t.own(at)
 	if n.branches == nil {
@@ -168,7 +172,8 @@ func (t *rowTree[P]) insert(at **node[P], i item[P], key string) (right *node[P]
 		if len(n.of) == fanout {
 			cut := n.cut(k)
 			right = t.split(n, cut)
-			// An item at the cut goes to the right if it has the value there, or if it grows the leaf at its end.
+			// An item at the cut goes to the right half if it has the value there, or if the leaf
+			// grows at its end.
 			if k > cut || k == cut && cut > 0 && (cut == fanout || right.at(0).value == i.value) {
 				n, k = right, k-cut
 			}
@@ -207,7 +212,7 @@ func (n *node[P]) insert(k int, i item[P]) {
 	n.of = slices.Insert(roomy(n.of), k, i.of)
 }
 
-// cut returns where a full leaf is split that gets another item.
+// cut returns where to split a full leaf into which an item goes at k.
 func (n *node[P]) cut(k int) int {
 	middle := fanout / 2
 	switch {
@@ -249,7 +254,7 @@ func halves[T any](s []T, at int) (left, right []T) {
 	return slices.Clone(s[:at]), slices.Clone(s[at:])
 }
 
-// unify stores the value of a leaf once if all its items have it.
+// unify stores the value of a leaf once if all its items have the same one.
 func (n *node[P]) unify() {
 	if len(n.values) > 0 && !slices.ContainsFunc(n.values, func(v string) bool { return v != n.values[0] }) {
 		n.value, n.values = n.values[0], nil
@@ -290,10 +295,10 @@ func (t *rowTree[P]) delete(at **node[P], value, key string) {
 	}
 }
 
-// size is how many items or branches a node has.
+// size returns the number of items or branches of a node.
 func (n *node[P]) size() int { return len(n.of) + len(n.branches) }
 
-// join moves what a branch has to the one before it.
+// join moves the content of the branch after left into left.
 func (t *rowTree[P]) join(n *node[P], left int) {
 	into, from := t.own(&n.branches[left].node), n.branches[left+1]
 	for k := range from.node.of {
@@ -307,7 +312,7 @@ func (t *rowTree[P]) join(n *node[P], left int) {
 	n.branches = slices.Delete(n.branches, left+1, left+2)
 }
 
-// scan calls yield with the items of a run, in order or in the reverse, until yield returns
+// scan calls yield with the items of a run, in order or in reverse, until yield returns
 // false. It reports whether yield never did.
 func (t *rowTree[P]) scan(r Run, reverse bool, yield func(item[P]) bool) (all bool) {
 	all = true
@@ -322,8 +327,8 @@ func (t *rowTree[P]) scan(r Run, reverse bool, yield func(item[P]) bool) (all bo
 	return all
 }
 
-// from calls next with the items from the beginning of a run on, or in the reverse from its
-// end, until it returns false.
+// from calls next with the items from the start of a run on, in reverse from its end, until
+// next returns false. It does not stop at the other end.
 func (t *rowTree[P]) from(r Run, reverse bool, next func(item[P]) bool) {
 	if reverse {
 		t.descend(t.root, r.End, next)
@@ -332,7 +337,7 @@ func (t *rowTree[P]) from(r Run, reverse bool, next func(item[P]) bool) {
 	}
 }
 
-// ascend passes the items below a node, from a bound on unless that is nil, to next.
+// ascend passes the items below n to next, starting at from unless that is nil.
 func (t *rowTree[P]) ascend(n *node[P], from []byte, next func(item[P]) bool) bool {
 	k := 0
 	if n.branches != nil {
@@ -358,8 +363,8 @@ func (t *rowTree[P]) ascend(n *node[P], from []byte, next func(item[P]) bool) bo
 	return true
 }
 
-// descend passes the items below a node and before a bound, unless that is nil, to next in
-// reverse.
+// descend passes the items below n to next in reverse, starting before to unless that is
+// nil.
 func (t *rowTree[P]) descend(n *node[P], to []byte, next func(item[P]) bool) bool {
 	k := n.size()
 	if n.branches != nil {
@@ -385,8 +390,8 @@ func (t *rowTree[P]) descend(n *node[P], to []byte, next func(item[P]) bool) boo
 	return true
 }
 
-// beyond returns a function that reports whether an item, and so each that follows, lies behind a run; nil if
-// none does.
+// beyond returns a function that reports whether an item lies past the end of a run in the
+// direction of the scan; nil if the run has no end.
 func (t *rowTree[P]) beyond(r Run, reverse bool) func(item[P]) bool {
 	bound := r.End
 	if reverse {
@@ -410,7 +415,7 @@ func (t *rowTree[P]) length(r Run) int {
 	return max(end-t.rank(r.Start), 0)
 }
 
-// rank returns how many items lie before a bound.
+// rank returns the number of items before a bound.
 func (t *rowTree[P]) rank(bound []byte) (rank int) {
 	n := t.root
 	for n.branches != nil {
@@ -454,17 +459,18 @@ func compareRest(s, rest, place string) int {
 // rows is the tree of an index.
 type rows struct {
 	rowTree[*slot]
-	// common are the first values that the tree had: rows of one value share its text.
+	// common maps the first maxCommon values of the tree to themselves: rows with such
+	// a value share its memory.
 	common map[string]string
 }
 
-// maxCommon is how many values of a tree are shared.
+// maxCommon is the number of values of a tree whose memory is shared.
 const maxCommon = 1024
 
 func newRows(created bool) rows { return rows{rowTree: newTree(keyOf(created))} }
 
-// keyOf returns the key that orders the rows of one value: the time of creation and the place, or the place
-// alone.
+// keyOf returns the function that orders rows with equal values: by time of creation and place, or
+// by place alone.
 func keyOf(created bool) func(*slot) string {
 	if created {
 		return func(s *slot) string { return s.created }
@@ -480,8 +486,8 @@ func (r *rows) cost(value string) int64 {
 	return rowBytes
 }
 
-// shared returns a value of a slot in memory that lives as long as its row: the memory of the
-// slot, of all rows with a common value, or of a copy.
+// shared returns value in memory that lives as long as the row: that of the slot, of a common
+// value, or a copy.
 func (r *rows) shared(value string, s *slot) string {
 	if known, ok := r.common[value]; ok {
 		return known

@@ -15,15 +15,16 @@ type View struct {
 	index *Index
 	*snapshot
 	now time.Time
-	// reads records what is read of the view; nil records nothing.
+	// reads records what is read from the view; nil records nothing.
 	reads *ReadSet
-	// Err is why [Index.View] returned no state, if the store did not tell how far its log goes.
+	// Err is the reason why [Index.View] returned no state, if the store did not return its
+	// head.
 	Err error
 }
 
-// View returns the index's state once it shows all that the store has acknowledged
-// until now, through any gateway. It returns false if there is none in time: then the caller
-// reads the store.
+// View returns the state of the index once it shows everything that the store had
+// acknowledged when View was called, through any gateway. It returns false if that does not
+// happen in time; the caller then reads the store.
 func (x *Index) View(ctx context.Context) (View, bool) {
 	s := x.current.Load()
 	if s.served == 0 {
@@ -45,19 +46,20 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 	return View{Err: err}, false
 }
 
-// view returns the view of a state. It reads the clock after the state was taken. What had expired when the kind was
-// filled is not in the state; by an earlier clock a page would lack it and still show what expired before it.
+// view returns the view of a state. It reads the clock after the state was taken: resources that
+// had expired when the kind was filled are not in the state, so with an older clock a page would
+// lack them and still show resources that expired earlier.
 func (x *Index) view(s *snapshot) View {
 	x.reads.Add(1)
 	return View{index: x, snapshot: s, now: x.now()}
 }
 
-// Current returns the index's state as it is. It asks nobody: the store may have acknowledged more. Its clock is the
-// zero time, at which nothing has expired.
+// Current returns the present state of the index without asking the store, which may have
+// acknowledged more. The clock of the view is the zero time, at which nothing has expired.
 func (x *Index) Current() View { return View{index: x, snapshot: x.current.Load()} }
 
-// PinnedChanged returns a channel that is closed when a pinned kind changes from now on, or is served or no longer
-// served.
+// PinnedChanged returns a channel that is closed at the next change of a pinned kind, or when one
+// begins or ceases to be served.
 func (x *Index) PinnedChanged() <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -67,9 +69,9 @@ func (x *Index) PinnedChanged() <-chan struct{} {
 	return x.pinnedChanged
 }
 
-// Recent returns a resource as the index has it now, nil if it has none that can be read.
-// It asks nobody: the store may have a newer one, or none any more. The caller may change
-// the resource, but nothing that it leads to.
+// Recent returns a resource as the index has it, nil if it has none that can be read. It
+// does not ask the store, which may have a newer one or none. The caller may change the
+// returned struct, but nothing that it points to.
 func (x *Index) Recent(key backend.Key) *backend.Resource {
 	known := x.byName[key.Kind]
 	if known == nil {
@@ -87,10 +89,11 @@ func (x *Index) Recent(key backend.Key) *backend.Resource {
 	return &r
 }
 
-// Await returns the first state that serves a kind and shows everything that the store had acknowledged. It
-// waits for at most [Patience]; then it fails with a [FillingError]. It returns false if the kind has no room
-// in memory, or is none of the index: then the caller reads the store. before is the view that does not serve
-// the kind: if the store did not answer then, it is not asked again.
+// Await returns the first state that serves a kind and shows everything that the store had
+// acknowledged. It waits for at most [Patience] and then fails with a [FillingError]. It returns
+// false if the kind has no room in memory or is not one of the index; the caller then reads the
+// store. before is a view that does not serve the kind: if the store did not answer for it, it is
+// not asked again.
 func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok bool, err error) {
 	k := x.byName[kind]
 	if k == nil || x.leftToStore(k) {
@@ -123,11 +126,11 @@ func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok
 	}
 }
 
-// Patience is how long a read waits for a kind that is being filled.
+// Patience is the longest time that a read waits for a kind that is being filled.
 const Patience = 5 * time.Second
 
-// leftToStore reports whether a kind is read from the store because there is no room for it, or because the
-// index does not run. A pinned kind never is: readers wait for it.
+// leftToStore reports whether a kind is read from the store, because it has no room or the index
+// does not run. Readers of a pinned kind always wait.
 func (x *Index) leftToStore(k *kindIndex) bool {
 	if k.Pinned {
 		return false
@@ -140,8 +143,8 @@ func (x *Index) leftToStore(k *kindIndex) bool {
 	return k.state == givenUp && k.tooLarge
 }
 
-// Needs is how many bytes of memory all kinds would take, roughly, if one had so many resources; 0 if that is not
-// known.
+// Needs estimates the bytes that all kinds would take if one of them had the given number of
+// resources; 0 if that is unknown.
 func (x *Index) Needs(kind string, resources int) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -152,7 +155,7 @@ func (x *Index) Needs(kind string, resources int) int64 {
 	return x.bytes - k.bytes + k.mean*int64(resources)
 }
 
-// await returns the first snapshot that shows a head, nil if there is none in time.
+// await returns the first snapshot that shows a head, or nil if there is none in time.
 func (x *Index) await(ctx context.Context, head backend.Position) *snapshot {
 	var late <-chan time.Time
 	for {
@@ -209,7 +212,8 @@ func (s *snapshot) shows(head backend.Position) bool {
 	return true
 }
 
-// Kind returns a kind of the view, false if it is to be read from the store.
+// Kind returns a kind of the view. It returns false if the kind must be read from the
+// store.
 func (v *View) Kind(name string) (*Kind, bool) {
 	if v.index == nil {
 		return nil, false
@@ -223,14 +227,14 @@ func (v *View) Kind(name string) (*Kind, bool) {
 	return v.kinds[k.number], true
 }
 
-// Position returns the position from which a stream has all changes after the view.
+// Position returns the position of the view: a stream from there has all later changes.
 func (v *View) Position() backend.Position {
 	v.reads.addPosition()
 	return v.Barrier()
 }
 
-// Barrier returns the position of the view, too, but does not record that it was read. It is for waits until something
-// else is as new as the view.
+// Barrier returns the position of the view without recording that it was read. It is for callers
+// that only wait until something else is as new as the view.
 func (v *View) Barrier() backend.Position {
 	if v.snapshot == nil {
 		return backend.Position{}
@@ -238,16 +242,18 @@ func (v *View) Barrier() backend.Position {
 	return v.position
 }
 
-// Served reports whether the view is a state of an index: [Index.View] has returned it together with true.
+// Served reports whether the view is a state of an index: one that [Index.View] returned together
+// with true.
 func (v *View) Served() bool { return v.index != nil }
 
 // Shows reports whether the view has everything up to a position, in the same history.
 func (v *View) Shows(at backend.Position) bool { return v.snapshot != nil && v.shows(at) }
 
-// Now is the store's clock when the view was taken: what has expired then is not to be shown.
+// Now returns the store's clock when the view was taken. Resources that had expired by then
+// must not be shown.
 func (v *View) Now() time.Time { return v.now }
 
-// Kind is the resources of a kind in one state.
+// Kind has the resources of a kind in one state.
 type Kind struct {
 	of         *kindIndex // what never changes of it
 	version    uint64
@@ -264,10 +270,10 @@ func (k *Kind) BodyBytes() int64 { return k.bodyBytes }
 // Version grows with each change of the kind.
 func (k *Kind) Version() uint64 { return k.version }
 
-// Run is a part of the names, or of an index: of its rows and the names behind
-// them. Start is inclusive, End exclusive; nil leaves that side open.
+// Run is a range of the tree of names, or of an index: of its values and the names
+// after them. Start is inclusive, End exclusive; nil leaves that side open.
 type Run struct {
-	// Index of the rows; empty for the names. One without rows is empty.
+	// Index is the index; empty for the names. A run of an index without rows is empty.
 	Index      string
 	Start, End []byte
 }
@@ -275,21 +281,22 @@ type Run struct {
 // Has reports whether the kind has the index.
 func (k *Kind) Has(index string) bool { return index == "" || k.Number(index) >= 0 }
 
-// Get returns the resource of a name, nil if there is none. It may have expired.
+// Get returns the resource of a name, nil if there is none. The resource may have
+// expired.
 func (k *Kind) Get(namespace, name string) *Entry {
 	const around = 4 // bytes of tuple beside the two names, unless they hold zeros
 	place := make([]byte, 0, len(namespace)+len(name)+around)
 	return k.At(backend.AppendString(backend.AppendString(place, namespace), name))
 }
 
-// At is Get by the place among the names, as [backend.OrderTuple] makes it.
+// At is like Get, for a place as [backend.OrderTuple] encodes it.
 func (k *Kind) At(place []byte) *Entry {
 	e, _ := k.byName().get(text(place))
 	return e
 }
 
-// Len returns how many rows a run has, or how many resources a run of the names has. Expired ones count, and
-// among the names unreadable ones.
+// Len returns the number of rows of a run, or of resources in a run of the names. Expired ones
+// count, and among the names unreadable ones.
 func (k *Kind) Len(r Run) int {
 	if r.Index == "" {
 		return k.byName().length(r)
@@ -297,7 +304,7 @@ func (k *Kind) Len(r Run) int {
 	return k.tree(r.Index).length(r)
 }
 
-// Unreadable is how many resources of a run of the names cannot be read.
+// Unreadable returns the number of resources in a run of the names that cannot be read.
 func (k *Kind) Unreadable(r Run) int { return treeOf(k.unreadable, false).length(r) }
 
 // EachUnreadable returns the resources of a run of the names that cannot be read, in order. They may have expired.
@@ -307,7 +314,7 @@ func (k *Kind) EachUnreadable(r Run) iter.Seq[*Entry] {
 	}
 }
 
-// Expired are the resources that have expired and are still there.
+// Expired returns the resources that have expired and were not removed yet.
 func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		k.tree(expiryIndex).scan(Run{}, false, func(i item[*slot]) bool {
@@ -317,9 +324,9 @@ func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 	}
 }
 
-// Scan calls yield with the resources of a run, in order or in the reverse, once for
-// each row, until it returns false. value is the row's value, without the name, or in a [CreationIndex] the
-// time.
+// Scan calls yield with the resources of a run, in order or in reverse, once for each row, until
+// yield returns false. value is the value of the row without the name; in a [CreationIndex] it is
+// the time of creation.
 func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool) {
 	if r.Index == "" {
 		k.byName().scan(r, reverse, func(i item[*Entry]) bool { return yield("", i.of) })
@@ -331,13 +338,13 @@ func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool
 	next.show()
 }
 
-// batch shows the resources of a few rows together, so that it waits for all of them to
-// come from memory at once: see BenchmarkGrowth, label-and-field.
+// batch collects a few rows and shows their resources together, so that the processor
+// loads all of them from memory at once; BenchmarkGrowth measures it (label-and-field).
 type batch struct {
 	kind *Kind
-	// created: the time of creation is shown for the value.
+	// created reports whether the time of creation is shown in place of the value.
 	created bool
-	// beyond reports whether a row lies behind the run; nil if none does.
+	// beyond reports whether a row lies past the run; nil if no row does.
 	beyond func(item[*slot]) bool
 	yield  func(value string, e *Entry) bool
 	items  [16]item[*slot]
@@ -351,8 +358,8 @@ func (b *batch) add(i item[*slot]) bool {
 	return b.n < len(b.items) || b.show()
 }
 
-// show calls yield with the resources of the rows that were added, as far as they are of the
-// run. It returns false if no more are wanted, or there are none.
+// show calls yield with the resources of the added rows that belong to the run. It returns
+// false if the scan is over: yield returned false, or the run has no more rows.
 func (b *batch) show() bool {
 	var entries [len(b.items)]*Entry
 	items := b.items[:b.n]
@@ -381,8 +388,8 @@ func (b *batch) show() bool {
 	return !ends
 }
 
-// entry returns the resource of a slot: the newest one, or if that is newer than the view the one in the
-// view's tree of names.
+// entry returns the resource of a slot in the view: the newest one or, if that is newer than the
+// view, the one in the view's tree of names.
 func (k *Kind) entry(s *slot) *Entry {
 	if e := s.newest.Load(); e != nil && e.version <= k.version {
 		return e
@@ -411,7 +418,7 @@ func treeOf(root *node[*slot], created bool) *rowTree[*slot] {
 
 func (k *Kind) byName() *rowTree[*Entry] { return &rowTree[*Entry]{root: k.names, key: noKey} }
 
-// text is a bound as a string, without a copy: nothing keeps it.
+// text returns a bound as a string without copying it. The string must not be kept.
 func text(bound []byte) string { return unsafe.String(unsafe.SliceData(bound), len(bound)) }
 
 // Number returns the number of an index of the kind, for [Entry.Any]; -1 if it has none of that name.
@@ -422,8 +429,9 @@ func (k *Kind) Number(index string) int {
 	return -1
 }
 
-// Any reports whether the resource has a value in an index, by its number, that is
-// accepted. The values come in order; they are shared and must not be changed.
+// Any reports whether accepts returns true for one of the resource's values in an
+// index, given by its number. The values come in order; they are shared and must not be
+// changed.
 func (e *Entry) Any(number int, accepts func([]byte) bool) bool {
 	for row := range e.rows.all() {
 		switch {
@@ -437,8 +445,8 @@ func (e *Entry) Any(number int, accepts func([]byte) bool) bool {
 	return false
 }
 
-// First returns the value of the first row by which a resource is in a run; false if it is not in it. The run
-// is not of a [CreationIndex].
+// First returns the value of the resource's first row in a run. It returns false if the run does
+// not contain the resource. The run must not be of a [CreationIndex].
 func (k *Kind) First(e *Entry, r Run) (value string, ok bool) {
 	in := func(value string) bool {
 		return (r.Start == nil || compare(value, e.slot.place(), text(r.Start), "") >= 0) && (r.End == nil || compare(value, e.slot.place(), text(r.End), "") < 0)

@@ -158,9 +158,9 @@ func (s *session) primary(ctx context.Context, sh *shard) (*goredis.Client, erro
 	return on, nil
 }
 
-// locate asks again, in the background, which node has which slots, if a call has failed
-// with an error that may mean that it is another one: also if the node did not answer,
-// since one that is gone for good redirects nobody.
+// locate asks the cluster again, in the background, which node has which slots, if
+// failed is an error that may mean that slots have moved. That includes a node that does
+// not answer, since a node that is gone for good redirects no call.
 func (s *session) locate(failed error) {
 	if failed == nil || replied(failed) && !refused(failed) {
 		return
@@ -172,10 +172,11 @@ func (s *session) locate(failed error) {
 	}
 }
 
-// takeDamaged prepares a batch to be sent again after the script found a resource that does not decode. A
-// delete may remove it if its condition is about presence only. The script has to be told which members lead
-// to them, so the whole index of the shard is read, once for all these deletes. Any other action on such a
-// resource is [backend.ErrUnreadable].
+// takeDamaged prepares a batch to be sent again after the script found a resource that does not
+// decode. A delete may remove it if its condition is about presence only. Such a delete needs the
+// index members that lead to the resource, which only the index itself shows, so the shard's whole
+// index is read once for all these deletes. Any other action on such a resource is
+// [backend.ErrUnreadable].
 func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error {
 	i := p.action(text(reply, 1))
 	asked := make(map[string]*action)

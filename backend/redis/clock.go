@@ -29,11 +29,12 @@ type offset struct {
 	trip  time.Duration
 }
 
-// clockAge is how long a quick measurement is preferred to a slower one.
+// clockAge is for how long a quick measurement is preferred to a later, slower one.
 const clockAge = 10 * time.Second
 
-// note takes a measurement: the server's time, which was asked for and answered at
-// two local instants. A slower one counts if it shows that the clock was changed.
+// note records a measurement: the server's time, and the local times at which it was
+// asked for and answered. A slower measurement replaces a quicker one if it shows that
+// the clock was changed.
 func (o *offset) note(server, asked, answered time.Time) {
 	trip, middle := answered.Sub(asked), asked.Add(answered.Sub(asked)/2)
 	if o.local.IsZero() || trip <= o.trip || answered.Sub(o.local) > clockAge ||
@@ -155,7 +156,8 @@ func (s *Store) measureAll(ctx context.Context, ses *session) error {
 	return nil
 }
 
-// unfit returns why nodes are refused for their clocks, joined.
+// unfit returns an error for all nodes that are refused for their clocks; nil if there
+// are none.
 func (c *core) unfit() error {
 	var refused []error
 	c.clocks.mu.Lock()
@@ -167,7 +169,7 @@ func (c *core) unfit() error {
 	return errors.Join(refused...)
 }
 
-// fit returns why a node is refused for its clock, and logs when that changes.
+// fit returns an error if a node is refused for its clock, and logs when that changes.
 func (c *core) fit(node string) error {
 	ahead := c.clocks.ahead(node)
 	c.clocks.mu.Lock()
@@ -192,8 +194,8 @@ func (c *core) fit(node string) error {
 	return err
 }
 
-// checkClock returns the name of a node that is about to make changes, or why it
-// is refused for its clock. A node that is not known yet is measured first.
+// checkClock returns the name of a node to which changes are about to be sent, or an
+// error if it is refused for its clock. It measures the clock of an unknown node first.
 func (s *Store) checkClock(ctx context.Context, on *goredis.Client) (node string, err error) {
 	node = s.core.node(on)
 	if s.core.cfg.Clock != nil || node == "" {
@@ -242,7 +244,7 @@ func (c *core) now() time.Time {
 	return c.clocks.middle(time.Now())
 }
 
-// skew returns how far a test sets the clock of a node ahead.
+// skew returns by how much a test sets the clock of a node ahead.
 func (c *core) skew(node string) time.Duration {
 	if c.cfg.skew == nil {
 		return 0

@@ -11,9 +11,10 @@ import (
 // countWalk is how many records a count reads ahead.
 const countWalk = 1024
 
-// count is the number of live resources in a range that the server counts: the number of
-// its members less those that lead to expired resources. While no resource of the kind waits
-// to be purged, it reads no members and no records. If it reads records, the page has their number.
+// count returns the number of live resources in a range that the server counts: the number of its
+// members, less those that lead to expired resources. If no resource of the kind waits to be
+// purged, it reads no members and no records. The records that it reads are added to the page's
+// number.
 func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*shardRange) (total int, err error) {
 	byName := r.Referenced == nil && !r.Deleting
 	whole := byName && r.Namespace == "" && r.Start == nil && r.End == nil

@@ -15,15 +15,16 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// What an acknowledged write survives depends on how the server is set. What the server shows of that is looked at on
-// each new connection:
+// What an acknowledged write survives depends on the settings of the server. Each new connection
+// checks the settings that it can see:
 //
 //	maxmemory-policy other than noeviction      refused
 //	an AOF that cannot be replayed              refused; see checkReplay
 //	durability replica, and no replica          changes are refused; see [Store.checkReplica]
 //	no AOF, or appendfsync other than always    a line in the log, once for each server
 
-// replayedCommands are the commands of a transaction as the AOF has it, each with arguments for a key.
+// replayedCommands returns, with arguments for a key, the commands that a transaction has in the
+// AOF.
 func replayedCommands(key string) [][]any {
 	return [][]any{
 		{"multi"},
@@ -72,7 +73,8 @@ func (s *session) checkReplay(ctx context.Context, cn *goredis.Conn, info map[st
 	return nil
 }
 
-// warnDurability logs what an acknowledged change does not survive on a server, as far as that can be seen.
+// warnDurability logs which failures an acknowledged change does not survive on a server, as far as
+// its settings are visible.
 func (s *session) warnDurability(ctx context.Context, cn *goredis.Conn, info map[string]string) {
 	if info["aof_enabled"] == "" {
 		return
@@ -110,16 +112,17 @@ func (t *logOnce) once(key string, tell func()) {
 	}
 }
 
-// replicaLife is how long it is taken for granted that a server has the replica that it had.
+// replicaLife is for how long a replica that was seen is assumed to exist.
 const replicaLife = time.Second
 
-// NoReplicaError is why shards take no changes with [DurabilityReplica].
+// NoReplicaError means that shards take no changes with [DurabilityReplica], because
+// their servers have no replica.
 type NoReplicaError struct {
 	// Shards are the numbers of the shards whose servers have no replica.
 	Shards []int
 }
 
-// Error is part of error.
+// Error implements error.
 func (e *NoReplicaError) Error() string {
 	var shards []string
 	for _, i := range e.Shards {
@@ -128,16 +131,16 @@ func (e *NoReplicaError) Error() string {
 	return "shard " + strings.Join(shards, ", ") + ": " + e.Detail()
 }
 
-// Detail returns the text that is added to the error of the caller.
+// Detail returns the text that is added to the caller's error.
 func (*NoReplicaError) Detail() string {
 	return "the Redis primary has no replica, and redis-durability is replica; no change is made until it has one"
 }
 
-// Is makes the error one of a store that is not available.
+// Is reports whether target is [backend.ErrUnavailable].
 func (e *NoReplicaError) Is(target error) bool { return target == backend.ErrUnavailable }
 
-// checkReplica returns an error if changes need a replica, and the server of a shard has none: a change would be
-// sent, and wait in vain for one that confirms it.
+// checkReplica returns an error if changes need a replica and the shard's server has none. A change
+// would otherwise be sent and wait for a confirmation in vain.
 func (c *core) checkReplica(ctx context.Context, sh *shard, on *goredis.Client) error {
 	if c.cfg.Durability != DurabilityReplica {
 		return nil
@@ -161,8 +164,8 @@ func (c *core) checkReplica(ctx context.Context, sh *shard, on *goredis.Client) 
 	return nil
 }
 
-// Ready returns why the store cannot serve now: a server does not answer or has no memory left, or changes wait for
-// replicas that a shard does not have.
+// Ready returns an error if the store cannot serve now: a server does not answer or is out of
+// memory, or changes need a replica that a shard does not have.
 func (s *Store) Ready(ctx context.Context) error {
 	if _, err := s.Position(ctx); err != nil {
 		return err
@@ -197,14 +200,14 @@ func (s *Store) Ready(ctx context.Context) error {
 	})
 }
 
-// noteFull notes that a server has refused a change for want of memory.
+// noteFull records that a server refused a change because it is out of memory.
 func (c *core) noteFull(cause error) {
 	if !c.full.Swap(true) {
 		c.cfg.Logger.Error("the server has no memory left; the store takes no changes until there is some", zap.Error(cause))
 	}
 }
 
-// noteSpace notes that a server has taken a change.
+// noteSpace records that a server accepted a change.
 func (c *core) noteSpace() {
 	if c.full.Load() && c.full.Swap(false) {
 		c.cfg.Logger.Info("the server has memory again")

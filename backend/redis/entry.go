@@ -33,7 +33,7 @@ const (
 	typeStart    = "s"
 )
 
-// entrySize returns what the change of an entry counts, see [backend.Event.Size].
+// entrySize returns the size of an entry's change, see [backend.Event.Size].
 func entrySize(m goredis.XMessage) int {
 	head, _ := m.Values["h"].(string)
 	f := fields{rest: head}
@@ -57,8 +57,9 @@ func checkHead(id, head, rest, changeSum string) (string, error) {
 	return rest[:len(rest)-sumDigits], nil
 }
 
-// decodeLogged reads the resource of an entry. The script deletes resources without reading their bodies, so the last
-// state of one whose body did not decode is as bare as [typeDamaged] leaves it.
+// decodeLogged reads the resource of an entry. Scripts delete resources without reading their
+// bodies, so the entry of a delete may have a body that does not decode; the result then has the
+// key only, see [typeDamaged].
 func decodeLogged(word string, key backend.Key, data, body string) (*backend.Resource, error) {
 	r, err := decodeParts(key, data, body)
 	if err == nil || word != typeDeleted {
@@ -71,7 +72,7 @@ func decodeLogged(word string, key backend.Key, data, body string) (*backend.Res
 	return &backend.Resource{Key: key}, nil
 }
 
-// decodeEntry reads an entry. ok is false for one that is no change.
+// decodeEntry reads an entry. ok is false for an entry that is not a change.
 func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	defer func() {
 		if err != nil {

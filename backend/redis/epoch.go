@@ -65,7 +65,7 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 	return nil
 }
 
-// ErrNoStore: a store that was to be read does not exist.
+// ErrNoStore means that the store to be read does not exist.
 var ErrNoStore = errors.New("there is no store")
 
 // begin makes sure that the shard's epoch belongs to the server's history, and
@@ -105,7 +105,7 @@ func (c *core) begin(ctx context.Context, on server, sh *shard, h history) error
 	return fmt.Errorf("epoch: the server does not begin one: %w", backend.ErrUnavailable)
 }
 
-// question is a question to the script epoch.lua about a shard.
+// question asks the script epoch.lua about a shard.
 type question struct {
 	shard   *shard
 	history history
@@ -116,18 +116,18 @@ type question struct {
 
 // answer is the answer to a question.
 type answer struct {
-	// epoch of the shard; 0 if a new one is needed.
+	// epoch is the epoch of the shard; 0 if a new one is needed.
 	epoch uint64
-	// last is the epoch that the shard has if a new one is needed; 0 for none.
+	// last is the present epoch of the shard if a new one is needed; 0 for none.
 	last uint64
 	// fresh reports whether the shard does not exist yet.
 	fresh bool
-	// ended is the last number of the epoch of the newest revision that this gateway saw; empty if the shard does not
-	// have the epoch, or it goes on.
+	// ended is the last sequence number of the epoch of the newest revision that this gateway saw.
+	// It is empty if the shard does not know that epoch, or if the epoch goes on.
 	ended string
 }
 
-// ask asks for the epoch of a shard. The error may be the reason to refuse the store.
+// ask asks for the epoch of a shard. An error may mean that the store must be refused.
 func (c *core) ask(ctx context.Context, on server, q question) (out answer, err error) {
 	script := &c.scripts.epoch
 	if q.random == "" {
@@ -253,7 +253,8 @@ func (c *core) strangers(ctx context.Context, on server) error {
 	return nil
 }
 
-// otherPrefix finds the rest of the prefix of another store in a key.
+// otherPrefix matches a key of a store with a longer prefix and captures the rest of
+// that prefix.
 var otherPrefix = regexp.MustCompile(`^(.+)[mxci]:\{[0-9a-z]+\}`)
 
 func escapeGlob(s string) string {

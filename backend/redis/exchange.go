@@ -59,8 +59,8 @@ func (x *exchange) run(ctx context.Context) error {
 // full. It then accepts no transactions, not even of reads.
 func outOfMemory(cmd goredis.Cmder) bool { return goredis.HasErrorPrefix(cmd.Err(), "OOM") }
 
-// plainly sends the commands without a transaction. A full server changes no
-// resources, so nothing can come between them.
+// plainly sends the commands without a transaction. A full server changes no resources,
+// so no change can come between them.
 func (x *exchange) plainly(ctx context.Context, cmds []goredis.Cmder) error {
 	pipe := x.client.Pipeline()
 	for _, cmd := range cmds {

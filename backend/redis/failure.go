@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// patience is how long a call that certainly changed nothing is repeated.
+// patience is for how long a call that certainly changed nothing is repeated.
 const patience = time.Second
 
 // refused reports whether the server answered that it did not execute the call, but
@@ -52,7 +52,7 @@ func final(err error) bool {
 	return errors.As(err, &r) && r.final
 }
 
-// failed turns the error of a call that changed nothing into one of the contract.
+// failed converts the error of a call that changed nothing to an error of the contract.
 func failed(ctx context.Context, operation string, err error) error {
 	switch {
 	case err == nil:
@@ -67,7 +67,7 @@ func failed(ctx context.Context, operation string, err error) error {
 	return fmt.Errorf("%s: %w: %w", operation, backend.ErrUnavailable, err)
 }
 
-// repetitions makes the pauses between repetitions of a call.
+// repetitions returns the pauses between repetitions of a call.
 func repetitions() *wait.Backoff {
 	return &wait.Backoff{Least: 10 * time.Millisecond, Most: 300 * time.Millisecond}
 }
@@ -107,7 +107,7 @@ func (s *Store) read(ctx context.Context, operation string, call func(context.Co
 	}
 }
 
-// contractual reports whether an error is already one of the contract.
+// contractual reports whether an error is one of the contract already.
 func contractual(err error) bool {
 	contract := []error{
 		backend.ErrUnreadable, backend.ErrPositionExpired, backend.ErrInvalid, backend.ErrFormat, backend.ErrClosed,

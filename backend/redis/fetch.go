@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// upcoming returns the keys whose records are needed next and were not read yet: they are of the next members
-// of a range, in its order over all shards.
+// upcoming returns the keys of the next members of a range, in its order over all shards, whose
+// records are not read yet; at most most.
 func (sc *scanner) upcoming(runs []*shardRange, most int) []backend.Key {
 	rest := make(map[*shardRange][]found, len(runs))
 	for _, n := range runs {
@@ -31,8 +31,8 @@ func (sc *scanner) upcoming(runs []*shardRange, most int) []backend.Key {
 	return keys
 }
 
-// prefetch reads the resources of all pages at once, as many as there is room for. It includes those that
-// only tell whether a page has more after it.
+// prefetch reads the resources of all pages at once, up to the room of a call, including those that
+// only show whether a page has more after it.
 func (sc *scanner) prefetch(ctx context.Context) error {
 	var keys []backend.Key
 	seen := map[backend.Key]bool{}
@@ -51,13 +51,14 @@ func (sc *scanner) prefetch(ctx context.Context) error {
 	return sc.fetch(ctx, keys)
 }
 
-// fetch reads the records of the first keys, as many as there is room for.
+// fetch reads the records of the first keys, up to the room of a call.
 func (sc *scanner) fetch(ctx context.Context, keys []backend.Key) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	if sc.held > backend.MaxPageBytes {
-		// What was read ahead for other ranges is read again when they need it.
+		// Records that were read ahead for other ranges are read again when they are
+		// needed.
 		clear(sc.records)
 		sc.held = 0
 	}
@@ -70,14 +71,14 @@ func (sc *scanner) fetch(ctx context.Context, keys []backend.Key) error {
 	return err
 }
 
-// skip passes over what does not decode.
+// skip counts a resource that does not decode and goes on.
 func (sc *scanner) skip(k backend.Key, err error) {
 	sc.store.core.skip("range", k, err)
 	sc.built.Skip(k)
 }
 
-// resource returns the resource that a member leads to, nil if it is not live. most is how many resources of
-// the range are still wanted.
+// resource returns the resource that a member leads to, nil if it is expired or gone. most is how
+// many more resources the range wants.
 func (sc *scanner) resource(
 	ctx context.Context, r *backend.Range, f found, runs []*shardRange, most int,
 ) (*backend.Resource, error) {

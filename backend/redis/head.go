@@ -22,7 +22,8 @@ type headQuestions struct {
 	next   *headQuestion
 }
 
-// headQuestion is one to the primaries of all shards; head and err are set when answered is closed.
+// headQuestion is a question to the primaries of all shards. head and err are set when answered is
+// closed.
 type headQuestion struct {
 	answered chan struct{}
 	head     backend.Position

@@ -8,18 +8,19 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// History is a new history of a shard that lacks changes which this gateway has seen.
+// History describes a new history of a shard that lacks changes which this gateway has
+// seen.
 type History struct {
 	Shard int
-	// Before and Now are the epochs.
+	// Before and Now are the epochs before and after the loss.
 	Before, Now uint64
-	// Lost is how many changes that this gateway saw are missing; 0 if that is not known: the server was emptied, is
-	// another one, or was restored from a copy that is older than the epoch.
+	// Lost is the number of seen changes that are missing. It is 0 if that is unknown: the server
+	// was emptied, is another server, or was restored from a copy older than the epoch.
 	Lost uint64
 }
 
-// noteHistory logs that a shard has another history than the one of the newest revision that this gateway saw. ended
-// is the last number that the server has of its epoch.
+// noteHistory logs that a shard has another history than that of the newest revision that this
+// gateway saw. ended is the last sequence number that the server has of that revision's epoch.
 func (c *core) noteHistory(h History, seen backend.Revision, ended string) {
 	fields := []zap.Field{
 		zap.Int("shard", h.Shard), zap.Uint64("epochBefore", h.Before), zap.Uint64("epoch", h.Now),

@@ -56,7 +56,7 @@ func parseState(head backend.Revision, trimmed, epochs string) (state storekit.L
 type logPage struct {
 	states  []storekit.LogState
 	entries [][]goredis.XMessage
-	// more says, by shard, whether the log may go on after the entries.
+	// more reports, by shard, whether the log may have more entries after these.
 	more []bool
 }
 
@@ -66,17 +66,18 @@ type logRead struct {
 	after []backend.Revision
 	// limit is the maximum number of entries of one shard.
 	limit int
-	// turn is the shard whose entries come first. There may be no room left for others.
+	// turn is the shard whose entries come first. The room may not suffice for other
+	// shards.
 	turn int
 }
 
-// maxEntryHead is more than the field h of an entry takes, but for references.
+// maxEntryHead is an upper bound for the size of an entry's field h without references.
 const maxEntryHead = 4 << 10
 
-// readLog reads the state of each shard's log and the entries after a revision.
-// Each shard is read in one step. The entries of all shards together count at most
-// [backend.MaxDeliveryBytes], unless there is one that is larger. As many are asked for as
-// fit if each is as large as the largest one when the log was read last.
+// readLog reads the state of each shard's log and the entries after a revision. Each shard
+// is read in one step. The entries of all shards together have at most
+// [backend.MaxDeliveryBytes], unless a single entry is larger. The number of entries that
+// it asks for assumes that each is as large as the largest one of the previous read.
 func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 	n := len(s.core.shards)
 	err = s.read(ctx, "log", func(ctx context.Context, ses *session) error {

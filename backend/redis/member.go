@@ -8,8 +8,9 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// The types of the members of the index, their first bytes. A resource has one by its
-// name, one if its deletion was requested, one if it expires, and one for each reference.
+// The types of members of the index, which are their first bytes. A resource has one
+// member for its name, one if its deletion was requested, one if it expires, and one for
+// each reference.
 const (
 	memberName     byte = 'n' // (kind, namespace, name)
 	memberDeleting byte = 'd' // (kind, namespace, name)
@@ -19,22 +20,22 @@ const (
 
 // found is a member of the index and the key that it leads to.
 type found struct {
-	// text is the member. It is ordered by what follows its first bytes, which all members
-	// of a run have in common.
+	// text is the member. Members are ordered by the bytes after the prefix that all
+	// members of a run share.
 	text  string
 	order string
 	key   backend.Key
 	err   error // why the member leads to no key
 }
 
-// find reads a member that has prefix bytes before the tuple of the key.
+// find parses a member that has prefix bytes before the tuple of the key.
 func find(prefix int, m string) (f found) {
 	f.text, f.order = m, m[min(prefix, len(m)):]
 	f.key, f.err = backend.DecodeKey([]byte(f.order))
 	return f
 }
 
-// leads reports whether the record still agrees with the member.
+// leads reports whether the record still has the property that the member stands for.
 func (f *found) leads(record string) bool {
 	if f.text[0] == memberName {
 		return true
@@ -82,24 +83,24 @@ func expiryMember(m string) (backend.Key, error) {
 	return backend.DecodeKey([]byte(kind + name))
 }
 
-// dueOrder is a sort key that orders members of the expiries by time, then by
+// dueOrder returns a sort key that orders members of the expiries by time, then by
 // resource. Malformed members come first.
 func dueOrder(m string) string {
 	kind, at, name, _ := cutExpiry(m)
 	return at + kind + name
 }
 
-// dueBounds are the bounds, for ZRANGE BYLEX, of the members that lead to the
-// resources of a kind that are expired.
+// dueBounds returns the bounds, for ZRANGE BYLEX, of the members of expired resources
+// of a kind.
 func dueBounds(kind string, now time.Time) (lo, hi string) {
 	prefix := string(memberExpiry) + string(backend.AppendString(nil, kind))
 	return "[" + prefix, "(" + prefix + dueEnd(now)
 }
 
-// dueEnd is the first expiry that is in the future.
+// dueEnd returns the first expiry that is in the future.
 func dueEnd(now time.Time) string { return expiry(now.Add(time.Millisecond)) }
 
-// targetOf returns the key that a member of the index leads to, of any type.
+// targetOf returns the key that a member of any type leads to.
 func targetOf(m string) (k backend.Key, err error) {
 	if m == "" {
 		return k, fmt.Errorf("member: %w", backend.ErrUnreadable)

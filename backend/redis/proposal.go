@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// proposal is a batch as the script takes it.
+// proposal is a batch in the form that the script takes.
 type proposal struct {
 	shard   *shard
 	batch   backend.Batch
@@ -17,8 +17,8 @@ type proposal struct {
 	actions []action
 }
 
-// action is an action of a batch as the script takes it. What does not apply is
-// empty.
+// action is an action of a batch in the form that the script takes. Fields that do not
+// apply are empty.
 type action struct {
 	op string
 	// kind and name are the tuples that make the key.
@@ -28,25 +28,26 @@ type action struct {
 	presence, uid, revision, bindingVersion, deletion, referrers, unfinalized string
 	// newUID is the uid of a resource that a put creates.
 	newUID string
-	// caller is "c" if the caller made the put.
+	// caller is "c" if a caller made the put.
 	caller string
-	// finalizers is how many a put sets; empty leaves them as they are.
+	// finalizers is the number of finalizers that a put sets; empty keeps the number.
 	finalizers string
 	// expires and deleting are fields of the record.
 	expires, deleting string
-	// declared is empty for a put that leaves the references as they are; refs, refsSize and boundSize go
-	// into the record.
+	// declared is empty for a put that keeps the references; refs, refsSize and boundSize go into
+	// the record.
 	declared            string
 	refs                []byte
 	refsSize, boundSize int
 	// size is the size of the resource without references and body.
 	size          int
 	body, bodySum []byte
-	// more is the change of a put, behind its sum. For other operations it lists index members to remove
-	// that the script cannot derive: all members of an unreadable resource, or the expiry of
-	// a resource that is gone.
+	// more is, for a put, the sum of the change and the change. For other operations it lists index
+	// members to remove that the script cannot derive: all members of an unreadable resource, or
+	// the expiry of a resource that is gone.
 	more []byte
-	// created and updated are the times of a resource that comes from another store, as they stand in a record.
+	// created and updated are the times of a resource that comes from another store, in the form of
+	// a record.
 	created, updated string
 }
 
@@ -62,7 +63,7 @@ func (a *action) arguments(args []any) []any {
 		a.refs, a.refsSize, a.boundSize, a.size, a.body, a.bodySum, a.more, a.created, a.updated)
 }
 
-// The operations as the script calls them.
+// The names of the operations in the script.
 const (
 	opCheck  = "c"
 	opPut    = "p"
@@ -118,7 +119,7 @@ func newProposal(sh *shard, b backend.Batch) *proposal {
 	return p
 }
 
-// newAction is one without a condition.
+// newAction returns an action without a condition.
 func newAction(op string, k backend.Key) action {
 	r := backend.Resource{Key: k}
 	return action{
@@ -129,7 +130,7 @@ func newAction(op string, k backend.Key) action {
 	}
 }
 
-// stores sets what a put or a rebind stores.
+// stores sets the fields of a put or a rebind.
 func (a *action) stores(p *backend.Put) {
 	a.newUID = escape(p.UID)
 	a.expires = expiry(p.ExpiresAt)
@@ -163,8 +164,9 @@ func (a *action) stores(p *backend.Put) {
 	}
 }
 
-// commonArguments and batchArguments are the numbers of arguments of all batches of a
-// script and of one, HEAD and BATCH in batch.lua, and shardKeys is how many of its keys belong to the shard.
+// commonArguments is the number of arguments common to all batches of a script (HEAD in batch.lua),
+// batchArguments the number of one batch (BATCH), and shardKeys the number of a batch's keys that
+// belong to the shard.
 const (
 	commonArguments = 7
 	batchArguments  = 4
@@ -172,14 +174,15 @@ const (
 )
 
 // arguments returns the arguments of a script that runs one batch on a node. A batch
-// without a deadline may be judged at any time.
+// without a deadline never expires.
 func (c *core) arguments(p *proposal, node string) []any {
 	args := make([]any, 0, commonArguments+batchArguments+actionArguments*len(p.actions))
 	args = append(
 		args, c.epochs[p.shard.index].Load(), Format,
 		c.clockArgument(node), c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3],
 	)
-	// Without a resource an entry counts 64 bytes and the actor, see [backend.Event.Size].
+	// Without a resource an entry has the size of 64 bytes plus the actor, see
+	// [backend.Event.Size].
 	args = append(
 		args, c.deadlineArgument(p.batch.Deadline, node), escape(p.batch.RequestID)+"\n"+escape(p.batch.Actor),
 		64+len(p.batch.Actor), len(p.actions),
@@ -190,8 +193,8 @@ func (c *core) arguments(p *proposal, node string) []any {
 	return args
 }
 
-// logBounds are arguments of the script: what a log keeps when it is trimmed, and
-// the limits of entries, bytes and age in milliseconds beyond which it is trimmed.
+// logBounds returns arguments of the script: what a trimmed log keeps, and the limits
+// of entries, bytes and age in milliseconds beyond which it is trimmed.
 func logBounds(c Config) [4]any {
 	slack := 1 + float64(c.LogSlack)/float64(c.LogEntries)
 	age := c.LogAge.Milliseconds()
@@ -232,7 +235,7 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 	}
 }
 
-// action reads the number of an action, which scripts count from 1.
+// action parses the number of an action, which scripts count from 1.
 func (p *proposal) action(number string) int {
 	n, _ := strconv.Atoi(number)
 	return n - 1
@@ -301,8 +304,8 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 	return res, nil
 }
 
-// putResult is the resource that a put stored, whose record without the body the script
-// has returned.
+// putResult returns the resource that a put stored. said is its record without the
+// body, from the reply of the script.
 func putResult(a *backend.Action, said string) (*backend.Resource, error) {
 	h, err := parseHeader(said)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// maxRecord is more than the size of any stored record. A resource counts at most
-// 1 MiB ([backend.MaxResourceBytes]); bytes that are escaped in references take more.
+// maxRecord is an upper bound for the size of a record. A resource has at most 1 MiB
+// ([backend.MaxResourceBytes]); escaped bytes in references take more.
 const maxRecord = 2 << 20
 
 // maxLoad is the maximum number of resources that one command reads.
@@ -93,13 +93,14 @@ type loader struct {
 	room    int
 	// largest is the size of the largest record in the shards, 0 if it is not known.
 	largest int
-	// clock is the server's time if there is only one server. times are the times of
-	// the shards' servers, as far as they were needed.
+	// clock is the server's time if there is only one server. times caches the times of
+	// the shards' servers.
 	clock time.Time
 	times map[int]time.Time
 }
 
-// measure asks how large the records may be, unless there is only one, which load reads whatever its size.
+// measure asks for the largest size of the records, except for a single key, which load reads
+// whatever its size.
 func (l *loader) measure(ctx context.Context, keys []backend.Key) error {
 	if len(keys) == 1 {
 		return nil
@@ -129,7 +130,7 @@ func (l *loader) noteLargest(cmd *goredis.StringCmd) {
 	l.largest = max(l.largest, int(parseLargest(cmd.Val())))
 }
 
-// parseLargest returns how large records and log entries are at most, at least 1.
+// parseLargest returns the largest size of records and log entries, at least 1.
 func parseLargest(stored string) int64 {
 	if n, err := strconv.ParseInt(stored, 10, 32); err == nil {
 		return max(n, 1)
@@ -137,8 +138,8 @@ func parseLargest(stored string) int64 {
 	return maxRecord
 }
 
-// load reads the records of the first keys: as many as there is room for, but at
-// least one. A record that does not exist is empty.
+// load reads the records of the first keys: as many as fit into the room, but at least
+// one. A record that does not exist is empty.
 func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error) {
 	largest := l.largest
 	if largest == 0 {
@@ -188,8 +189,8 @@ func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error)
 	return out, nil
 }
 
-// fit asks for the sizes of the records and returns for how many of the first
-// there is room.
+// fit asks for the sizes of the records and returns how many of the first ones fit into
+// the room.
 func (l *loader) fit(ctx context.Context, keys []backend.Key) (int, error) {
 	pipe := l.session.client.Pipeline()
 	cmds := make([]*goredis.IntCmd, len(keys))
@@ -259,9 +260,9 @@ func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error
 	return storekit.First(s.Ranges(ctx, []backend.Range{r}))
 }
 
-// Ranges is [backend.Ranger.Ranges]. The members of the ranges are from one state
-// of each shard. The resources may be newer, but they still have the entry by
-// which they were found.
+// Ranges implements [backend.Ranger]. The members of the ranges are from one state of
+// each shard. The resources may be newer, but each still has the property by which it
+// was found.
 func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
@@ -272,8 +273,8 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 	return s.ranges(ctx, rs)
 }
 
-// scanTries is how often ranges are read if something changes between two steps
-// of a scan. The last time as much as possible is read in one step.
+// scanTries is how often ranges are read if something changes between two steps of a
+// scan. The last try reads as much as possible in one step.
 const scanTries = 3
 
 func (s *Store) ranges(ctx context.Context, rs []backend.Range) (pages []backend.Page, err error) {
@@ -318,7 +319,7 @@ func (s *Store) Position(ctx context.Context) (p backend.Position, err error) {
 			heads[i] = state.Head()
 		}
 		if !s.core.current(ses) {
-			// The server may not be a primary any more, and not have all of the new epoch.
+			// The server may no longer be a primary, or may lack a part of the new epoch.
 			return fmt.Errorf("the epoch has changed: %w", backend.ErrUnavailable)
 		}
 		p = backend.NewPosition(heads...)

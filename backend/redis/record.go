@@ -27,7 +27,7 @@ import (
 // their length in two bytes. ext is empty; a newer release may use it, and every write keeps it.
 const deletingFlag = "y"
 
-// packed appends an element of a list, behind its length.
+// packed appends an element of a list after its length.
 func packed(b, element []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(b, uint16(len(element))), element...)
 }
@@ -41,7 +41,7 @@ func unpack(b []byte) (element, rest []byte, err error) {
 	return b[2:end:end], b[end:], nil
 }
 
-// expiry is the stored form of an expiry. Those of the contract lie between 1970 and 9999.
+// expiry returns the stored form of an expiry, which lies between 1970 and 9999.
 func expiry(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -51,7 +51,7 @@ func expiry(at time.Time) string {
 
 const expiryDigits = 15
 
-// escape makes a string fit for a field that ends in a newline.
+// escape encodes a string for a field that ends in a newline.
 func escape(s string) string {
 	if strings.ContainsAny(s, "\n%") {
 		return url.QueryEscape(s)
@@ -81,7 +81,8 @@ type header struct {
 
 func badRecord() error { return fmt.Errorf("record: %w", backend.ErrUnreadable) }
 
-// fields reads a stored form, field by field. After the first error it returns zero values.
+// fields parses a stored form, field by field. After the first error it returns zero
+// values.
 type fields struct {
 	rest string // what follows the fields read so far
 	bad  bool
@@ -189,8 +190,9 @@ func parseHeader(value string) (h header, err error) {
 // headBytes is at least what the first four fields of a header take.
 const headBytes = 96
 
-// recordHead reads what [backend.Range.KeysOnly] leaves of a stored resource. It does not check
-// the sums: callers only compare the revisions, and read the resources whose revision differs.
+// recordHead reads the part of a record that [backend.Range.KeysOnly] returns. It does not
+// check the sums: callers only compare revisions, and read the resources whose revision
+// differs.
 func recordHead(k backend.Key, value string) (*backend.Resource, error) {
 	f := fields{rest: value}
 	e := f.envelope()
@@ -202,7 +204,7 @@ func decodeRecord(k backend.Key, value string) (*backend.Resource, error) {
 	return decodeParts(k, value, "")
 }
 
-// decodeParts reads a stored resource of which the end of the body, or all of it, is apart.
+// decodeParts reads a stored resource whose body, or the end of it, is in a separate text.
 func decodeParts(k backend.Key, value, body string) (*backend.Resource, error) {
 	h, err := parseHeader(value)
 	if err != nil {
@@ -225,8 +227,8 @@ func bareRecord(k backend.Key, value string) (*backend.Resource, error) {
 	return h.checked(k, "")
 }
 
-// checked returns the resource of a header, without its references, if all sums are right. body is what follows the
-// part of the body behind the header.
+// checked returns the resource of a header, without its references, if all sums match. body is the
+// part of the body that does not follow the header.
 func (h *header) checked(k backend.Key, body string) (*backend.Resource, error) {
 	if err := h.check(k); err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ import (
 const (
 	// scanPrefetch is the maximum number of resources that are read ahead.
 	scanPrefetch = 4096
-	// scanChunk is how many members are read at a time if it is not known how many are needed. That is at the
-	// first try; each further try reads more.
+	// scanChunk is how many members the first try reads at a time if it is not known how many are
+	// needed. Each further try reads more.
 	scanChunk = 512
 )
 
@@ -25,13 +25,13 @@ const (
 type scanner struct {
 	loader
 	ranges []backend.Range
-	// deep are the ranges of which a try read more members than were wanted, because many lead to expired
+	// deep has the ranges of which a try read more members than wanted, because many led to expired
 	// resources. The next try reads as many in its first step.
 	deep map[*backend.Range]bool
 	// runs are the parts of each range, one for each of its shards.
 	runs [][]*shardRange
-	// records are the records read so far, by key, and held is the sum of their
-	// sizes. A record that does not exist is empty.
+	// records has the records read so far, by key; held is the sum of their sizes. A
+	// record that does not exist is empty.
 	records map[backend.Key]string
 	held    int
 	// used is the size of the resources in the pages so far.
@@ -41,16 +41,16 @@ type scanner struct {
 	moved bool
 	// chunk is how many members are read at a time.
 	chunk int
-	// heads reports that no more than the first headBytes of each record are wanted.
+	// heads reports whether only the first headBytes of each record are wanted.
 	heads bool
 	// last reports that this is the last try.
 	last bool
-	// built is the page of the range that is read.
+	// built is the page that is being built.
 	built *storekit.PageBuilder
 }
 
-// shardRange is the part of a range that is in one shard, and of the references to a key one of
-// the bound ones and one of the others.
+// shardRange is the part of a range in one shard. A range of references to a key has one for
+// bound references and one for the others.
 type shardRange struct {
 	of      *backend.Range
 	shard   *shard
@@ -70,11 +70,11 @@ type reading struct {
 	want     int
 	members  []string
 	// count is the number of members, and due the number of expired resources of the
-	// range's kind. Of ranges that are counted nothing else is read.
+	// range's kind. A range that is counted reads nothing else.
 	count, due int
 }
 
-// asked is a reading that was asked for.
+// asked is a reading whose answer is pending.
 type asked struct {
 	page       *goredis.StringSliceCmd
 	count, due *goredis.IntCmd
@@ -89,8 +89,8 @@ func newScanner(s *Store, ses *session, ranges []backend.Range, deep map[*backen
 	}
 }
 
-// scan answers all ranges: the members of the first page of each, and the
-// counts, from one state of each shard.
+// scan answers all ranges. The members of the first page of each range, and the counts,
+// are from one state of each shard.
 func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	begin := sc.begin
 	if sc.last || sc.heads {
@@ -124,10 +124,10 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	return pages, nil
 }
 
-// serverCounts reports whether the server can count the range, without the expired resources.
+// serverCounts reports whether the server can count the range without expired resources.
 func serverCounts(r *backend.Range) bool { return r.Count && r.Kind != "" }
 
-// shards of a range.
+// shards returns the shards of a range.
 func (sc *scanner) shards(r *backend.Range) []shard {
 	all := sc.store.core.shards
 	switch {
@@ -169,7 +169,8 @@ func (sc *scanner) split() {
 	}
 }
 
-// run is the part of a range in a shard, of members of one type within the bounds of part.
+// run returns the part of a range in a shard: the members of one type within the bounds of
+// part.
 func (sc *scanner) run(of *backend.Range, sh *shard, members byte, part backend.Range) *shardRange {
 	start, end := part.Bounds()
 	n := &shardRange{
@@ -236,7 +237,7 @@ func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *shardRang
 	return a
 }
 
-// readInto decodes the answers into a reading.
+// readInto decodes the answers of a.
 func (a asked) readInto(s *reading) {
 	if a.page != nil {
 		s.members = a.page.Val()
@@ -259,7 +260,8 @@ func (n *shardRange) args(lo, hi string, count int) goredis.ZRangeArgs {
 	}
 }
 
-// take takes the members that were read, and whether the index may have more.
+// take adds members that were read. more reports whether the index may have further
+// ones.
 func (sc *scanner) take(n *shardRange, members []string, more bool) {
 	n.members, n.more = make([]found, len(members)), more
 	for i, m := range members {
@@ -270,7 +272,7 @@ func (sc *scanner) take(n *shardRange, members []string, more bool) {
 	}
 }
 
-// pass moves the bounds past the member.
+// pass moves the start of the range past a member.
 func (n *shardRange) pass(member string) {
 	if n.reverse {
 		n.hi = "(" + member
@@ -311,7 +313,7 @@ func (sc *scanner) further(ctx context.Context, n *shardRange) error {
 	return nil
 }
 
-// changed starts the scan again; the last try fails.
+// changed makes the scan start again; on the last try it returns an error.
 func (sc *scanner) changed() error {
 	if sc.last {
 		return fmt.Errorf("range: the index changes faster than it can be read: %w", backend.ErrUnavailable)
@@ -320,7 +322,7 @@ func (sc *scanner) changed() error {
 	return nil
 }
 
-// next takes the first member of all runs, in the order of the range.
+// next removes and returns the first member of all runs, in the order of the range.
 func (sc *scanner) next(ctx context.Context, runs []*shardRange) (f found, ok bool, err error) {
 	for _, n := range runs {
 		if len(n.members) == 0 && n.more {
@@ -337,8 +339,8 @@ func (sc *scanner) next(ctx context.Context, runs []*shardRange) (f found, ok bo
 	return f, true, nil
 }
 
-// leading is the run whose first member comes first in the order of the range,
-// nil if no run has members.
+// leading returns the run whose first member comes first in the order of the range, nil
+// if no run has members.
 func leading(runs []*shardRange, members func(*shardRange) []found) (least *shardRange) {
 	var first string
 	for _, n := range runs {

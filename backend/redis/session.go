@@ -112,7 +112,7 @@ func (s *session) close() error {
 	return errors.Join(s.client.Close(), s.blocking.Close())
 }
 
-// refusal is why a server is not used. No call was sent to it.
+// refusal is the reason why a server is not used. No call was sent to it.
 type refusal struct {
 	text  string // for a person, instead of the text of err
 	err   error
@@ -121,11 +121,11 @@ type refusal struct {
 
 func (r *refusal) Error() string { return cmp.Or(r.text, r.err.Error()) }
 
-// Is stands in for Unwrap: the client library returns what an error of a new
-// connection wraps instead of the error.
+// Is replaces Unwrap: for the error of a new connection, the client library would
+// return the wrapped error only.
 func (r *refusal) Is(target error) bool { return errors.Is(r.err, target) }
 
-// refuse makes a refusal that trying again cannot change.
+// refuse returns a refusal that trying again cannot change.
 func refuse(format string, args ...any) error {
 	return &refusal{text: fmt.Sprintf(format, args...), err: backend.ErrFormat, final: true}
 }
@@ -133,7 +133,7 @@ func refuse(format string, args ...any) error {
 // clientName is the name of our connections in the servers' CLIENT LIST.
 const clientName = "sluice"
 
-// introduce names a new connection and returns what the server says of itself.
+// introduce names a new connection and returns the server's INFO.
 func introduce(ctx context.Context, cn *goredis.Conn) (info map[string]string, err error) {
 	pipe := cn.Pipeline()
 	named := pipe.ClientSetName(ctx, clientName)
@@ -215,7 +215,7 @@ func older(version, than string) bool {
 	return version != "" && slices.Compare(a[:], b[:]) < 0
 }
 
-// text is a string of a script's answer, empty if there is none.
+// text returns a string of a script's reply, empty if there is none.
 func text(reply []any, i int) string {
 	if i >= len(reply) {
 		return ""
@@ -224,11 +224,11 @@ func text(reply []any, i int) string {
 	return s
 }
 
-// newClusterClient makes a client of a cluster, to which a node that does not answer matters
-// only for its own slots. Two things that the client library asks of random nodes are kept
-// from taking a call's whole time: which node has which slots, which a new client asks during
-// its first call, is asked of the next node after a part of the time limit; and what commands
-// the nodes know is not asked, since every command here has a key and goes to its master.
+// newClusterClient returns a client of a cluster in which a node that does not answer affects
+// only its own slots. By default the client library asks random nodes two questions that can
+// take a call's whole time. Which node has which slots is asked with a part of the time
+// limit, and then of the next node. Which commands the nodes know is not asked, since every
+// command here has a key and goes to its master.
 func newClusterClient(o *goredis.ClusterOptions, limit time.Duration) *goredis.ClusterClient {
 	o.DisableRoutingPolicies = true
 	slots := &slotsLimit{most: int64(limit)}
@@ -242,9 +242,9 @@ func newClusterClient(o *goredis.ClusterOptions, limit time.Duration) *goredis.C
 	return client
 }
 
-// slotsLimit is the time limit of a question about which node has which slots, with the time to connect.
-// After one that took longer the next has twice the time, up to the most: it may be the network that is slow.
-// Both are in nanoseconds.
+// slotsLimit is the time limit of a question about slots, including the time to connect. After a
+// question that took longer, the next one gets twice the time, up to the maximum, since the network
+// may be slow. Both are in nanoseconds.
 type slotsLimit struct {
 	limit atomic.Int64
 	most  int64
@@ -282,11 +282,11 @@ func (l *slotsLimit) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 // clientLogger receives what the client library would write to standard error.
 type clientLogger struct{ log *zap.Logger }
 
-// Printf is part of the library's interface of a logger.
+// Printf implements the library's logger.
 func (l clientLogger) Printf(_ context.Context, format string, args ...any) {
 	l.log.Debug(fmt.Sprintf(format, args...))
 }
 
-// SetClientLogger makes the client library log to l, at debug level, in the
-// whole process. It has one logger for all its clients.
+// SetClientLogger makes the client library log to l at debug level. The library has one
+// logger for the whole process.
 func SetClientLogger(l *zap.Logger) { goredis.SetLogger(clientLogger{l.Named("redis")}) }

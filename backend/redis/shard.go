@@ -38,7 +38,7 @@ func newShards(prefix string, n int) []shard {
 	return out
 }
 
-// newShard is the i-th of n shards.
+// newShard returns the i-th of n shards.
 func newShard(prefix string, i, n int) shard {
 	tag := "{" + shardTag(i, n) + "}"
 	return shard{
@@ -55,8 +55,8 @@ func (s *shard) key(k backend.Key) string {
 	return string(k.Append(append(b[:0], s.item...)))
 }
 
-// shardTag is the shortest number whose slot lies in the i-th of n equal parts
-// of the slot space, so that shards spread evenly over any number of masters.
+// shardTag returns the shortest number whose slot lies in the i-th of n equal parts of
+// the slots, so that shards spread evenly over any number of masters.
 func shardTag(i, n int) string {
 	for v := 0; ; v++ {
 		tag := strconv.FormatInt(int64(v), 36)
@@ -66,7 +66,7 @@ func shardTag(i, n int) string {
 	}
 }
 
-// crc16 is the checksum that determines the slot of a key: CRC-16/XMODEM.
+// crc16 returns the checksum that determines the slot of a key: CRC-16/XMODEM.
 func crc16(s string) (sum uint16) {
 	for i := range len(s) {
 		sum ^= uint16(s[i]) << 8
@@ -81,7 +81,7 @@ func crc16(s string) (sum uint16) {
 	return sum
 }
 
-// sharding says in which shard the resources of a namespace are in a store with so many shards.
+// sharding maps namespaces to a number of shards.
 type sharding int
 
 var _ backend.Sharder = sharding(1)
@@ -89,8 +89,8 @@ var _ backend.Sharder = sharding(1)
 // Shard is [backend.Sharder.Shard].
 func (n sharding) Shard(namespace string) int { return shardOf(namespace, int(n)) }
 
-// shardOf is the shard of a namespace among n. It must never change, because it
-// says where stored resources are.
+// shardOf returns the shard of a namespace among n. The mapping must never change,
+// because resources are stored by it.
 func shardOf(namespace string, n int) int {
 	if namespace == "" || n == 1 {
 		return 0

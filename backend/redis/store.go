@@ -62,25 +62,27 @@ type core struct {
 	bounds  [4]any // of logs, see logBounds
 	// epochs are the last known epochs, by shard.
 	epochs []atomic.Uint64
-	// largest are the sizes of the largest log entries as of the last read of the logs, by shard.
+	// largest are the sizes of the largest log entries in the last read of each shard's log.
 	largest []atomic.Int64
-	// heads are the newest revisions that this gateway saw, by shard.
+	// heads are the newest revisions that this gateway saw of each shard.
 	heads []atomic.Pointer[backend.Revision]
-	// begun reports that this gateway has begun an epoch.
+	// begun reports whether this gateway has begun an epoch.
 	begun  atomic.Bool
 	clocks *clocks
-	// lostHistories counts what noteHistory has told as an error.
+	// lostHistories counts the losses that noteHistory has logged as errors.
 	lostHistories atomic.Uint64
 	// full reports whether a server refused the last change for want of memory.
 	full atomic.Bool
-	// told are the servers about which something was logged.
+	// told has the servers about which something was logged.
 	told logOnce
-	// replicas are when the server of each shard was last seen with a replica, in nanoseconds since 1970; 0 for never.
+	// replicas are the times, in nanoseconds since 1970, at which the server of each shard was last
+	// seen with a replica; 0 for never.
 	replicas []atomic.Int64
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
-	// questions are the questions about the heads, and lastHeads is the last answer. skipPause ends the pause of
-	// a watcher when a reader of the heads waits for changes that the watcher has not read.
+	// questions shares questions about the heads; lastHeads is the last answer. skipPause ends the
+	// pause of a watcher when a reader of the heads waits for changes that the watcher has not
+	// read.
 	questions headQuestions
 	lastHeads atomic.Pointer[backend.Position]
 	skipPause chan struct{}
@@ -94,10 +96,10 @@ type core struct {
 	running sync.WaitGroup
 }
 
-// Open connects to the servers and creates the store if there is none. A server
-// that does not answer is [backend.ErrUnavailable]. A server that is not suitable,
-// and data of another program or another format, are [backend.ErrFormat]; then
-// nothing was written.
+// Open connects to the servers and creates the store if there is none. It returns
+// [backend.ErrUnavailable] if a server does not answer, and [backend.ErrFormat],
+// without having written anything, for an unsuitable server, data of another program or
+// another format.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
@@ -172,7 +174,7 @@ func (s *Store) Close() (err error) {
 		ses := c.session
 		c.mu.Unlock()
 		if ses != nil {
-			// Watchers that wait on the server end with their connections.
+			// This ends the watchers that wait on the server.
 			err = ses.blocking.Close()
 			idle := make(chan struct{})
 			c.running.Go(func() {
@@ -232,8 +234,7 @@ func (c *core) current(s *session) bool {
 	return c.session == s
 }
 
-// renew replaces a session whose connections were verified in an epoch that is
-// not the current one.
+// renew replaces a session whose epoch is no longer the current one.
 func (c *core) renew(old *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -277,13 +278,13 @@ func (s *Store) Shard(namespace string) int { return shardOf(namespace, len(s.co
 
 func (s *Store) shard(namespace string) *shard { return &s.core.shards[s.Shard(namespace)] }
 
-// Now is the time of the servers, in UTC, as this gateway estimates it.
+// Now returns the time of the servers in UTC, as this gateway estimates it.
 func (s *Store) Now() time.Time { return s.core.now() }
 
-// Unreadable is the number of times that a read skipped a resource which does not decode.
+// Unreadable returns how often a read skipped a resource that does not decode.
 func (s *Store) Unreadable() uint64 { return s.core.unreadable.Load() }
 
-// ready returns the reason why a call cannot be made, nil if it can.
+// ready returns an error if a call cannot be made now.
 func (s *Store) ready(ctx context.Context) error {
 	if s.isClosed() {
 		return backend.ErrClosed

@@ -21,7 +21,7 @@ import (
 // flipped bits, and records that stand under another's key. It does not withstand somebody who writes to Redis.
 const (
 	bodySumBytes = 4
-	// sumDigits is SUM in batch.lua.
+	// sumDigits is the length of a script's sum, SUM in batch.lua.
 	sumDigits = 8
 )
 
@@ -37,16 +37,16 @@ func appendBodySum(dst, b []byte) []byte {
 	return append(dst, sum[:]...)
 }
 
-// isBodySum reports whether sum is the one of a body or a change.
+// isBodySum reports whether sum is the sum of a body or a change.
 func isBodySum(sum string, b []byte) bool {
 	want := bodySum(b)
 	return string(want[:]) == sum
 }
 
-// sumRoom is how many bytes most sums are of, at most.
+// sumRoom is a size that most summed texts do not exceed.
 const sumRoom = 1 << 10
 
-// sumMatches reports whether sum is the one of b, as scripts make it.
+// sumMatches reports whether sum is the sum that a script makes of b.
 func sumMatches(b []byte, sum string) bool {
 	full := sha1.Sum(b)
 	var digits [sumDigits]byte
@@ -54,7 +54,7 @@ func sumMatches(b []byte, sum string) bool {
 	return string(digits[:]) == sum
 }
 
-// wrongSum is the error of what is not as it was written.
+// wrongSum returns the error for data that does not match its sum.
 func wrongSum(of string) error {
 	return fmt.Errorf("wrong sum of the %s: %w", of, backend.ErrUnreadable)
 }

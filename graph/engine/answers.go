@@ -14,15 +14,15 @@ import (
 	"github.com/sluicegw/sluice/graph/answer"
 )
 
-// KeptExtension is the extension of an operation's statistics that says that its answer was kept.
+// KeptExtension is the name of the statistics extension that reports that an answer was kept.
 const KeptExtension = "kept"
 
-// answering is a query that is being answered: by an answer that is kept, or by one that may be kept.
+// answering is a query that is being answered, by a kept answer or by a new one that may be kept.
 type answering struct {
 	engine   *Engine
 	plan     *plan
 	snapshot *query.Snapshot
-	// key is zero if the query has none.
+	// key is zero if answers to the query cannot be kept.
 	key answer.Key
 	// turn is nil if the answer is not kept.
 	turn *answer.Turn
@@ -60,7 +60,7 @@ func (a *answering) find(ctx context.Context, oc *graphql.OperationContext) *ans
 	return kept
 }
 
-// setKey sets the key of the query; false if it has none.
+// setKey sets the key of the query. It returns false if the query has none.
 func (a *answering) setKey(ctx context.Context, oc *graphql.OperationContext) (ok bool) {
 	a.key.Variables, ok = variablesKey(oc.Variables)
 	if !ok {
@@ -75,12 +75,12 @@ func (a *answering) setKey(ctx context.Context, oc *graphql.OperationContext) (o
 	return true
 }
 
-// Holds is part of [answer.State].
+// Holds implements [answer.State].
 func (a *answering) Holds(ctx context.Context, basis *query.Basis) bool {
 	return a.engine.svc.Reader.Holds(ctx, basis)
 }
 
-// Renew is part of [answer.State].
+// Renew implements [answer.State].
 func (a *answering) Renew(ctx context.Context) bool {
 	a.snapshot.Forget()
 	a.snapshot.Record()
@@ -88,7 +88,8 @@ func (a *answering) Renew(ctx context.Context) bool {
 	return err == nil && rights.Key() == a.key.Rights
 }
 
-// end offers the answer of the query, as it is sent, to be kept; nil stands for one that has errors or was not made.
+// end offers the answer that was sent for keeping. body is nil if there is no answer or it has
+// errors.
 func (a *answering) end(ctx context.Context, body []byte) {
 	r := answer.Result{
 		Body: body, Steps: budget.From(ctx).Spent(budget.Steps), Interrupted: ctx.Err() != nil,
@@ -113,7 +114,7 @@ func (a *answering) end(ctx context.Context, body []byte) {
 	a.plan.small.Store(small && !a.plan.large.Load())
 }
 
-// basis returns what an answer depends on, nil if that is not known or there is none.
+// basis returns what the answer depends on, nil if it may not be kept.
 func (a *answering) basis(body []byte) *query.Basis {
 	if body == nil {
 		return nil
@@ -125,14 +126,14 @@ func (a *answering) basis(body []byte) *query.Basis {
 	return &basis
 }
 
-// variablesKey returns a text that is the same for the same values of variables only; false if it would be too long, or
-// there is none.
+// variablesKey returns a text that is equal only for equal values of variables. It returns false if
+// the text would be too long or cannot be made.
 func variablesKey(variables map[string]any) (string, bool) {
 	if len(variables) == 0 {
 		return "", true
 	}
 	text, err := json.Marshal(variables) // it sorts the keys of maps
-	// All bytes that are no UTF-8 are written as the escape below, so different values would have the same text.
+	// Invalid UTF-8 is always written as this escape, so different values could have the same text.
 	if err != nil || len(text) > answer.MaxVariables || bytes.Contains(text, []byte(`\ufffd`)) {
 		return "", false
 	}

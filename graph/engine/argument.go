@@ -18,8 +18,8 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// arguments are the coerced arguments of a field, or why one was refused. An
-// absent argument has no entry, null is nil.
+// arguments are the coerced arguments of a field, or the error that refuses one. An
+// absent argument has no entry; null is nil.
 type arguments struct {
 	values map[string]any
 	err    error
@@ -106,8 +106,8 @@ func (e *Engine) valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[
 	return coercion.Coercer{Schema: e.schema}.Literal(def.Type, given, vars), true
 }
 
-// stored returns a coerced value with the stored forms of enum values and of the names of fields. The entries of a map
-// become an object. The value is not changed.
+// stored returns a coerced value in its stored form: with the stored names of enum values and
+// fields, and with the entries of a map as an object. The value is not changed.
 func (e *Engine) stored(t *ast.Type, v any, at *failure.Path) (any, error) {
 	switch {
 	case v == nil:
@@ -302,7 +302,7 @@ func pairPatch(in map[string]any, name string) (out service.Optional[[]service.P
 	return out
 }
 
-// elementsOf returns the elements of a list, which are all of one type.
+// elementsOf returns the elements of a list whose elements all have one type.
 func elementsOf[T any](in map[string]any, name string) (out []T) {
 	for _, e := range value[[]any](in, name) {
 		one, _ := e.(T)

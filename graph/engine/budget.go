@@ -15,21 +15,21 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// halted is the value of the panic by which a run stops, however deep it is in the answer: its budget is spent, or its
-// context has ended. The function that began to answer recovers it.
+// halted is the panic value with which a run stops at any depth of the answer, because its budget
+// is spent or its context has ended. The function that began to answer recovers it.
 type halted struct{ err *gqlerror.Error }
 
 // spending counts what a run spends. A single goroutine writes the answer, so it counts here without locks and charges
 // the budget at the end.
 type spending struct {
 	budget *budget.Budget
-	// objects and links were counted since they were charged last; mostObjects and mostLinks are the most that they
-	// may be.
+	// objects and links are the numbers counted since the last charge; mostObjects and mostLinks
+	// are their bounds.
 	objects, links, mostObjects, mostLinks int
 	// limit is the most bytes of the answer, which starts at begin in its buffer. The buffer may grow up to until;
 	// granted is the memory that the budget has granted.
 	limit, begin, until, granted int
-	// errors is roughly the bytes of the errors of the answer.
+	// errors is the approximate size of the answer's errors in bytes.
 	errors int
 	// inputs is the bytes that coerced arguments hold.
 	inputs int
@@ -69,7 +69,7 @@ func (r *run) chargeWritten(bytes int) {
 	r.spent.objects, r.spent.errors = 0, 0
 }
 
-// chargeObjects charges the objects written so far. Other operations wait for the rest of the allowance of all
+// chargeObjects charges the objects written so far. An event takes them from the allowance of all
 // events.
 func (r *run) chargeObjects(f *field) {
 	n := r.spent.objects
@@ -107,7 +107,7 @@ func (r *run) charge(f *field, steps int) {
 	}
 }
 
-// count counts objects before they are written, or halts.
+// count counts n objects before they are written. It halts if there are too many.
 func (r *run) count(f *field, n int) {
 	r.spent.objects += n
 	if r.spent.objects > r.spent.mostObjects {
@@ -115,7 +115,8 @@ func (r *run) count(f *field, n int) {
 	}
 }
 
-// countLink counts a reference or a connection before it is read, or halts.
+// countLink counts a reference or a connection before it is read. It halts if there are
+// too many.
 func (r *run) countLink(f *field) {
 	if r.spent.links++; r.spent.links > r.spent.mostLinks {
 		r.exceed(budget.Objects, f, r.spent.links)
@@ -125,8 +126,8 @@ func (r *run) countLink(f *field) {
 // longValue is the size from which a value asks for room before it is written.
 const longValue = 4 << 10
 
-// room halts if the answer, errors and a value of n bytes included, is too long or finds no memory. It returns the
-// answer in a buffer with as much room as was granted.
+// room halts if the answer, including errors and a value of n bytes, becomes too long or finds no
+// memory. It returns the answer in a buffer with the granted room.
 func (r *run) room(ctx context.Context, f *field, buf []byte, n int) []byte {
 	n += len(buf) + r.spent.errors
 	if n > r.spent.until {
@@ -159,7 +160,7 @@ func (r *run) hold(ctx context.Context, f *field, err error) {
 
 const timedOut = "the request took longer than it may, or its client has left"
 
-// element halts, on every 64th call, if nobody waits for the answer any more.
+// element halts, on every 64th call, if the context has ended.
 func (r *run) element(ctx context.Context, f *field) {
 	if r.spent.elements++; r.spent.elements%64 == 0 {
 		r.checkContext(ctx, f)
@@ -175,12 +176,13 @@ func (r *run) checkContext(ctx context.Context, f *field) {
 	}
 }
 
-// exceed halts since n is more than is left of a limit.
+// exceed halts because n is more than what is left of a limit.
 func (r *run) exceed(t budget.Thing, f *field, n int) {
 	r.halt(r.spent.budget.Spend(t, n), f)
 }
 
-// haltOn halts if a run cannot go on after err: the budget is spent, there is no memory, or the context has ended.
+// haltOn halts if err ends the run: the budget is spent, there is no memory, or the context has
+// ended.
 func (r *run) haltOn(ctx context.Context, err error, f *field) {
 	var known *failure.Error
 	var over *budget.ExceededError
@@ -209,9 +211,9 @@ func (r *run) halt(err error, f *field) {
 	panic(&halted{out})
 }
 
-// mutationField answers one root field of a mutation; fields and answers have one element. If it halts, its error
-// reports whether the change was made, and the fields after it are not executed. If it panics, its error reports the
-// same, and the fields after it are.
+// mutationField answers one root field of a mutation; fields and answers have one element. If it
+// halts or panics, its error reports whether the change was made. After a halt the following fields
+// are not executed; after a panic they are.
 func (r *run) mutationField(
 	ctx context.Context, buf []byte, fields []field, answers []resolved,
 ) (out []byte, some bool) {
@@ -255,7 +257,8 @@ func (r *run) mutationField(
 	return r.room(ctx, f, out, 0), some
 }
 
-// panicked reports a panic in a root field of a mutation. What the field had begun to read is forgotten.
+// panicked reports a panic in a root field of a mutation, and drops what the field had begun to
+// read.
 func (r *run) panicked(ctx context.Context, v any, f *field, a *resolved) {
 	r.path = r.path[:0]
 	r.level = r.level[:0]
@@ -269,7 +272,8 @@ func (r *run) panicked(ctx context.Context, v any, f *field, a *resolved) {
 	r.report(ctx, err, f, ast.Path{ast.PathName(f.alias)})
 }
 
-// explained returns the error of a root field that halted, or that follows one.
+// explained returns the error of a root field that halted, or that follows such a
+// field.
 func explained(what string, cause error, retryable bool) error {
 	var known *failure.Error
 	if errors.As(cause, &known) {

@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// maxTruths is the most plans of one operation that are kept: there is one for each combination of values of its
-// Boolean variables, of which some are in @skip and @include.
+// maxTruths is the most plans of one operation that are kept: one for each combination of values of
+// its Boolean variables.
 const maxTruths = 64
 
 // plans are the plans of the documents in the gateway's cache. The zero value
@@ -22,7 +22,7 @@ type plans struct {
 // document has the plans of a document in the cache.
 type document struct {
 	weigh func(fields int) // is called with the number of fields that were added
-	// plans by the values of the Boolean variables, of each operation.
+	// plans has the plans of each operation, by the values of its Boolean variables.
 	plans map[*ast.OperationDefinition]map[string]*plan
 }
 

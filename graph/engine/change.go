@@ -6,7 +6,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// changesRootField is a subscription for changes. Its values come with the changes.
+// changesRootField is a subscription for changes, whose values come from the stream.
 func changesRootField() derivedField {
 	return derivedField{compile: compileArguments, write: writeRootObject}
 }

@@ -22,11 +22,13 @@ import (
 type compiler struct {
 	engine *Engine
 	doc    *ast.QueryDocument
-	// truths are the values of the Boolean variables, among them those in @skip and @include.
+	// truths are the values of the Boolean variables, some of which are used in @skip and
+	// @include.
 	truths map[string]any
 
 	mu sync.Mutex // guards the rest, since selections on interfaces are compiled later
-	// literals are arguments without variables, nil for others. A field of a fragment can stand in many places.
+	// literals are the arguments of fields without variables, nil for other fields. A field of a
+	// fragment can occur in many places.
 	literals map[*ast.Field]*arguments
 	// fields is the number of fields; if the plan is kept, weigh is called when it grows.
 	fields int
@@ -343,7 +345,7 @@ func (c *compiler) kept(weigh func(fields int)) {
 	weigh(c.fields)
 }
 
-// arguments evaluates the arguments of a field if no variable is in them.
+// arguments evaluates the arguments of a field that contain no variable.
 func (c *compiler) arguments(f *field) {
 	if literal := c.literal(f.node); literal != nil {
 		args := *literal
@@ -352,7 +354,7 @@ func (c *compiler) arguments(f *field) {
 	}
 }
 
-// literal returns the arguments that a field has wherever it stands, nil if a variable is in them.
+// literal returns the arguments of a field that contain no variable, nil if one does.
 func (c *compiler) literal(node *ast.Field) *arguments {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -67,7 +67,8 @@ func writeNodes(ctx context.Context, r *run, buf []byte, f *field, src source) (
 	})
 }
 
-// elements writes a list of n objects of a page, none of which can be null; write writes one.
+// elements writes a list of n objects of a page, none of which can be null. write writes one
+// of them.
 func (r *run) elements(ctx context.Context,
 	buf []byte, f *field, n int, write func(buf []byte, i int) ([]byte, bool),
 ) (out []byte, ok bool) {
@@ -100,7 +101,7 @@ func writeCursor(_ context.Context, _ *run, buf []byte, _ *field, src source) ([
 	return append(buf, '"'), true
 }
 
-// writeBelow writes an object with the same data as the one that it is in.
+// writeBelow writes an object that has the same data as its parent.
 func writeBelow(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	return r.below(ctx, buf, f, src)
 }
@@ -141,7 +142,7 @@ func writeHasPreviousPage(ctx context.Context, r *run, buf []byte, f *field, src
 	return r.yes(ctx, buf, f, src.page.PageInfo().HasPreviousPage)
 }
 
-// yes writes a Boolean value that must be read.
+// yes writes a Boolean value after reading it.
 func (r *run) yes(ctx context.Context, buf []byte, f *field, read func(context.Context) (bool, error)) ([]byte, bool) {
 	yes, err := read(ctx)
 	if err != nil {

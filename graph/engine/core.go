@@ -21,8 +21,8 @@ import (
 // typeField is the alias of __typename in operations of the core. No field has this name.
 const typeField = "$type"
 
-// coreField returns a field of the core as gqlgen executes it: with the collected selections, so that the answer has
-// the fields of the plan.
+// coreField returns a field of the core for gqlgen, with the collected selections, so that the
+// answer has the fields of the plan.
 func (c *compiler) coreField(f *field) *ast.Field {
 	node := *f.node
 	node.Directives, node.SelectionSet = nil, nil // @skip and @include were evaluated
@@ -60,12 +60,12 @@ func (e *Engine) isCore(def *ast.Definition) bool {
 	})
 }
 
-// coreAtOnce is the most root fields that the core executes at a time. gqlgen starts a goroutine for
-// each element of each list: while it executed 95 lists at once, other requests waited 100 ms for a processor.
+// coreAtOnce is the most root fields that the core executes at a time. gqlgen starts a goroutine
+// for each element of each list, so more of them would delay other requests.
 const coreAtOnce = 4
 
-// executeCore executes the root fields of the core, a few in each operation. It adds their errors to the answer. The
-// resources that resolvers left to the engine are read with the next level.
+// executeCore executes the root fields of the core, a few in each operation, and adds their errors
+// to the answer. Resources that resolvers left to the engine are read with the next level.
 func (r *run) executeCore(ctx context.Context, fields []field, answers []resolved) {
 	var set ast.SelectionSet
 	for i := range fields {
@@ -108,8 +108,8 @@ func (r *run) executeCore(ctx context.Context, fields []field, answers []resolve
 // isResolved reports whether a field of the core has a resolver: introspection has none.
 func isResolved(f ast.Selection) bool { return !strings.HasPrefix(f.(*ast.Field).Name, "__") }
 
-// mutateCore has the core execute the root field of a mutation, and notes whether the change was made. It returns the
-// errors, too.
+// mutateCore has the core execute the root field of a mutation, records whether the change was
+// made, and returns the response and its errors.
 func (r *run) mutateCore(ctx context.Context, a *resolved) (*graphql.Response, gqlerror.List) {
 	m := &coreMutation{run: r}
 	ctx = m.context(ctx)
@@ -155,15 +155,15 @@ func (r *run) takeCore(
 	r.readPlaceholders(ctx, found)
 }
 
-// errLeft returns the error of the fields that the core does not begin since nobody waits for the answer any more. No
-// client reads it, and no log has it.
+// errLeft returns the error of fields that the core does not begin because the client has left. No
+// client reads it, and it is not logged.
 func errLeft() error {
 	return &failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}
 }
 
-// coreMiddleware is the middleware of the fields of a query that the core executes. It begins no field when nobody
-// waits for the answer any more, or when the operation is over its budget. It charges the value of a field before
-// gqlgen begins the fields below, which it does in a goroutine for each element of a list. Introspection was charged
+// coreMiddleware is the middleware of query fields that the core executes. It begins no field if
+// the client has left or the budget is spent. It charges the value of a field before gqlgen begins
+// the fields below it, with a goroutine for each element of a list. Introspection was charged
 // before.
 func (r *run) coreMiddleware(ctx context.Context, next graphql.Resolver) (any, error) {
 	spent := r.spent.budget
@@ -208,7 +208,7 @@ func elements(v any) int {
 	return 1
 }
 
-// operationOf returns the operation of the run with other root fields.
+// operationOf returns a copy of the run's operation with other root fields.
 func (r *run) operationOf(set ast.SelectionSet) *graphql.OperationContext {
 	operation := *r.oc.Operation
 	operation.SelectionSet = set

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// coreMutation follows the execution of one root field of a mutation by the core, so that its errors say what is known
-// of the change. No such field has a dry run.
+// coreMutation follows the execution of a mutation's root field by the core, so that errors report
+// whether the change was made. Such a field has no dry run.
 type coreMutation struct {
 	run *run
 	// begun is set once the resolver of the root field is called, and applied once it has returned without an error.
@@ -39,7 +39,7 @@ func (m *coreMutation) middleware(next graphql.FieldMiddleware) graphql.FieldMid
 	}
 }
 
-// present returns an error with the outcome, if the change was made.
+// present returns an error with the outcome APPLIED if the change was made.
 func (m *coreMutation) present(ctx context.Context, err error) *gqlerror.Error {
 	out := graphql.DefaultErrorPresenter(ctx, err)
 	if m.applied {
@@ -51,7 +51,8 @@ func (m *coreMutation) present(ctx context.Context, err error) *gqlerror.Error {
 	return out
 }
 
-// recovered returns the error of a panic. One of the resolver may have come before or after the change was made.
+// recovered returns the error of a panic. A panic of the resolver may have come before or after the
+// change.
 func (m *coreMutation) recovered(ctx context.Context, v any) error {
 	err := m.run.oc.RecoverFunc(ctx, v)
 	if m.begun && !m.applied {

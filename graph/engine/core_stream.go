@@ -29,8 +29,8 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 		defer interrupt()
 		defer context.AfterFunc(waiting, interrupt)()
 		event = loader.With(r.coreContext(event, m, set), e.svc.Reader, e.wait)
-		// The core writes an event in the context of the caller of next, so this is where the path of its errors
-		// begins.
+		// The core writes an event in the context of the caller of next, so the path of its errors
+		// begins here.
 		event = graphql.WithFieldContext(event, &graphql.FieldContext{
 			Object: e.schema.Subscription.Name,
 			Field:  graphql.CollectedField{Field: f.core},

@@ -87,7 +87,7 @@ func (r *run) dependencies(w *want) query.DependencyRequest {
 	}
 }
 
-// blockers reads a page of the resources for which a deletion waits.
+// blockers reads a page of the resources that hold up a deletion.
 func (r *run) blockers(ctx context.Context, f *field, w *service.Written) link {
 	args := r.evaluated(ctx, f)
 	if args.err != nil {

@@ -6,14 +6,17 @@ import (
 	"maps"
 )
 
-// derivedField is how a field is executed that the API derives for every kind. To add one, add an entry to the table of
-// its type, which is in the file of that type, beside the function that writes the value.
+// derivedField tells how to execute a field that the API derives for every kind. To add one, add an
+// entry to the table of its type, which is in the file of that type, beside the function that
+// writes the value.
 type derivedField struct {
-	// compile sets what the other functions need to know of the field; nil for nothing. on is the type of the object.
+	// compile prepares the field for the other functions; nil if nothing is needed. on is the type
+	// of the object.
 	compile func(c *compiler, f *field, on *typeInfo)
 	// resolve reads the value of a root field, before anything is written.
 	resolve func(ctx context.Context, r *run, f *field, a *resolved, args *arguments) error
-	// read reads what a field of a payload shows, after the mutation and before anything is written; nil for nothing.
+	// read reads the data of a payload field after the mutation, before anything is written; nil if
+	// nothing is needed.
 	read func(ctx context.Context, r *run, f *field, w *written)
 	// write appends the value to the answer.
 	write fieldWriter

@@ -26,8 +26,8 @@ type Config struct {
 	Schema *ast.Schema
 	// Core executes introspection and the fields that are resolved by hand. Required.
 	Core graphql.ExecutableSchema
-	// LoaderWait is how long the first read of a resolver that is written by hand waits
-	// for others, so that all are one call. Default 1 ms.
+	// LoaderWait is how long the first read of a hand-written resolver waits for
+	// others, to read all in one call. Default 1 ms.
 	LoaderWait time.Duration
 	// BadTime is called with the kind of a resource for each stored time that is invalid, and is shown as null.
 	// Default: none.
@@ -65,7 +65,7 @@ type Engine struct {
 	plans       plans
 	// answers is Config.Answers.
 	answers *answer.Cache
-	// spare are runs to be used again.
+	// spare are runs for reuse.
 	spare sync.Pool
 }
 
@@ -90,16 +90,17 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Schema is part of [graphql.ExecutableSchema].
+// Schema implements [graphql.ExecutableSchema].
 func (e *Engine) Schema() *ast.Schema { return e.schema }
 
-// Complexity is part of [graphql.ExecutableSchema]. It has no limits: package server has.
+// Complexity implements [graphql.ExecutableSchema]. It sets no limits; package server
+// does.
 func (e *Engine) Complexity(context.Context, string, string, int, map[string]any) (int, bool) {
 	return 0, false
 }
 
-// KindOf returns the name of the kind of the first root field of a valid operation; empty if the field is of no kind,
-// or of any.
+// KindOf returns the name of the kind of the first root field of a valid operation. It is empty if
+// the field belongs to no kind, or to all.
 func (e *Engine) KindOf(op *ast.OperationDefinition) string {
 	fields := slices.Collect(selectedFields(op.SelectionSet))
 	if k := e.roots[fieldName{e.rootType(op.Operation).Name, fields[0].Name}].kind; k != nil {
@@ -108,7 +109,7 @@ func (e *Engine) KindOf(op *ast.OperationDefinition) string {
 	return ""
 }
 
-// Exec is part of [graphql.ExecutableSchema].
+// Exec implements [graphql.ExecutableSchema].
 func (e *Engine) Exec(ctx context.Context) graphql.ResponseHandler {
 	oc := graphql.GetOperationContext(ctx)
 	p, err := e.plan(oc)
@@ -167,7 +168,7 @@ func (e *Engine) execute(ctx context.Context, r *run, output *stream.Output) (re
 		if v == nil {
 			return
 		}
-		// The run is in no state to be used again.
+		// After a panic the run cannot be reused.
 		if h, ok := v.(*halted); ok {
 			r.spent.budget.Halt()
 			graphql.AddError(ctx, h.err)

@@ -7,8 +7,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// inArguments returns a path of the service as a path from an argument of the field; nil for no path. Paths of the
-// service begin in the resource, or in the manifest, and have the names that the field's arguments have.
+// inArguments converts a path of the service to a path from an argument of the field; nil if there
+// is none. A path of the service begins in the resource or in the manifest, and has the names of
+// the field's arguments.
 func inArguments(f *field, path string) []any {
 	steps := failure.Steps(path)
 	if len(steps) == 0 {
@@ -31,7 +32,8 @@ func inArguments(f *field, path string) []any {
 	return steps
 }
 
-// inEntries returns a path into a map of strings as a path into the list of entries that the API has in its place.
+// inEntries converts a path into a map of strings to a path into the list of entries that
+// represents the map in the API.
 func (r *run) inEntries(f *field, path []any, rule string) []any {
 	if f.input != inputTyped { // JSON has maps
 		return path
@@ -68,7 +70,7 @@ func (r *run) inEntries(f *field, path []any, rule string) []any {
 	return path
 }
 
-// placed returns the extensions of an error about a value of the arguments; nil for no path.
+// placed returns the extensions of an error about a value in the arguments; nil for no path.
 func placed(path []any) map[string]any {
 	if len(path) == 0 {
 		return nil

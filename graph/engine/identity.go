@@ -9,16 +9,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// naming has the values by which a request names a resource: id, or namespace and name.
+// naming has the arguments by which a request names a resource: id, or namespace and
+// name.
 type naming struct {
 	values map[string]any
 	// namespaced reports whether the caller gave the namespace, which can also be a default.
 	namespaced bool
-	// at is the path of the argument that has the values; nil if they are arguments themselves.
+	// at is the path of the argument that contains these values; nil if they are arguments
+	// themselves.
 	at *failure.Path
 }
 
-// refuse returns BAD_USER_INPUT for one of the values; for name "" for all of them.
+// refuse returns BAD_USER_INPUT for the value called name, or for all of them if name
+// is empty.
 func (n naming) refuse(name, format string, args ...any) error {
 	at := n.at
 	if name != "" {
@@ -61,7 +64,7 @@ func (r *run) identity(f *field, n naming) (kind.Identity, error) {
 	return id, nil
 }
 
-// idAlone refuses a name or a namespace beside the id.
+// idAlone returns an error if the caller gave a name or a namespace beside the id.
 func (n naming) idAlone() error {
 	switch {
 	case n.values["name"] != nil:

@@ -11,10 +11,10 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 )
 
-// introspection counts the values that a selection on the schema writes, before
-// the core executes it. Fields that are merged, skipped or deprecated count as well, so the count may be too high but
-// never too low. A selection on a type is counted once and the number used again. Once the count is above most, it
-// stops: the operation is refused anyway.
+// introspection counts the values that a selection on the schema writes, before the core executes
+// it. Fields that are merged, skipped or deprecated count too, so the count may be too high but
+// never too low. A selection on a type is counted once. Above most the count stops, because the
+// operation is refused anyway.
 type introspection struct {
 	schema *ast.Schema
 	most   int
@@ -27,7 +27,8 @@ type shown struct {
 	typ string
 }
 
-// descriptionBytes is the length of a description or an alias that is charged as one value.
+// descriptionBytes is the number of bytes of a description or an alias that are charged as
+// one value.
 const descriptionBytes = 64
 
 // maxIntrospection stands for all larger counts.
@@ -65,7 +66,8 @@ func (r *run) chargeIntrospection(ctx context.Context, fields []field) {
 	}
 }
 
-// corePlaces is an estimate of how many places of the core's answer a field stands in, like the fields of all kinds.
+// corePlaces is an estimate of how often a field occurs in the core's answer, like the fields of
+// all kinds.
 const corePlaces = 1000
 
 // checkAliases halts if the answer of the core may be too long because of the document's aliases. The core cannot be

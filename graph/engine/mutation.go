@@ -52,8 +52,8 @@ func resolveMutation(execute mutation) func(context.Context, *run, *field, *reso
 	}
 }
 
-// countDeprecated counts the deprecated fields that a write in stored form sets, each once. Those of typed inputs are
-// in the document and its variables.
+// countDeprecated counts each deprecated field that a write in stored form sets, once. Deprecated
+// fields of typed inputs are counted from the document and its variables.
 func (r *run) countDeprecated(warnings []failure.Warning) {
 	if r.engine.deprecated == nil {
 		return
@@ -189,8 +189,8 @@ func (r *run) target(f *field, in map[string]any) (kind.Identity, error) {
 	return kind.Identity{Kind: key.Kind, Namespace: namespaceOf(key), Name: key.Name}, err
 }
 
-// part returns the name of the spec or the status in the input of a write: a mutation of any kind takes
-// it as JSON in its stored form.
+// part returns the name of the spec or the status in the input of a write. A mutation of any kind
+// takes them as JSON in stored form.
 func (f *field) part(name string) string {
 	if f.kind == nil {
 		return name + "JSON"
@@ -198,8 +198,8 @@ func (f *field) part(name string) string {
 	return name
 }
 
-// fieldNames returns the names by which the field's arguments know the fields of resources: a mutation of any kind takes
-// them as JSON in stored form.
+// fieldNames returns the names by which the field's arguments name fields of resources. A mutation
+// of any kind uses stored names.
 func (f *field) fieldNames() failure.FieldNames {
 	if f.kind == nil {
 		return failure.StoredNames
@@ -207,7 +207,8 @@ func (f *field) fieldNames() failure.FieldNames {
 	return failure.APINames
 }
 
-// given returns an object of the arguments for the service, which may change it unless a plan keeps the arguments.
+// given returns an object of the arguments for the service, which may change it. If a plan keeps
+// the arguments, the object is a copy.
 func given(f *field, tree any) any {
 	if tree, ok := tree.(map[string]any); ok && f.args == nil {
 		return jsontree.Given(tree)

@@ -14,10 +14,10 @@ type written struct {
 	*service.Written
 	field      *field
 	mutationID *string
-	// item is the resource that was stored, or with DryRun would be; nil if there is none to show: it cannot be read,
-	// or the caller may not read it.
+	// item is the stored resource, or with DryRun the resource that would be stored. It is nil if
+	// the resource cannot be read, or the caller may not read it.
 	item *item
-	// blockers are the pages of the resources for which a deletion waits, by the fields that show them.
+	// blockers are the pages of resources that hold up a deletion, by the fields that show them.
 	blockers map[*field]link
 }
 
@@ -110,7 +110,7 @@ func writeDeletedID(_ context.Context, r *run, buf []byte, _ *field, src source)
 	return r.appendID(buf, w.Resource.Stored.Key), true
 }
 
-// readBlockers reads a page of the resources for which a deletion waits.
+// readBlockers reads a page of the resources that hold up a deletion.
 func readBlockers(ctx context.Context, r *run, f *field, w *written) {
 	w.blockers[f] = r.blockers(ctx, f, w.Written)
 }

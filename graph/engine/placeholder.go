@@ -23,7 +23,7 @@ func placeholdersFrom(ctx context.Context) *placeholders {
 	return m
 }
 
-// placeholders are the values that the resolvers of an operation leave to the engine.
+// placeholders are the values that resolvers of an operation leave to the engine.
 type placeholders struct {
 	engine *Engine
 	mu     sync.Mutex // guards list
@@ -33,7 +33,8 @@ type placeholders struct {
 type placeholder struct {
 	ref  *Ref
 	page *query.Page
-	// item or made is the value once it is read, err why it cannot be shown.
+	// item or made is the value once it was read; err is the reason why it cannot be
+	// shown.
 	item *item
 	made *connectionPage
 	err  error
@@ -54,7 +55,8 @@ func (v *placeholder) kinds() []string {
 	return []string{v.ref.key.Kind}
 }
 
-// placeholderPrefix begins a placeholder in the core's answer: {"$":3}. No other object has a field named $.
+// placeholderPrefix is the beginning of a placeholder in the core's answer: {"$":3}. No other
+// object has a field named $.
 const placeholderPrefix = `{"$":`
 
 // writePlaceholder writes a placeholder in place of a value.
@@ -77,7 +79,8 @@ type placeholderField struct {
 	field       *field
 }
 
-// placeholderOf returns the placeholder that a value is, nil if it is none.
+// placeholderOf returns the placeholder for a value of the core, nil if the value is
+// not a placeholder.
 func (m *placeholders) placeholderOf(v gjson.Result) *placeholder {
 	if !v.IsObject() || len(v.Raw) < len(placeholderPrefix) || v.Raw[:len(placeholderPrefix)] != placeholderPrefix {
 		return nil
@@ -115,13 +118,14 @@ func (r *run) collectPlaceholders(
 	return out
 }
 
-// readPlaceholders reads the resources of which resolvers returned the keys, in one call,
-// and adds all resources to the next level.
+// readPlaceholders reads in one call the resources whose keys resolvers returned, and
+// adds all resources of placeholders to the next level.
 func (r *run) readPlaceholders(ctx context.Context, found []placeholderField) {
 	for _, at := range found {
 		at.placeholder.err = r.checkPlaceholder(at)
 		if ref := at.placeholder.ref; at.placeholder.err == nil && ref != nil {
-			// A resource that a resolver has read is not read again, so that the answer shows one state of it.
+			// A resource that a resolver has read is not read again, so the answer shows one state
+			// of it.
 			if b := bodyOf(ref.resource); b != nil && r.claim(b.Stored.Key) {
 				r.found[b.Stored.Key] = b
 			}
@@ -184,10 +188,11 @@ func (r *run) checkPlaceholder(at placeholderField) error {
 	return nil
 }
 
-// errNull is the error of null where the schema does not allow it.
+// errNull is the error of a null that the schema does not allow.
 var errNull = errors.New("must not be null")
 
-// placeholderValue writes the value of a placeholder. The path has the field already.
+// placeholderValue writes the value of a placeholder. The current path already includes
+// the field.
 func (r *run) placeholderValue(ctx context.Context, buf []byte, f *field, t *ast.Type, v *placeholder) ([]byte, bool) {
 	switch {
 	case v.made != nil:

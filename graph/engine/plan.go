@@ -16,11 +16,12 @@ import (
 type plan struct {
 	compiler *compiler
 	root     *object
-	// number is the plan's in the keys of kept answers; 0 for a plan whose answers are not kept.
+	// number identifies the plan in the keys of kept answers; 0 if its answers are not kept.
 	number uint64
-	// small is set if all answers so far took too little work to be kept: none is looked for.
+	// small is set if all answers so far took too little work to be kept. Then kept answers
+	// are not looked up.
 	small atomic.Bool
-	// large is set if one has not.
+	// large is set if an answer took enough work to be kept.
 	large atomic.Bool
 }
 
@@ -33,13 +34,13 @@ type object struct {
 
 // field is one field of the answer.
 type field struct {
-	// derivedField executes it, unless gqlgen's code does. Its write is nil for the scalars of a body, see
-	// [run.object].
+	// derivedField executes the field, unless gqlgen's code does. Its write is nil for scalars of a
+	// body, see [run.object].
 	derivedField
 	// prefix stands before the value: {"alias": or ,"alias":
 	prefix []byte
 	alias  string
-	// above is the field whose selection has this one, nil for a root field.
+	// above is the field that has this one in its selection, nil for a root field.
 	above *field
 	// nonNull and elementNonNull report whether the value, and an element of it, cannot be null.
 	nonNull, elementNonNull bool
@@ -47,53 +48,55 @@ type field struct {
 	byCore bool
 	// list reports whether the value is a list.
 	list bool
-	// slot of a field of a body.
+	// slot is the slot of a field of a body.
 	slot int
-	// otherwise is the effective default, which is written if the field is absent; nil for none.
+	// otherwise is the effective default, written if the field is absent; nil for none.
 	otherwise []byte
 	// inner is the slot of conditions in the status.
 	inner int
-	// inside is the type of the objects of a body to which the field leads; nil if it leads to none.
+	// inside is the type of the objects in a body that are the field's value; nil for none.
 	inside *typeInfo
 	// enum has the names of enum values by their stored forms.
 	enum map[string]string
-	// constant is the value of a field that has the same in every answer.
+	// constant is the value of a field that is the same in every answer.
 	constant []byte
-	// sub is the selection below, if its type is an object; abstract, if it is an interface.
+	// sub is the selection below an object type, abstract the one below an interface.
 	sub      *object
 	abstract *abstract
 	// link is how the field leads to other resources, linkNone if it does not.
 	link linkType
-	// ref of a reference, inverse of a connection of the resources that refer to one.
+	// ref is the reference that the field resolves; inverse is the connection of the
+	// resources that refer to one.
 	ref     *reference
 	inverse *inverse
-	// relation of a connection of dependencies.
+	// relation is that of a connection of dependencies.
 	relation query.Relation
 	// connection reports whether the field is a connection of resources or of dependencies.
 	connection bool
 	// edges reports whether the field is the list of the edges of a connection.
 	edges bool
 	kind  *kindInfo
-	// input, verb and merge are of a mutation: see rootField.
+	// input, verb and merge describe a mutation: see rootField.
 	input input
 	verb  descriptor.Verb
 	merge bool
-	// changeCursor, ahead and total report whether a connection is asked for its change cursor, for whether it goes
-	// on, and for its number of resources.
+	// changeCursor, ahead and total report whether a connection's change cursor, whether it has
+	// another page, and its number of resources are selected.
 	changeCursor, ahead, total bool
-	// targets reports whether a connection of dependencies is asked for states or resources.
+	// targets reports whether states or resources of a connection of dependencies are
+	// selected.
 	targets bool
 	// node is the first of the merged fields; it has the arguments.
 	node *ast.Field
 	// set is the selections below, of all merged fields.
 	set ast.SelectionSet
-	// core is a root field of the core as gqlgen executes it.
+	// core is a root field of the core in the form that gqlgen executes.
 	core *ast.Field
 	// args are the arguments, if they have no variables.
 	args *arguments
 }
 
-// locations returns the place of the field in the document.
+// locations returns the position of the field in the document.
 func (f *field) locations() []gqlerror.Location {
 	if at := f.node.Position; at != nil {
 		return []gqlerror.Location{{Line: at.Line, Column: at.Column}}
@@ -101,7 +104,8 @@ func (f *field) locations() []gqlerror.Location {
 	return nil
 }
 
-// linkType is how a field leads from a resource to others, which are read level by level.
+// linkType is the way in which a field leads from a resource to others, which are read
+// level by level.
 type linkType uint8
 
 const (

@@ -7,10 +7,9 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// This file has the memory that operations use one after another: the pieces of a
-// run and the buffer of its answer. Without it, 20 networks with their subnets and ports
-// cost twice as much, a page of 100 two fifths more: BenchmarkGraph of graph/server, medians of
-// seven rounds. A run that panics is never used again.
+// This file manages the memory that operations reuse: the pieces of a run and the buffer of its
+// answer. BenchmarkGraph of graph/server measures it: without reuse, 20 networks with their subnets
+// and ports cost twice as much. A run that panics is not reused.
 //
 //	begin -> execute -> end                                          the answer is in memory of its own
 //	begin -> execute -> Output.Fill ... Release -> TakeBack -> end   the transport sends it from run.buf
@@ -40,7 +39,7 @@ const keptPieces = 2048
 
 var _ stream.OutputOwner = (*run)(nil)
 
-// TakeBack is part of [stream.OutputOwner].
+// TakeBack implements [stream.OutputOwner].
 func (r *run) TakeBack(buf []byte) { r.engine.end(r, buf) }
 
 // end gives a run back, with the buffer of its answer.
@@ -64,7 +63,8 @@ func (e *Engine) end(r *run, buf []byte) {
 	e.spare.Put(r)
 }
 
-// release drops everything that was read. A stream may wait long for its next event.
+// release drops everything that was read, since a stream may wait long for its next
+// event.
 func (r *run) release() {
 	clear(r.wanted)
 	clear(r.level)
@@ -79,17 +79,17 @@ func (r *run) release() {
 	r.nameSlab.Reset()
 }
 
-// releaseArguments forgets the arguments, and gives back the memory that they took of the budget.
+// releaseArguments drops the arguments and returns their memory to the budget.
 func (r *run) releaseArguments() {
 	clear(r.args)
 	r.spent.budget.Release(r.spent.inputs)
 	r.spent.inputs = 0
 }
 
-// maxAsked is the most requests whose memory is used again.
+// maxAsked is the most requests whose memory is reused.
 const maxAsked = 1024
 
-// emptied returns the memory of requests that were answered.
+// emptied returns the memory of answered requests for reuse.
 func (p *pageRequests) emptied() pageRequests {
 	if max(cap(p.list), cap(p.related), len(p.same)) > maxAsked {
 		return pageRequests{}

@@ -16,12 +16,12 @@ import (
 // want is a link to be read.
 type want struct {
 	item *item
-	// link is its index in the links of the item.
+	// link is its index in the item's links.
 	link  int
 	field *field
-	// key of a resource; zero for a page.
+	// key is the key of a resource; zero for a page.
 	key backend.Key
-	// args of a page, and of a list of references its names.
+	// args are the arguments of a page, names the names in a list of references.
 	args  *arguments
 	names []string
 }
@@ -78,8 +78,8 @@ func (r *run) readLevel(ctx context.Context) {
 // linkBytes is the memory that the links of a selection on an item take while they are read.
 const linkBytes = 256
 
-// together calls functions at once and returns when all have returned. It panics if any has, so that the caller
-// recovers it.
+// together calls functions concurrently and returns when all have returned. If one panics, together
+// panics in the caller's goroutine, so that the caller can recover.
 func together(calls []func()) {
 	if len(calls) < 2 {
 		for _, call := range calls {
@@ -183,7 +183,7 @@ func refName(b *body.Body, ref *reference, t body.Table) string {
 	return b.Text(s)
 }
 
-// refNames returns the names in a list of references, each once, in order.
+// refNames returns the distinct names in a list of references, in order.
 func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string]) []string {
 	names := room.Take(fewNames)[:0]
 	span, _ := refSpan(b, ref, t)
@@ -214,7 +214,7 @@ func (r *run) unread() (keys []backend.Key) {
 	return keys
 }
 
-// claim reports whether a resource was not read yet. The caller reads it then: later calls report false.
+// claim reports whether a resource was not claimed before. The caller that gets true reads it.
 func (r *run) claim(key backend.Key) bool {
 	if _, ok := r.found[key]; ok {
 		return false
@@ -231,13 +231,14 @@ type pageRequests struct {
 	list []query.ListRequest
 	// related are the requests of dependencies.
 	related []query.DependencyRequest
-	// of is the index of each want's request in list or related, -1 for a resource.
+	// of has the index of each want's request in list or related, -1 for a resource.
 	of []int
-	// same has the indexes of lists of references, so that equal lists are read once.
+	// same maps lists of references to their request, so that equal lists are read
+	// once.
 	same map[sameRequest]int
 }
 
-// sameRequest is equal for lists of references that are read once.
+// sameRequest is the key under which equal lists of references share a request.
 type sameRequest struct {
 	field     *field
 	namespace string
@@ -286,7 +287,7 @@ func (r *run) requests() (out pageRequests) {
 	return out
 }
 
-// joined returns names as one text, different for different lists of as many names.
+// joined returns a text that differs for different lists of the same number of names.
 func (r *run) joined(names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -328,7 +329,8 @@ func (r *run) forgetAbsent() {
 	}
 }
 
-// shared returns the one item for all places where a selection shows a resource.
+// shared returns the item of a resource for a selection, which all places that show it
+// share.
 func (r *run) shared(f *field, k *kindInfo, b *body.Body) *item {
 	key := itemKey{f.on(k), b}
 	it := r.sharedItems[key]

@@ -18,9 +18,9 @@ import (
 	"github.com/sluicegw/sluice/graph/coercion"
 )
 
-// Ref is a resource that a resolver written by hand returns, as the value of a
-// kind or of an interface of kinds. In the schema of the core such a type is a
-// scalar. The engine reads the resource's links and writes the selected fields.
+// Ref is a resource that a hand-written resolver returns, as the value of a kind or of
+// an interface of kinds. In the schema of the core such a type is a scalar. The engine
+// reads the resource's links and writes the selected fields.
 type Ref struct {
 	resource *query.Resource
 	key      backend.Key
@@ -34,11 +34,11 @@ func RefTo(r *query.Resource) *Ref {
 	return &Ref{resource: r}
 }
 
-// RefByKey returns a reference to a resource that the engine reads, together with the others of the answer. If there is
-// none, the value is null.
+// RefByKey returns a reference to a resource that the engine reads, together with the others of the
+// answer. If the resource does not exist, the value is null.
 func RefByKey(key backend.Key) *Ref { return &Ref{key: key} }
 
-// PageRef is a page of a connection that a resolver written by hand returns.
+// PageRef is a page of a connection that a hand-written resolver returns.
 type PageRef struct{ page *query.Page }
 
 // RefToPage returns a reference to a page that was read.
@@ -49,8 +49,8 @@ func RefToPage(p *query.Page) *PageRef {
 	return &PageRef{page: p}
 }
 
-// Input is an argument of a resolver written by hand. Its type is an input or an enum that is derived from a kind, such
-// as a filter.
+// Input is an argument of a hand-written resolver whose type is an input or an enum derived from a
+// kind, such as a filter.
 type Input struct {
 	value any
 	// path is the path of the value in the request, for errors.
@@ -93,7 +93,7 @@ func (in *Input) Coerce(ctx context.Context, typ string) (any, error) {
 	return out, err
 }
 
-// jsonTree returns a value, whose literals are as gqlparser reads them, as a tree of JSON.
+// jsonTree returns a value as a tree of JSON. Literals in it are as gqlparser reads them.
 func jsonTree(v any) (out any, err error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -105,38 +105,41 @@ func jsonTree(v any) (out any, err error) {
 	return out, err
 }
 
-// UnmarshalGQLContext is part of gqlgen's contract.
+// UnmarshalGQLContext implements gqlgen's interface for inputs.
 func (in *Input) UnmarshalGQLContext(ctx context.Context, v any) error {
 	in.value, in.path = v, graphql.GetPath(ctx)
 	return nil
 }
 
-// MarshalGQLContext is part of gqlgen's contract; an input is never written.
+// MarshalGQLContext implements gqlgen's interface for outputs. It fails, since an input
+// is never written.
 func (Input) MarshalGQLContext(context.Context, io.Writer) error {
 	return errors.New("engine: an input is no value of an answer")
 }
 
-// MarshalGQLContext leaves a placeholder.
+// MarshalGQLContext writes a placeholder.
 func (v Ref) MarshalGQLContext(ctx context.Context, w io.Writer) error {
 	return writePlaceholder(ctx, w, placeholder{ref: &v})
 }
 
-// UnmarshalGQLContext is part of gqlgen's contract; a resource is no input.
+// UnmarshalGQLContext implements gqlgen's interface for inputs. It fails, since a
+// resource is not an input.
 func (*Ref) UnmarshalGQLContext(context.Context, any) error {
 	return errors.New("engine: a resource is no input")
 }
 
-// MarshalGQLContext leaves a placeholder.
+// MarshalGQLContext writes a placeholder.
 func (v PageRef) MarshalGQLContext(ctx context.Context, w io.Writer) error {
 	return writePlaceholder(ctx, w, placeholder{page: v.page})
 }
 
-// UnmarshalGQLContext is part of gqlgen's contract; a page is no input.
+// UnmarshalGQLContext implements gqlgen's interface for inputs. It fails, since a page
+// is not an input.
 func (*PageRef) UnmarshalGQLContext(context.Context, any) error {
 	return errors.New("engine: a page is no input")
 }
 
-// The contracts of gqlgen that bind these types.
+// These types implement gqlgen's interfaces.
 var (
 	_ graphql.ContextMarshaler   = (*Ref)(nil)
 	_ graphql.ContextUnmarshaler = (*Ref)(nil)

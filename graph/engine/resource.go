@@ -12,7 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// manifestObjects is the number of objects that a manifest counts as, by its cost.
+// manifestObjects is the number of objects that a manifest counts as, since rendering
+// it costs as much.
 const manifestObjects = 20
 
 // resourceFields are the fields of a resource of every kind.
@@ -157,7 +158,7 @@ type manifest struct {
 	text   string
 }
 
-// manifestOf returns a manifest. It is rendered once for all aliases in a resource.
+// manifestOf returns a manifest, which is rendered once for all aliases of a resource.
 func (r *run) manifestOf(
 	ctx context.Context, f *field, stored *backend.Resource, format service.ManifestFormat,
 ) (string, error) {

@@ -20,7 +20,8 @@ type resolved struct {
 	page    *connectionPage
 	nodes   []link // of the field nodes: each a resource, nothing, or why its id is refused
 	written *written
-	// writing is set while the service writes: it may or may not have stored something.
+	// writing is set while the service writes. Whether it has stored something is then
+	// unknown.
 	writing bool
 	// byCore is set once a resolver of the core has made a change.
 	byCore     bool

@@ -21,7 +21,7 @@ type run struct {
 	engine *Engine
 	oc     *graphql.OperationContext
 	plan   *plan
-	// buf is the buffer of the answer between two runs.
+	// buf is the buffer of the answer, which the next run reuses.
 	buf  []byte
 	path []step
 	// level are the selections whose links are being read, next those of the level after.
@@ -44,16 +44,16 @@ type run struct {
 	sharedItems map[itemKey]*item
 	// snapshot is the state of the store that all reads see.
 	snapshot *query.Snapshot
-	// args are arguments with variables, evaluated once.
+	// args are the arguments that have variables, evaluated once.
 	args    map[*field]*arguments
 	scratch []byte
 	spent   spending
 	// manifests are the two manifests that were rendered last.
 	manifests [2]manifest
-	// applied reports whether the current root field of a mutation has changed something. Errors of its answer have it
-	// as outcome.
+	// applied reports whether the current root field of a mutation has changed something. Then its
+	// errors have the outcome APPLIED.
 	applied bool
-	// ended is why the other root fields of a mutation are not executed.
+	// ended is the reason why the remaining root fields of a mutation are not executed.
 	ended error
 }
 
@@ -147,7 +147,8 @@ func (r *run) newPage(p *query.Page, f *field) *connectionPage {
 	return out
 }
 
-// enqueueNode adds the item of a node to the next level. The node shows the item, or a dependency whose resource it is.
+// enqueueNode adds the resource of a node to the next level. The node is the item itself or, if
+// dependency is set, a dependency with the item as its resource.
 func (r *run) enqueueNode(it *item, node *field, dependency bool) {
 	if !dependency {
 		r.enqueue(it, node.on(it.kind))
@@ -164,8 +165,8 @@ func (r *run) arguments(ctx context.Context, f *field) (map[string]any, error) {
 	return a.values, a.err
 }
 
-// evaluated returns the arguments of a field. An operation pays for them once, before
-// they are coerced.
+// evaluated returns the arguments of a field. They are charged once for each operation,
+// before they are coerced.
 func (r *run) evaluated(ctx context.Context, f *field) *arguments {
 	if f.args != nil && f.args.steps == 0 {
 		return f.args
@@ -199,7 +200,7 @@ func (r *run) coerced(ctx context.Context, f *field) *arguments {
 	return a
 }
 
-// forget makes later reads see the store as it is then.
+// forget makes later reads use a new state of the store.
 func (r *run) forget() {
 	r.snapshot.Forget()
 	clear(r.found)
@@ -231,8 +232,8 @@ func (r *run) reportAll(ctx context.Context, err error, f *field) {
 	}
 }
 
-// report adds an error of a field to the answer, at the current path and rest. Its extensions have the path of the
-// argument, if it is about one.
+// report adds an error of a field to the answer, at the current path followed by rest. If the error
+// is about an argument, its extensions have the path of the value.
 func (r *run) report(ctx context.Context, err error, f *field, rest ast.Path) {
 	out := &gqlerror.Error{Message: err.Error(), Path: append(r.where(), rest...), Locations: f.locations()}
 	var argument *argumentError

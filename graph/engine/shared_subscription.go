@@ -18,12 +18,12 @@ import (
 
 var _ stream.Execution = (*execution)(nil)
 
-// Changes is part of [stream.Execution].
+// Changes implements [stream.Execution].
 func (s *execution) Changes() *change.Stream { return s.changes }
 
-// Key is part of [stream.Execution]. It depends on the document, the operation, the variables, the extensions and
-// the rights of the caller. It does not depend on the cursor from which the client resumes, nor on the caller's name,
-// nor on the version of the API: groups are those of one version.
+// Key implements [stream.Execution]. It depends on the document, the operation, the variables, the
+// extensions and the rights of the caller, but not on the cursor from which the client resumes, the
+// caller's name or the version of the API, as groups belong to one version.
 func (s *execution) Key() stream.ShareKey {
 	oc := s.oc
 	variables := oc.Variables
@@ -40,7 +40,7 @@ func (s *execution) Key() stream.ShareKey {
 		rights = r.Key()
 	}
 	h := sha256.New()
-	// Encoding sorts the keys of maps.
+	// The encoder sorts the keys of maps.
 	err := json.NewEncoder(h).Encode([]any{oc.RawQuery, oc.Operation.Name, variables, oc.Extensions, rights})
 	if err != nil { // equal to no other
 		_, _ = fmt.Fprintf(h, "%p", s)
@@ -48,8 +48,8 @@ func (s *execution) Key() stream.ShareKey {
 	return stream.ShareKey(h.Sum(nil))
 }
 
-// onlyFor returns the variable that is the value of an argument of the root field, if the document uses it nowhere
-// else; otherwise "".
+// onlyFor returns the variable that is the value of an argument of the root field, if the document
+// uses it nowhere else; else "".
 func onlyFor(oc *graphql.OperationContext, f *field, argument string) string {
 	a := f.node.Arguments.ForName(argument)
 	if a == nil || a.Value == nil || a.Value.Kind != ast.Variable || named(oc.RawQuery, a.Value.Raw) != 2 {
@@ -78,17 +78,18 @@ func named(document, variable string) (n int) {
 	}
 }
 
-// Follow is part of [stream.Execution]. It drops plan and run, which an execution that follows rarely needs.
+// Follow implements [stream.Execution]. It drops plan and run, which a following execution rarely
+// needs.
 func (s *execution) Follow(leader stream.Execution) {
 	s.plan = leader.(*execution).plan
 	s.run = nil
 	s.pending = nil
 }
 
-// Resume is part of [stream.Execution].
+// Resume implements [stream.Execution].
 func (s *execution) Resume(cursor string, replaced bool) { s.cursor, s.retired = cursor, replaced }
 
-// Ended is part of [stream.Execution].
+// Ended implements [stream.Execution].
 func (s *execution) Ended() bool { return s.retired || s.waiting.Err() != nil }
 
 // lead begins an execution that equal subscriptions share. It replaces the first of them.

@@ -12,24 +12,25 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// execution answers the changes of a subscription. It has no goroutine and no channel: the caller of next takes the
-// next change.
+// execution answers the changes of a subscription. It has no goroutine and no channel: next takes a
+// change and answers it in the caller's goroutine.
 type execution struct {
 	engine  *Engine
 	oc      *graphql.OperationContext
 	plan    *plan
 	changes *change.Stream
-	// pending are the changes that were taken and are not yet answered.
+	// pending are changes that were taken from the stream and not answered yet.
 	pending []change.Change
 	// run writes the answers; nil until it is needed.
 	run   *run
 	state *stream.State
-	// waiting ends with the stream, or earlier when the catalogue is replaced. Then no other change is answered; an
-	// answer that has begun is never interrupted.
+	// waiting ends with the stream, or earlier when the catalogue is replaced. Then no further
+	// change is answered; an answer that has begun is completed.
 	waiting context.Context
-	// everyKind reports whether it is for changes of every kind.
+	// everyKind reports whether the subscription is for changes of all kinds.
 	everyKind bool
-	// cursor is the cursor from which a client with all answers resumes; empty if it cannot.
+	// cursor is the cursor to resume from after all answers so far; empty if the stream
+	// cannot be resumed.
 	cursor string
 	// retired reports whether the shared execution has ended because the catalogue was replaced.
 	retired bool
@@ -76,7 +77,7 @@ func (s *execution) answers() *run {
 	return s.run
 }
 
-// sets returns the sets that a subscription joins.
+// sets returns the sets of streams that a subscription belongs to.
 func (e *Engine) sets(everyKind bool) []*stream.Set {
 	if everyKind {
 		return []*stream.Set{e.streams, e.everyKind}
@@ -185,15 +186,16 @@ func (r *run) fail(ctx context.Context, err error, f *field, state *stream.State
 	state.End(all[max(len(all)-1, 0):]...)
 }
 
-// retire ends a stream without cursors because its catalogue was replaced, if anybody still listens.
+// retire ends a stream without cursors because its catalogue was replaced, unless the client has
+// left.
 func (r *run) retire(ctx context.Context, f *field, state *stream.State) {
 	if ctx.Err() == nil {
 		r.fail(ctx, replaced(""), f, state)
 	}
 }
 
-// answer returns the answer for a change, in the buffer of the one before. After a panic the answer has no data; an
-// event that exceeds the budget ends the stream.
+// answer returns the answer for a change, in the buffer of the previous answer. After a panic the
+// answer has no data; an event that exceeds the budget ends the stream.
 func (s *execution) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
 	r, f := s.answers(), s.field()
 	defer func() {
@@ -226,8 +228,8 @@ func (s *execution) answer(ctx context.Context, c *change.Change) (res *graphql.
 	return &graphql.Response{Data: r.event(ctx, f, &resolved{change: c})}
 }
 
-// end ends a stream whose event could not be answered. A client that resumes after the event's cursor goes on with the
-// next event.
+// end ends a stream whose event could not be answered. A client that resumes from the event's
+// cursor continues with the next event.
 func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
 	if ctx.Err() != nil {
 		return // nobody listens any more
@@ -251,7 +253,7 @@ func (r *run) renew(ctx context.Context) {
 // maxSpareEvent is the most bytes of a buffer that a subscription keeps for the next event.
 const maxSpareEvent = 4 << 10
 
-// event returns the answer for an event, in the buffer of the one before.
+// event returns the answer for an event, in the buffer of the previous answer.
 func (r *run) event(ctx context.Context, f *field, a *resolved) []byte {
 	buf := append(r.buf[:0], f.prefix...)
 	at := len(buf)

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// role is what an object type stands for.
+// role is the part that an object type plays in the API.
 type role uint8
 
 const (
@@ -44,14 +44,15 @@ type typeInfo struct {
 	shape *body.Shape // of a part of a body
 	// slots are the slots of the fields of a shape, by their names in the API.
 	slots map[string]int
-	// below are the types of the objects in a shape, by the slots of their fields. An object type can have another shape
-	// in each place where it is used, if the stored bodies have fields there that the API does not have.
+	// below are the types of the objects in a shape, by the slots of their fields. An object type
+	// has several shapes if the stored bodies have fields, in some of its places, that the API does
+	// not have.
 	below map[int]*typeInfo
 	// refs are the fields that are derived from references.
 	refs map[string]*reference
 }
 
-// kindInfo is a descriptor with tables that are made from it.
+// kindInfo is a descriptor with tables derived from it.
 type kindInfo struct {
 	*descriptor.Kind
 	body *body.Shape
@@ -60,7 +61,7 @@ type kindInfo struct {
 	// quoted is the name as a string of JSON.
 	quoted   []byte
 	inverses map[string]*inverse
-	// orders are the paths of the fields that orders name, by the enum's values.
+	// orders maps the values of the order enum to the paths of fields.
 	orders map[string]string
 }
 
@@ -68,11 +69,11 @@ type kindInfo struct {
 type reference struct {
 	kind *kindInfo
 	list bool
-	// slots lead to the value: from the root of the body if fromRoot is set, else from the object that has the
-	// reference. None is a list.
+	// slots lead to the value: from the root of the body if fromRoot is set, else from the object
+	// that contains the reference. No step is a list.
 	slots    []int
 	fromRoot bool
-	// otherwise is the effective default of the value; empty for none.
+	// otherwise is the effective default of the reference; empty for none.
 	otherwise string
 }
 
@@ -86,18 +87,18 @@ type inverse struct {
 // fieldName is the name of a field of a type.
 type fieldName struct{ typ, field string }
 
-// rootField is how a root field is executed.
+// rootField tells how a root field is executed.
 type rootField struct {
 	derivedField
 	kind *kindInfo // nil: of any kind
-	// input, verb and merge are of a mutation. merge reports whether a write of the status merges, rather than
-	// replaces it.
+	// input, verb and merge describe a mutation. merge reports whether a write of the status merges
+	// into it instead of replacing it.
 	input input
 	verb  descriptor.Verb
 	merge bool
 }
 
-// input is the form in which a mutation gives what it writes.
+// input is the form in which a mutation takes the data to write.
 type input uint8
 
 const (
@@ -193,7 +194,7 @@ func (e *Engine) readKinds() error {
 	return nil
 }
 
-// orders returns the paths of the fields that orders of a kind name, by the enum's values.
+// orders maps the values of a kind's order enum to the paths of fields.
 func orders(k *descriptor.Kind) map[string]string {
 	out := sharedOrders()
 	for _, i := range k.FilterableFields {
@@ -246,8 +247,8 @@ func (e *Engine) addKind(k *kindInfo) {
 	e.types["Patch"+k.Name+"StatusPayload"] = &typeInfo{role: rolePayload, kind: k}
 }
 
-// addShape adds an object type of a spec or status in one of its places, with its enums and the types below it. In most
-// catalogues a type has the same shape in all places.
+// addShape adds an object type of a spec or status in one of its places, with its enums and the
+// types below it. Usually a type has the same shape in all places.
 func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) *typeInfo {
 	first := e.types[s.Name]
 	if first != nil && sameLayout(first.shape, s) {

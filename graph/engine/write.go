@@ -19,8 +19,8 @@ import (
 //	  field.write     any other field: see derivedField, and bodyField for other fields of a body
 //	    below         the object below a field: object again
 
-// source is the data of the fields of an object. It is passed by value: a pointer to it would be allocated, since
-// writers are called indirectly.
+// source has the data of an object's fields. It is passed by value: since writers are called
+// indirectly, a pointer would be allocated.
 type source struct {
 	// item is a resource, table its body or an object in it.
 	item  *item
@@ -88,14 +88,14 @@ func writeConstant(_ context.Context, _ *run, buf []byte, f *field, _ source) ([
 	return append(buf, f.constant...), true
 }
 
-// text returns a writer of a string.
+// text returns the writer of a string field.
 func text(of func(src source) string) fieldWriter {
 	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		return appendText(buf, of(src)), true
 	}
 }
 
-// optionalText returns a writer of a string; an empty one is null.
+// optionalText returns the writer of a string field; an empty string is null.
 func optionalText(of func(src source) string) fieldWriter {
 	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		value := of(src)
@@ -103,21 +103,22 @@ func optionalText(of func(src source) string) fieldWriter {
 	}
 }
 
-// integer returns a writer of a number.
+// integer returns the writer of an Int field.
 func integer(of func(src source) int) fieldWriter {
 	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		return strconv.AppendInt(buf, int64(of(src)), 10), true
 	}
 }
 
-// boolean returns a writer of a Boolean value.
+// boolean returns the writer of a Boolean field.
 func boolean(of func(src source) bool) fieldWriter {
 	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		return strconv.AppendBool(buf, of(src)), true
 	}
 }
 
-// counted returns a writer of a number that must be read, at most the greatest of the type Int.
+// counted returns the writer of a number that must be read first. Numbers beyond Int are
+// written as the greatest Int.
 func counted(read func(ctx context.Context, src source) (int, error)) fieldWriter {
 	return func(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 		n, err := read(ctx, src)
@@ -136,7 +137,8 @@ func (r *run) below(ctx context.Context, buf []byte, f *field, src source) ([]by
 	return buf, ok
 }
 
-// list writes a list of n objects, none of which can be null; element returns the data of one.
+// list writes a list of n objects, none of which can be null. element returns the data of the
+// i-th.
 func (r *run) list(ctx context.Context, buf []byte, f *field, n int, element func(i int) source) []byte {
 	buf = append(buf, '[')
 	for i := range n {
@@ -154,7 +156,7 @@ func (r *run) resource(ctx context.Context, buf []byte, f *field, it *item) ([]b
 	return r.resourceOn(ctx, buf, f, it)
 }
 
-// resourceOn writes a resource some of whose links may have been written already.
+// resourceOn writes a resource, some of whose links may have been written already.
 func (r *run) resourceOn(ctx context.Context, buf []byte, f *field, it *item) ([]byte, bool) {
 	r.count(f, 1)
 	r.push(f)
@@ -163,7 +165,7 @@ func (r *run) resourceOn(ctx context.Context, buf []byte, f *field, it *item) ([
 	return buf, ok
 }
 
-// null adds an error of a field, whose value is null.
+// null adds an error of a field and makes its value null.
 func (r *run) null(ctx context.Context, buf []byte, f *field, err error) ([]byte, bool) {
 	r.failed(ctx, err, f)
 	return buf, false
@@ -208,7 +210,7 @@ func effective(f *field, of *body.Field) []byte {
 	return appendScalar(nil, of.Default)
 }
 
-// stored returns where the value of a field of a body is; zero if it is absent.
+// stored returns the span of a field's value in the body; zero if it is absent.
 func (f *field) stored(src source) body.Span { return src.item.body.At(src.table, f.slot) }
 
 // absent writes the default of a field of a body.
@@ -392,8 +394,8 @@ func appendScalar(buf, raw []byte) []byte {
 	return append(buf, raw...)
 }
 
-// appendEnum writes the name of a stored enum value, or the value itself if it is unknown, since a newer gateway may
-// have stored it.
+// appendEnum writes the API name of a stored enum value, or the value itself if it is unknown
+// because a newer gateway has stored it.
 func appendEnum(buf []byte, f *field, raw []byte) []byte {
 	if name, ok := f.enum[string(raw[1:len(raw)-1])]; ok {
 		buf = append(append(buf, '"'), name...)

@@ -29,8 +29,8 @@ type Kind struct {
 	Body *body.Shape
 	// Rows extracts the index rows and references of its resources.
 	Rows *Rows
-	// Placed are the names of the fields of the spec that stand at the top of a
-	// manifest, by their keys there.
+	// Placed maps the keys at the top of a manifest to the names of the spec fields
+	// that they hold.
 	Placed map[string]string
 	// Conditions is the shape of a condition of the status, nil if it has none.
 	Conditions *descriptor.Shape
@@ -39,9 +39,9 @@ type Kind struct {
 	Declared string
 	// Referred reports whether some kind has references to this one.
 	Referred bool
-	// whole is the kind of which this one is a view; nil if it is none.
+	// whole is the kind that this kind is a view of; nil if it is not a view.
 	whole *Kind
-	// judge is the kind by which writes are judged after they were judged by this one; nil for none.
+	// judge is the kind that also validates a write which this kind has accepted; nil for none.
 	judge *Kind
 }
 
@@ -50,19 +50,20 @@ type Shape struct {
 	*descriptor.Shape
 	fields  map[string]*Field
 	ordered []*Field
-	// bounded are the fields that have a maximum, or a field below that has one.
+	// bounded are the fields that have a maximum themselves or in a nested object.
 	bounded []*Field
 	rules   []rule
-	// Hides reports whether a field is write-only, or one of an object below.
+	// Hides reports whether a field, here or in a nested object, is write-only.
 	Hides bool
-	// merges reports whether a field goes into another one, or one of an object below.
+	// merges reports whether a field, here or in a nested object, is merged into
+	// another one.
 	merges bool
-	// respelled reports whether equal values of a field, or of one of an object below, can be written in several
-	// ways; see [Shape.Canonical].
+	// respelled reports whether equal values of a field, here or in a nested object, can be written
+	// in several ways; see [Shape.Canonical].
 	respelled bool
-	// keeps reports whether a field has kept values, or one of an object below.
+	// keeps reports whether a field, here or in a nested object, can have [keptValues].
 	keeps bool
-	// deprecates reports whether a field is deprecated, or one of an object below.
+	// deprecates reports whether a field, here or in a nested object, is deprecated.
 	deprecates bool
 }
 
@@ -72,7 +73,7 @@ type pattern struct {
 	size int // instructions
 }
 
-// pattern compiles the pattern of a field; none if it is empty.
+// pattern compiles the pattern of a field. An empty text gives the zero pattern.
 func (c *compiler) pattern(where, text string) (out pattern) {
 	if text == "" {
 		return out
@@ -92,35 +93,36 @@ type Field struct {
 	*descriptor.Field
 	pattern, keyPattern pattern
 	shape               *Shape
-	// escaped is the name in rules.
+	// escaped is the field's name in rules.
 	escaped string
-	// of is the name of the shape that has the field.
+	// of is the name of the shape that declares the field.
 	of string
 }
 
 type rule struct {
 	descriptor.Rule
 	program cel.Program
-	// transition: the rule mentions oldSelf.
+	// transition reports whether the rule mentions oldSelf.
 	transition bool
-	// inputs are the fields that it mentions; none: the whole object.
+	// inputs are the fields that the rule mentions. If it is empty, the rule depends on
+	// the whole object.
 	inputs []input
-	// stored is the message with values of enums in their stored form.
+	// stored is the message with enum values in their stored form.
 	stored string
 }
 
 // Catalogue finds kinds by name.
 type Catalogue struct {
 	ordered []*Kind
-	// byName has each kind by its names in lower case, and by its name as it is.
+	// byName maps all names of each kind, in lower case, and its own name to the kind.
 	byName map[string]*Kind
 }
 
-// oldSelf recognises a rule about a change.
+// oldSelf matches an expression that mentions oldSelf.
 var oldSelf = regexp.MustCompile(`\boldSelf\b`)
 
-// NewRuleEnv is the CEL environment of rules: the object as self, the stored
-// one as oldSelf, the standard library and the string extensions.
+// NewRuleEnv returns the CEL environment of rules: self is the object, oldSelf the
+// stored one; it has the standard library and the string extensions.
 func NewRuleEnv() (*cel.Env, error) {
 	return cel.NewEnv(append(
 		[]cel.EnvOption{cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings()},
@@ -173,7 +175,8 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 	return c, errors.Join(errs...)
 }
 
-// declared returns the fingerprint of reference declarations; their order does not matter.
+// declared returns the fingerprint of reference declarations. It does not depend on their
+// order.
 func declared(references []referenceIndex) string {
 	if len(references) == 0 {
 		return ""
@@ -240,7 +243,7 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 	return out
 }
 
-// addField adds a field to what is known of the fields of the shape.
+// addField updates what the shape records about its fields for f.
 func (s *Shape) addField(f *Field) {
 	s.fields[f.Name] = f
 	if c := f.Constraint; c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil ||
@@ -255,11 +258,11 @@ func (s *Shape) addField(f *Field) {
 		f.Type == descriptor.TypeSafeInt || f.shape != nil && f.shape.respelled
 }
 
-// word matches what can be the name of a value of an enum.
+// word matches a possible name of an enum value.
 var word = regexp.MustCompile(`[A-Za-z_]\w*`)
 
-// inStoredForm writes the values of the shape's enums in a text as they are stored, and
-// stand in manifests.
+// inStoredForm replaces the names of the shape's enum values in a text by their stored
+// forms, which manifests use.
 func inStoredForm(s *descriptor.Shape, text string) string {
 	return word.ReplaceAllStringFunc(text, func(name string) string {
 		for i := range s.Fields {
@@ -277,7 +280,7 @@ func inStoredForm(s *descriptor.Shape, text string) string {
 
 func (c *compiler) fail(err error) { c.err = errors.Join(c.err, err) }
 
-// Find finds a kind by its name, singular or plural, in any case.
+// Find finds a kind by its name, singular or plural, ignoring case.
 func (c Catalogue) Find(name string) (*Kind, error) {
 	if k := c.byName[name]; k != nil { // nearly all who ask have it from the catalogue
 		return k, nil
@@ -305,7 +308,7 @@ func (c Catalogue) Body(kind string) *body.Shape {
 	return nil
 }
 
-// placedOf returns the names of the fields that stand at the top of a manifest, by their keys there.
+// placedOf returns [Kind.Placed] of a kind whose spec has the shape.
 func placedOf(spec *descriptor.Shape) map[string]string {
 	out := map[string]string{}
 	if spec == nil {

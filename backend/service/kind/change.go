@@ -14,14 +14,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// maxChangedPaths is the most paths that a change names; of more it names the parents.
+// maxChangedPaths is the most paths that a change names. If there are more, their
+// parents are named instead.
 const maxChangedPaths = 64
 
-// changeOf returns the change from a stored body to another with some parts, for the log: a JSON object
-// with the parts of the body that changed, whole, as they were ("before", null for a part
-// that was absent), and the paths that changed ("paths"). It has no value of a field that is
-// write-only in this catalogue. It is nil if the stored body cannot be read, and if it would be longer than
-// [backend.MaxChange].
+// changeOf returns what the log entry of a change says of the state before: a JSON object with the
+// parts of the body that changed, as they were ("before", null for a part that was absent), and the
+// paths that changed ("paths"). was is the stored body, next are the parts that the change writes.
+// Fields that are write-only in this catalogue are left out. It returns nil if was cannot be read,
+// or if the result would be longer than [backend.MaxChange].
 func (k *Kind) changeOf(was []byte, next []member) []byte {
 	before, err := partsOf(was)
 	if err != nil {
@@ -55,7 +56,7 @@ func (k *Kind) changeOf(was []byte, next []member) []byte {
 	return out
 }
 
-// objectOf returns a text and behind it the object that has the members.
+// objectOf returns text followed by a JSON object of the members.
 func objectOf(text string, members []member) []byte {
 	room := len(text) + len("{}")
 	for _, m := range members {
@@ -71,8 +72,8 @@ func objectOf(text string, members []member) []byte {
 	return append(out, '}')
 }
 
-// shownSpec returns a stored spec without its write-only fields: a catalogue in which they
-// were not write-only has stored them there.
+// shownSpec returns a stored spec without the fields that are write-only now. A catalogue
+// in which they were not may have stored them there.
 func (k *Kind) shownSpec(raw string) (string, error) {
 	spec, err := jsontree.Parse(raw)
 	if err != nil {
@@ -94,8 +95,8 @@ func (k *Kind) partShape(name string) *Shape {
 	return nil
 }
 
-// ChangedPaths returns the paths that a change names, such as "spec.size"; none if nothing
-// is known of the change.
+// ChangedPaths returns the paths that a change names, such as "spec.size". It returns none
+// if the log does not have them.
 func ChangedPaths(e *backend.Event) []string {
 	var c struct{ Paths []string }
 	if json.Unmarshal(e.Change, &c) != nil {
@@ -104,8 +105,8 @@ func ChangedPaths(e *backend.Event) []string {
 	return c.Paths
 }
 
-// partsBefore returns the parts of the body that a change replaced; known is false if it does
-// not say.
+// partsBefore returns the parts of the body that a change replaced, as they were. known is
+// false if the log does not have them.
 func partsBefore(change []byte) (parts []member, known bool) {
 	text := string(change)
 	if !gjson.Valid(text) {
@@ -119,8 +120,9 @@ func partsBefore(change []byte) (parts []member, known bool) {
 	return parts, err == nil
 }
 
-// StatusChange returns the stored status before and after a change, "" for none and for both
-// if it is the same; known is false if the log does not say.
+// StatusChange returns the stored status before and after a change, "" for no status. Both
+// are "" if the status is unchanged. known is false if the log does not have the state
+// before.
 func StatusChange(e *backend.Event) (was, now string, known bool) {
 	before := gjson.GetBytes(e.Change, "before.status")
 	if !gjson.ValidBytes(e.Change) || !before.Exists() {
@@ -138,8 +140,8 @@ func ChangedSpec(e *backend.Event) bool {
 		slices.ContainsFunc(paths, func(p string) bool { return p == "spec" || strings.HasPrefix(p, "spec.") })
 }
 
-// Before returns the resource as it was before a change; known is false if the log does not
-// say. It is nil, and known, if there was none.
+// Before returns the resource before a change, nil if there was none. known is false if the
+// log does not have the state before.
 func Before(e *backend.Event) (r *backend.Resource, known bool) {
 	switch {
 	case e.Type == backend.Added:
@@ -165,7 +167,8 @@ func Before(e *backend.Event) (r *backend.Resource, known bool) {
 	return &out, true
 }
 
-// bodyBefore returns the body before a change that replaced some parts and led to another.
+// bodyBefore returns the body before a change: after, with the parts that the change
+// replaced.
 func bodyBefore(replaced []member, after []byte) ([]byte, error) {
 	parts, err := partsOf(after)
 	if err != nil {
@@ -180,7 +183,7 @@ func bodyBefore(replaced []member, after []byte) ([]byte, error) {
 	return objectOf(bodyHead, parts), nil
 }
 
-// bodyHead begins a stored body.
+// bodyHead is the first byte of a stored body.
 const bodyHead = string(rune(backend.BodyJSON))
 
 // member is a member of a JSON object.
@@ -195,13 +198,14 @@ func partsOf(body []byte) ([]member, error) {
 	return membersIn(textOf(raw))
 }
 
-// textOf returns the text of bytes that never change.
+// textOf returns raw as a string without copying it. raw must never change.
 func textOf(raw []byte) string { return unsafe.String(unsafe.SliceData(raw), len(raw)) }
 
 // maxMembers is the most members of an object that are compared one by one.
 const maxMembers = 256
 
-// membersIn returns the members of a JSON object, which is valid, each once.
+// membersIn returns the members of a valid JSON object. Of a repeated name it returns
+// one member.
 func membersIn(raw string) (out []member, err error) {
 	out = make([]member, 0, 8)
 	gjson.Parse(raw).ForEach(func(name, value gjson.Result) bool {
@@ -218,11 +222,11 @@ func membersIn(raw string) (out []member, err error) {
 	return out, err
 }
 
-// difference is a member that two objects do not have alike; "" is absent.
+// difference is a member that differs between two objects; "" means absent.
 type difference struct{ name, was, now string }
 
-// differing returns the members that differ between two objects: first the members of before, then the new ones of
-// after.
+// differing returns the members that differ between two objects: first those of before, then those
+// that only after has.
 func differing(before, after []member) (out []difference) {
 	find := func(in []member, name string) string {
 		for i := range in {
@@ -248,8 +252,8 @@ func differing(before, after []member) (out []difference) {
 // changedPaths collects the paths that changed.
 type changedPaths struct{ all []string }
 
-// differ adds the path of a value that changed: those below it where both are objects of a
-// shape, or parts of the body.
+// differ adds the paths at or below path that changed. It descends into objects that have
+// a shape and into parts of the body; other values are named as a whole.
 func (c *changedPaths) differ(path string, s *Shape, was, now string) {
 	part := !strings.Contains(path, ".")
 	if (s != nil || part) && len(was) > 0 && len(now) > 0 && was[0] == '{' && now[0] == '{' {
@@ -269,7 +273,7 @@ func (c *changedPaths) differ(path string, s *Shape, was, now string) {
 	c.all = append(c.all, path)
 }
 
-// shortened returns the paths, in order: their parents, if they are too many.
+// shortened returns the paths in order, or their parents if there are too many.
 func (c *changedPaths) shortened() []string {
 	for len(c.all) > maxChangedPaths {
 		deepest := 0

@@ -5,12 +5,12 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// maxCleared is the most warnings about values that one patch clears.
+// maxCleared is the most CLEARED warnings about one patch.
 const maxCleared = 10
 
-// Cleared returns a warning for each value of an object at a path that a merge patch clears by null, at most
-// maxCleared. Some clients send null for all that is not set, and so clear values that they do not know. Write-only
-// values are left out: whether there is one is not shown.
+// Cleared returns a warning for each value that a merge patch clears by null, at most maxCleared.
+// Some clients send null for everything that is not set, and so clear values that they do not know.
+// Write-only values are left out, because a warning would reveal that there is one.
 func (s *Shape) Cleared(at *failure.Path, names failure.FieldNames, object, patch map[string]any) []failure.Warning {
 	c := cleared{names: names}
 	c.object(s, at, object, patch)

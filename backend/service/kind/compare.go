@@ -7,28 +7,31 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// comparisonMode selects what counts when two objects are compared.
+// comparisonMode selects which differences between two objects count.
 type comparisonMode int
 
 const (
-	// stored compares the shape's fields as they are; a SET has no order.
+	// stored compares the values of the shape's fields. The order of a SET does not
+	// count.
 	stored comparisonMode = iota
 	// effective also takes the effective default for an absent field.
 	effective
-	// identical compares the stored forms: also the order of a SET, and the names that the shape does not have.
+	// identical compares the stored forms: the order of a SET and fields unknown to the shape
+	// count.
 	identical
 	// equivalent is identical, but takes the effective default for an absent field.
 	equivalent
 )
 
-// exact reports whether the order of a SET and names that the shape does not have count.
+// exact reports whether the order of a SET and fields unknown to the shape count.
 func (c comparisonMode) exact() bool { return c == identical || c == equivalent }
 
 // withDefaults reports whether an absent field counts as its default.
 func (c comparisonMode) withDefaults() bool { return c == effective || c == equivalent }
 
-// Identical reports whether two objects have the same stored form: the same values under the same names, named by the
-// shape or not, with lists in the same order. A value that equals a default differs from none.
+// Identical reports whether two objects have the same stored form: the same values under the same
+// names, known to the shape or not, with lists in the same order. A value that equals a default
+// differs from an absent one.
 func (s *Shape) Identical(a, b map[string]any) bool { return s.same(a, b, identical) }
 
 // Equivalent is like Identical, but an absent field counts as its default.
@@ -46,7 +49,8 @@ func (s *Shape) same(a, b map[string]any, c comparisonMode) bool {
 	})
 }
 
-// sameUnknown compares what two objects have under names that the shape does not have.
+// sameUnknown reports whether the fields that the shape does not know are equal in two
+// objects.
 func (s *Shape) sameUnknown(a, b map[string]any) bool {
 	for name, x := range a {
 		if y, ok := b[name]; s.fields[name] == nil && !(ok && jsontree.Equal(x, y)) {
@@ -61,7 +65,8 @@ func (s *Shape) sameUnknown(a, b map[string]any) bool {
 	return true
 }
 
-// compared returns the value of the field that counts in a comparisonMode.
+// compared returns the value of the field that the mode compares: the stored or the
+// effective one.
 func (f *Field) compared(tree map[string]any, c comparisonMode) (any, bool) {
 	if c.withDefaults() {
 		return f.valueIn(tree)
@@ -88,7 +93,7 @@ func (f *Field) same(a, b any, c comparisonMode) bool {
 	return jsontree.Equal(a, b)
 }
 
-// sameSet compares two lists of one length without order.
+// sameSet compares two lists of equal length, ignoring order.
 func (f *Field) sameSet(a, b []any, c comparisonMode) bool {
 	times := make(map[string]int, len(b)) // how often b has them
 	for _, v := range b {

@@ -16,20 +16,22 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// costs are the costs of calls in CEL's units, where CEL itself estimates too little: it knows neither the
-// types of a rule's values nor the sizes of patterns. They are here by the texts of the patterns.
+// costs estimates the costs of calls in CEL's units where CEL's own estimate is too low, because
+// CEL knows neither the types of a rule's values nor the sizes of patterns. It maps the text of
+// each pattern to its size in instructions.
 type costs map[string]int
 
 const (
-	// bytesPerUnit is how many bytes of texts are compared or made for a unit.
+	// bytesPerUnit is how many bytes are compared or copied for one cost unit.
 	bytesPerUnit = 64
-	// bytesPerSlowUnit is how many bytes are parsed, or changed one by one, for a unit.
+	// bytesPerSlowUnit is how many bytes are parsed or converted one by one for one
+	// cost unit.
 	bytesPerSlowUnit = 8
-	// elementBytes is how many bytes an element of a list counts as.
+	// elementBytes is the number of bytes charged for an element of a list.
 	elementBytes = 16
 )
 
-// CallCost is part of [interpreter.ActualCostEstimator].
+// CallCost implements [interpreter.ActualCostEstimator].
 func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
 	perUnit := bytesPerUnit
 	switch {
@@ -67,7 +69,8 @@ func extent(v ref.Val) int {
 	return 0
 }
 
-// sampled estimates the bytes of an element of a list by the mean of the first ones.
+// sampled estimates the bytes of an element of a list as the mean of the first
+// elements. n is the length of the list.
 func sampled(l traits.Lister, n int) int {
 	n = min(n, samples)
 	sum := 0
@@ -83,31 +86,31 @@ func sampled(l traits.Lister, n int) int {
 	return sum / max(n, 1)
 }
 
-// samples is how many elements of a list are looked at to know how large they are.
+// samples is how many elements of a list sampled looks at.
 const samples = 8
 
-// The names of functions whose cost CEL does not know.
+// Functions whose cost CEL underestimates.
 const (
 	matchesFunction = "matches" // it takes a pattern
 	formatFunction  = "format"
 )
 
-// learn notes the sizes of the patterns of a rule.
+// learn records the sizes of the patterns of a rule.
 func (c costs) learn(rule *cel.Ast) {
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(rule.NativeRep()), ast.FunctionMatcher(matchesFunction)) {
 		if args := e.AsCall().Args(); len(args) > 0 && args[len(args)-1].Kind() == ast.LiteralKind {
 			pattern, _ := args[len(args)-1].AsLiteral().(types.String)
-			// the loader refuses one that does not compile
+			// The loader has refused patterns that do not compile.
 			c[string(pattern)], _ = descriptor.PatternSize(string(pattern))
 		}
 	}
 }
 
-// maxText is how many bytes a text may have that replace or join makes.
+// maxText is the most bytes of a text that replace or join may make.
 const maxText = 1 << 20
 
-// boundedTexts are replace and join of the string extensions, which refuse a text that is
-// too long before they make it.
+// boundedTexts returns replace and join of the string extensions, with a check that
+// refuses a result that would be too long before making it.
 func boundedTexts() []cel.EnvOption {
 	text := cel.StringType
 	number := cel.IntType
@@ -165,7 +168,8 @@ func joinTexts(list, separator ref.Val) ref.Val {
 	return types.String(strings.Join(out, between))
 }
 
-// tooLong ends the evaluation as its cost does.
+// tooLong returns the error that ends an evaluation whose text would be too long, as if
+// its cost were exceeded.
 func tooLong(function string) ref.Val {
 	return types.WrapErr(interpreter.EvalCancelledError{
 		Message: fmt.Sprintf(

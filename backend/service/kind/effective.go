@@ -7,9 +7,9 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// effective returns a copy of the object with the effective defaults of what
-// is absent, for rules: numbers as the field's type says, int64 or float64, times as instants, and
-// names that CEL reserves escaped.
+// effective returns a copy of the object for rules, with the effective defaults of absent fields.
+// Numbers are int64 or float64 by the field's type, times are instants, and names that CEL
+// reserves are escaped.
 func (s *Shape) effective(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
 	for name, v := range tree {

@@ -19,7 +19,8 @@ const (
 	maxLabelValue = 63
 )
 
-// labelSyntax matches the name in the key of a label, and its value (Kubernetes' rules).
+// labelSyntax matches the value of a label and the name in its key, by the rules of
+// Kubernetes.
 var labelSyntax = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
 // Name checks the name of a resource.
@@ -85,7 +86,7 @@ func (v *Violations) LabelValue(at *failure.Path, value string) {
 	}
 }
 
-// Resolve finds the kind and key that an identity means, and checks their syntax.
+// Resolve returns the kind and key that an identity names, and checks their syntax.
 func (c Catalogue) Resolve(id Identity) (*Kind, backend.Key, error) {
 	k, err := c.Find(id.Kind)
 	if err != nil {
@@ -115,13 +116,13 @@ func (c Catalogue) Resolve(id Identity) (*Kind, backend.Key, error) {
 
 const idFormat = 1
 
-// GlobalID is the id of a resource in every API version: base64url of a format
-// byte and the tuple (kind, namespace, name).
+// GlobalID returns the id of a resource, which is the same in every API version:
+// base64url of a format byte and the tuple (kind, namespace, name).
 func GlobalID(key backend.Key) string {
 	return base64.RawURLEncoding.EncodeToString(AppendGlobalID(nil, key))
 }
 
-// AppendGlobalID appends what a global id is the base64url of.
+// AppendGlobalID appends the bytes that a global id encodes in base64url.
 func AppendGlobalID(dst []byte, key backend.Key) []byte {
 	return key.Append(append(dst, idFormat))
 }
@@ -147,8 +148,8 @@ func badID(id string) *failure.Error {
 	return failure.BadInput("id", "id %q is not an id of this API; take ids from the id field of a resource", failure.Shorten(id))
 }
 
-// KeyOf is the key that a global id means: the one id that a resource of a kind of the
-// catalogue has. Anything else is BAD_USER_INPUT.
+// KeyOf returns the key of a global id. It accepts only the one id that a resource of a
+// known kind has; anything else is BAD_USER_INPUT.
 func (c Catalogue) KeyOf(id string) (backend.Key, error) {
 	key, err := ParseGlobalID(id)
 	if err != nil {
@@ -160,15 +161,15 @@ func (c Catalogue) KeyOf(id string) (backend.Key, error) {
 	return key, nil
 }
 
-// Identity names a resource as a caller does: a nil namespace is the default
-// one for NAMESPACED kinds, and the only one accepted for GLOBAL kinds.
+// Identity names a resource as a caller does. A nil namespace means the default one for
+// NAMESPACED kinds; GLOBAL kinds accept only nil.
 type Identity struct {
 	Kind      string
 	Namespace *string
 	Name      string
 }
 
-// IdentityOf returns the identity of a resource under a key.
+// IdentityOf returns the identity of the resource under key.
 func IdentityOf(key backend.Key) Identity {
 	of := Identity{Kind: key.Kind, Name: key.Name}
 	if key.Namespace != "" {

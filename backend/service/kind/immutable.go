@@ -7,9 +7,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// checkChange checks a change of an object: that the effective value of each immutable
-// field, where both sides have one, is the same, and the rules that mention oldSelf. Both
-// are compared in what the shape can name.
+// checkChange checks a change of an object: the effective value of each immutable field
+// that both sides have must be the same, and rules that mention oldSelf must hold. Only
+// fields known to the shape are compared.
 func (v *Violations) checkChange(ctx context.Context, s *Shape, at *failure.Path, next, old map[string]any) {
 	before := len(v.found)
 	inner := at.Below()
@@ -46,7 +46,8 @@ func (v *Violations) checkChange(ctx context.Context, s *Shape, at *failure.Path
 	}
 }
 
-// checkChangedElements pairs the objects of two lists by their keys.
+// checkChangedElements calls checkChange for the objects of two lists that have equal
+// keys.
 func (v *Violations) checkChangedElements(ctx context.Context, f *Field, at *failure.Path, now, was any) {
 	next, _ := now.([]any)
 	old, _ := was.([]any)
@@ -66,7 +67,7 @@ func (v *Violations) checkChangedElements(ctx context.Context, f *Field, at *fai
 	}
 }
 
-// valueIn is the effective value of the field in an object.
+// valueIn returns the effective value of the field in an object.
 func (f *Field) valueIn(tree map[string]any) (any, bool) {
 	if value, ok := tree[f.Name]; ok {
 		return value, true

@@ -11,7 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// list checks a list: its length, each element, and that those differ which must.
+// list checks a list: its length, each element, and whether elements that must differ
+// do.
 func (v *Violations) list(ctx context.Context, f *Field, at *failure.Path, value any, old prior) {
 	list, ok := value.([]any)
 	if !ok {
@@ -58,13 +59,14 @@ func (v *Violations) list(ctx context.Context, f *Field, at *failure.Path, value
 	}
 }
 
-// elements are the elements of a list with one identity.
+// elements are the elements of a list that share an identity.
 type elements struct {
 	first, n int
 	last     any
 }
 
-// elements groups the elements of a stored list by identity. It returns nil if elements may repeat.
+// elements groups the elements of a stored list by identity. It returns nil if the list may repeat
+// elements.
 func (f *Field) elements(stored []any) map[string]*elements {
 	if !f.distinct() || len(stored) == 0 {
 		return nil
@@ -87,8 +89,8 @@ func (f *Field) distinct() bool {
 	return f.ListType == descriptor.ListMap || f.ListType == descriptor.ListSet || f.Constraint.Unique
 }
 
-// identity returns a text that is equal for two elements with the same identity: in a MAP, with equal
-// keys; otherwise, with equal values.
+// identity returns a text that two elements share if they have the same identity: equal keys in a
+// MAP, else equal values.
 func (f *Field) identity(element any) string {
 	e, isObject := element.(map[string]any)
 	if f.ListType != descriptor.ListMap || !isObject {
@@ -103,8 +105,9 @@ func (f *Field) identity(element any) string {
 	return string(id)
 }
 
-// appendIdentity appends a text that two values have in common if they are equal in all
-// that the field can name: numbers by their value, a SET without order.
+// appendIdentity appends a text that two values share if the field considers them
+// equal: numbers by value, a SET without order, fields unknown to the shape only where
+// the mode is exact.
 func (f *Field) appendIdentity(dst []byte, v any, c comparisonMode) []byte {
 	switch v := v.(type) {
 	case string:

@@ -9,15 +9,17 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Newest returns the newest catalogue over the kinds by which resources are stored, which have what the previous major
-// version of the API has besides; see [Catalogue.Previous]. To the code that uses it, that is what an older gateway
+// Newest returns the newest catalogue as a view of the receiver, whose kinds are the stored ones:
+// the newest kinds plus what only the previous major version of the API has; see
+// [Catalogue.Previous]. Code that uses the view treats that part like fields that an older gateway
 // does not know.
 func (c Catalogue) Newest(kinds []descriptor.Kind) (Catalogue, error) { return c.major(kinds, nil) }
 
-// Previous returns the catalogue of the previous major version of the API over the kinds by which resources are
-// stored: its own names, defaults, constraints and rules, of the same stored fields. Bodies, index rows, stored
-// references and what can be read are those of the stored kinds, which have the rules and constraints of the newest
-// catalogue. They judge what the previous one accepts, in its names.
+// Previous returns the catalogue of the previous major version of the API as a view of the stored
+// kinds: it has its own names, defaults, constraints and rules for the same stored fields. Bodies,
+// index rows, stored references and readability are those of the stored kinds. A write that passes
+// the rules of the previous version is then validated by those of the newest one, with errors in
+// the names of the previous one.
 func (c Catalogue) Previous(kinds []descriptor.Kind) (Catalogue, error) {
 	var judges []descriptor.Kind
 	n := naming{}
@@ -35,8 +37,8 @@ func (c Catalogue) Previous(kinds []descriptor.Kind) (Catalogue, error) {
 	return c.major(kinds, compiled.byName)
 }
 
-// major compiles kinds as views of those of the catalogue, with the kinds that judge their writes by their names. Those
-// that are the same are not copied.
+// major compiles kinds as views of the catalogue's kinds. judges are the kinds that validate their
+// writes afterwards, by name. A kind that does not differ from the stored one is shared.
 func (c Catalogue) major(kinds []descriptor.Kind, judges map[string]*Kind) (Catalogue, error) {
 	var own []descriptor.Kind
 	for i := range kinds {
@@ -72,10 +74,10 @@ func (c Catalogue) major(kinds []descriptor.Kind, judges map[string]*Kind) (Cata
 	return out, nil
 }
 
-// naming gives shapes the names that others have for the same stored fields.
+// naming maps a shape and the shape that gives it other names to the renamed shape.
 type naming map[[2]*descriptor.Shape]*descriptor.Shape
 
-// shape returns a shape with the names of another one: of types, fields and values of enums.
+// shape returns s with the names that names has for types, fields and enum values.
 func (n naming) shape(s, names *descriptor.Shape) *descriptor.Shape {
 	if s == nil || names == nil {
 		return s
@@ -102,7 +104,8 @@ func (n naming) shape(s, names *descriptor.Shape) *descriptor.Shape {
 	return &out
 }
 
-// namedEnum returns an enum with the names that another one has for the same stored values. Either may be nil.
+// namedEnum returns e with the names that another enum has for the same stored values. Either may
+// be nil.
 func namedEnum(e, names *descriptor.Enum) *descriptor.Enum {
 	if e == nil || names == nil {
 		return e
@@ -117,11 +120,11 @@ func namedEnum(e, names *descriptor.Enum) *descriptor.Enum {
 	return out
 }
 
-// describes reports whether a descriptor says what the kind was compiled from.
+// describes reports whether the kind was compiled from a descriptor equal to d.
 func (k *Kind) describes(d *descriptor.Kind) bool { return reflect.DeepEqual(k.Kind, d) }
 
-// IndexField returns the field of an index, with values of an enum in the order of the index and by the names that this
-// kind has for them.
+// IndexField returns the field of an index. The values of an enum are in the order of the index,
+// with the names of this kind.
 func (k *Kind) IndexField(i *indexed) *descriptor.Field {
 	own, _ := k.FieldAt(i.path)
 	if k.whole == nil || own == nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// Maxima checks that nothing in a status is larger than it may be, and nothing else of
-// it. A nil shape has no maxima. A value that is no larger than the largest that is stored
-// in the same field is taken: a controller that reports all of a status can keep what the
-// gateway wrote there, and what was stored before there was a maximum.
+// Maxima checks the maxima of a status and nothing else. A nil shape has none. A value
+// that is too large is accepted if the stored status has a value at least as large in the
+// same field: a controller that writes back the whole status can keep what the gateway
+// wrote or what was stored before the maximum existed.
 func (v *Violations) Maxima(s *Shape, at *failure.Path, status map[string]any, stored func() map[string]any) {
 	if s == nil {
 		return
@@ -30,7 +30,7 @@ func (v *Violations) Maxima(s *Shape, at *failure.Path, status map[string]any, s
 	m.object(s, at, status)
 }
 
-// excesses returns the largest size by measure of the values in a tree that are larger than they may be.
+// excesses returns, for each maximum that values of the tree exceed, the largest size.
 func (s *Shape) excesses(tree map[string]any) map[measure]int {
 	out := map[measure]int{}
 	m := meter(func(x excess) bool {
@@ -41,24 +41,25 @@ func (s *Shape) excesses(tree map[string]any) map[measure]int {
 	return out
 }
 
-// measure is a maximum of a field, with the message about an excess, which has verbs for the maximum and the size.
+// measure is a maximum of a field and the format of the message about an excess, which has a verb
+// for the maximum and one for the size.
 type measure struct {
 	field         *Field
 	rule, message string
 }
 
-// textMessage is the message about a text.
+// textMessage is the format of the message about a text that is too long.
 const textMessage = "must have at most %d characters, has %d"
 
-// excess is a value that is larger than it may be.
+// excess is a value that exceeds its maximum.
 type excess struct {
 	measure
 	at         *failure.Path
 	most, size int
 }
 
-// meter is called for each value that is larger than it may be, and reports whether to look into it. A value
-// that is not of the type of its field has no size.
+// meter is called for each value that exceeds its maximum, and reports whether to descend into it.
+// A value of the wrong type is not measured.
 type meter func(excess) bool
 
 func (m meter) object(s *Shape, at *failure.Path, tree map[string]any) {
@@ -86,7 +87,7 @@ func (m meter) object(s *Shape, at *failure.Path, tree map[string]any) {
 	}
 }
 
-// value measures the value of a field, or an element of its list.
+// value measures the value of a field or an element of its list.
 func (m meter) value(f *Field, value any, at *failure.Path) {
 	switch value := value.(type) {
 	case string:
@@ -103,7 +104,8 @@ func (m meter) value(f *Field, value any, at *failure.Path) {
 	}
 }
 
-// text measures a text in characters, of which each has a byte or more.
+// text measures a text in characters. A text with no more bytes than the maximum is not
+// counted, since a character takes at least one byte.
 func (m meter) text(of measure, most *int, text string, at *failure.Path) {
 	if most == nil || len(text) <= *most {
 		return

@@ -10,14 +10,14 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// A map can be another way to write a second map of the same object: it is checked,
-// its entries are put into the second one, and it is not stored. Both are write-only,
-// so nobody sees the difference.
+// A map with mergeInto is another way to write a second map of the same object: it is
+// checked, its entries are moved into the second one, and it is not stored. Both are
+// write-only, so no reader sees the difference.
 
-// TakeMerged moves the entries of such maps of a spec to where they belong, and notes
-// what is wrong with them. It returns the paths of the maps that were not sent
-// themselves: they keep their other entries, see [Shape.KeepWriteOnly]. cleared are
-// the paths of fields that are cleared. A value that is no map stays, to be refused.
+// TakeMerged moves the entries of such maps into their targets and records violations.
+// It returns the paths of targets that were not sent themselves: these keep their other
+// stored entries, see [Shape.KeepWriteOnly]. cleared are the paths of fields that are
+// cleared. A value that is not a map stays in place and is refused later.
 func (v *Violations) TakeMerged(
 	ctx context.Context, s *Shape, at *failure.Path, tree map[string]any, cleared map[string]bool,
 ) map[string]bool {
@@ -55,8 +55,8 @@ func (v *Violations) TakeMerged(
 	return added
 }
 
-// TakeMergedPatch moves such maps out of a merge patch, into one of the same form that
-// is applied after it. An entry that is null goes.
+// TakeMergedPatch moves such maps from a merge patch into a second patch of the same
+// form, which is applied after the first. An entry that is null is removed.
 func (v *Violations) TakeMergedPatch(ctx context.Context, s *Shape, at *failure.Path, patch map[string]any) map[string]any {
 	if !s.merges {
 		return nil
@@ -90,8 +90,8 @@ func (v *Violations) TakeMergedPatch(ctx context.Context, s *Shape, at *failure.
 	return out
 }
 
-// encoded returns the entries of one map as the other stores them. Values other than texts are refused
-// elsewhere.
+// encoded returns the entries of one map in the form that the other stores. Values other than
+// strings are refused elsewhere.
 func encoded(from, into *Field, entries map[string]any) map[string]any {
 	if into.Constraint.Format != descriptor.FormatBase64 || from.Constraint.Format == descriptor.FormatBase64 {
 		return entries

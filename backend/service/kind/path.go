@@ -6,9 +6,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Path returns the path of a declared field with all its names. It takes the path as declarations have it: from the
-// root of the body, in stored names, without elements of lists. A step that leads to no field stays as it is. What a view
-// does not have has the names of the kind of which it is one.
+// Path returns the path of a declared field with all names of its steps. stored is the path as
+// declarations have it: from the root of the body, in stored names, without list elements. A step
+// that leads to no field is kept as it is. A view without a field uses the names of the whole kind.
 func (k *Kind) Path(stored string) *failure.Path {
 	for k.whole != nil {
 		if f, _ := k.FieldAt(stored); f != nil {

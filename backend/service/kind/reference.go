@@ -10,18 +10,18 @@ type ResourceRef struct {
 	Key backend.Key
 	// Guarded reports whether one of the references to it is guarded.
 	Guarded bool
-	// Path of the first of the references: see [descriptor.Reference.Path].
+	// Path is that of the first reference to it; see [descriptor.Reference.Path].
 	Path string
 }
 
-// referenceIndex is a declared reference. global reports whether it leads to a GLOBAL kind.
+// referenceIndex is a declared reference. global reports whether its target is a GLOBAL
+// kind.
 type referenceIndex struct {
 	descriptor.Reference
 	global bool
 }
 
-// Refs returns the resources that a spec in a namespace refers to, each once. References stand in specs
-// only.
+// Refs returns the resources that a spec in a namespace refers to, each once.
 func (d *Rows) Refs(namespace string, spec map[string]any) []ResourceRef {
 	if len(d.references) == 0 {
 		return nil
@@ -48,8 +48,8 @@ func (d *Rows) Refs(namespace string, spec map[string]any) []ResourceRef {
 	return out
 }
 
-// walk visits every value of the field in a tree, from a step of its path on, and the
-// effective default of a field that is absent from an object that is there.
+// walk visits every value of the field in a tree, beginning at a step of its path, and
+// the effective default where an object lacks the field.
 func (i *indexed) walk(v any, step int, visit func(any)) {
 	if list, ok := v.([]any); ok {
 		for _, e := range list {

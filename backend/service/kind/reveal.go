@@ -12,17 +12,17 @@ import (
 
 // Value is one write-only value of a resource.
 type Value struct {
-	// Path is where it stands; of an entry of a map, where the map stands.
+	// Path is the path of the value, or of the map that has it as an entry.
 	Path *failure.Path
-	// Key of the map that it is an entry of, nil if it is none.
+	// Key is the key in that map; nil if the value is not an entry of a map.
 	Key *string
-	// Value is a text as it is stored, a number or truth value as JSON writes it.
+	// Value is the stored text; of a number or Boolean its JSON text.
 	Value string
-	// Base64 reports whether the text is base64 by the format of its field.
+	// Base64 reports whether the field's format is base64.
 	Base64 bool
 }
 
-// Text returns the value in plain text; false if it is base64 of bytes that are not UTF-8.
+// Text returns the value in plain text. It returns false if that is not UTF-8.
 func (v Value) Text() (string, bool) {
 	if !v.Base64 {
 		return v.Value, true
@@ -31,7 +31,7 @@ func (v Value) Text() (string, bool) {
 	return string(raw), err == nil && utf8.Valid(raw)
 }
 
-// Revealed returns the write-only values of a spec, in the order of the fields, and in a map in the order
+// Revealed returns the write-only values of a spec, in the order of the fields and, within a map,
 // of the keys.
 func (s *Shape) Revealed(at *failure.Path, spec map[string]any) []Value {
 	return s.revealed(nil, at, spec, false)

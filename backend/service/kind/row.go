@@ -20,8 +20,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// The indexes that every kind has. Labels hold (key, value), conditions (type, status),
-// reasons (type, reason), and deletions the time at which the deletion was requested of what waits to be deleted.
+// The indexes that every kind has. Labels hold (key, value), conditions (type, status), reasons
+// (type, reason). Deletions hold the time of the request, for resources that wait to be deleted.
 const (
 	LabelIndex     = "labels"
 	ConditionIndex = "conditions"
@@ -29,17 +29,18 @@ const (
 	DeletionIndex  = "deletionRequestedAt"
 )
 
-// MaxIndexChars is the most characters of an indexed string. A longer one, which only a
-// status can hold, has no row.
+// MaxIndexChars is the most characters of an indexed string. A longer string, which
+// only a status can have, has no row.
 const MaxIndexChars = 256
 
-// maxIndexBytes is the most bytes that such a string, or a type and status of a condition, has.
+// maxIndexBytes is the most bytes of an indexed string, or of a condition's type and status.
 const maxIndexBytes = 1024
 
 // ConditionType returns the type of a condition in the tree of a status.
 func ConditionType(condition any) string { return ConditionText(condition, "type") }
 
-// ConditionText returns a text of a condition in the tree of a status, empty for none.
+// ConditionText returns a string field of a condition in the tree of a status, empty if
+// absent.
 func ConditionText(condition any, field string) string {
 	c, _ := condition.(map[string]any)
 	text, _ := c[field].(string)
@@ -74,21 +75,21 @@ type Rows struct {
 	status, reason int
 }
 
-// indexed is a field that has index rows: a [descriptor.FilterableField], or a reference,
-// which is one too.
+// indexed is a field that has index rows: a [descriptor.FilterableField], which may be a
+// reference.
 type indexed struct {
 	path  string
 	steps []string
-	// slots are the slots of the steps in stored bodies.
+	// slots are the slots in stored bodies, one for each step of the path.
 	slots []int
 	Field *descriptor.Field
-	// Sortable reports whether orders may name it.
+	// Sortable reports whether orders may use the index.
 	Sortable bool
 	// Many reports whether a resource may have several values.
 	Many bool
 }
 
-// compileRows finds the fields that the indexes and references of a kind name, in the shape of its stored
+// compileRows resolves the fields of a kind's indexes and references in the shape of its stored
 // bodies.
 func compileRows(k *descriptor.Kind, shape *body.Shape) (*Rows, error) {
 	d := &Rows{shape: shape}
@@ -149,7 +150,7 @@ func (d *Rows) findConditions(k *descriptor.Kind) error {
 	return nil
 }
 
-// Indexes returns the names of all indexes, and of the indexes that orders may name.
+// Indexes returns the names of all indexes and of those that orders may use.
 func (d *Rows) Indexes() (all, sortable []string) {
 	all = []string{LabelIndex, ConditionIndex, ReasonIndex, DeletionIndex}
 	for i := range d.indexes {
@@ -161,7 +162,7 @@ func (d *Rows) Indexes() (all, sortable []string) {
 	return all, sortable
 }
 
-// Index finds an index by its path, nil if there is none.
+// Index returns the index of a path, nil if there is none.
 func (d *Rows) Index(path string) *indexed {
 	for i := range d.indexes {
 		if d.indexes[i].path == path {
@@ -171,17 +172,17 @@ func (d *Rows) Index(path string) *indexed {
 	return nil
 }
 
-// excessRows says that a body has more index rows than a resource may have.
+// excessRows reports that a body has more index rows than a resource may have.
 type excessRows struct {
 	rows int
-	// index has most of them, inIndex.
+	// index has inIndex of the rows, more than any other.
 	index   string
 	inIndex int
 }
 
-// excessRowsOf returns whether a body has more index rows than a resource may have; nil if it has not. A body that is
-// stored with as many already, since its fields became filterable later, stays acceptable as long as it gets no more
-// from its spec.
+// excessRowsOf returns an excessRows if a body has too many index rows, else nil. A resource that
+// already has as many, because its fields became filterable later, is accepted as long as its spec
+// adds none.
 func (k *Kind) excessRowsOf(key backend.Key, next []byte, old *backend.Resource) *excessRows {
 	b, err := k.Body.Read(&backend.Resource{Key: key, Body: next})
 	if err != nil {
@@ -209,7 +210,7 @@ func (k *Kind) excessRowsOf(key backend.Key, next []byte, old *backend.Resource)
 	return &excessRows{rows: len(rows), index: most, inIndex: count[most]}
 }
 
-// refuse returns the error, which names the index that has most of the rows.
+// refuse returns the error, which names the index with the most rows.
 func (e *excessRows) refuse(k *Kind, names failure.FieldNames) *failure.Error {
 	var at *failure.Path
 	switch e.index {
@@ -245,8 +246,8 @@ func countRows(rows []index.Row) map[string]int {
 	return out
 }
 
-// moreRows reports whether any index has more rows than before. Labels do not count: another limit
-// bounds them.
+// moreRows reports whether any index has more rows than before. Labels are left out because their
+// number has its own limit.
 func moreRows(count, before map[string]int) bool {
 	for name, n := range count {
 		if n > before[name] && name != LabelIndex {
@@ -256,16 +257,16 @@ func moreRows(count, before map[string]int) bool {
 	return false
 }
 
-// Pair is the value of a label or of a condition: its key or type, then its value
-// or status.
+// Pair returns the index value of a label (key, value) or of a condition (type,
+// status).
 func Pair(a, b string) []byte { return appendPair(nil, a, b) }
 
 func appendPair(dst []byte, a, b string) []byte {
 	return backend.AppendString(backend.AppendString(dst, a), b)
 }
 
-// AppendValue appends the place of a value in an index: strings by bytes, enums by
-// declaration; false means that the value has none.
+// AppendValue appends the index value of v, whose bytes order as the values do: strings
+// by bytes, enums by declaration. It returns false if v has no row.
 func AppendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	switch v := v.(type) {
 	case bool:
@@ -289,9 +290,8 @@ func AppendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	return dst, false
 }
 
-// AppendTime appends nanoseconds since 1970. What lies before the first or after the
-// last instant that they tell apart, in 1677 and 2262, counts as that. What a
-// store stamps lies between them.
+// AppendTime appends a time as nanoseconds since 1970. Times outside of what these can
+// express, before 1677 or after 2262, become the first or last one.
 func AppendTime(dst []byte, t time.Time) []byte {
 	first, last := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 	switch {
@@ -303,8 +303,8 @@ func AppendTime(dst []byte, t time.Time) []byte {
 	return backend.AppendInt(dst, t.UnixNano())
 }
 
-// DecodeValue returns the text of a value from its place in an index, as [AppendValue] made it: an
-// enum's value by its name in the API, a time in RFC 3339 form, numbers as JSON writes them.
+// DecodeValue returns the text of an index value that [AppendValue] made: an enum value by its API
+// name, a time in RFC 3339 form, numbers as in JSON.
 func DecodeValue(f *descriptor.Field, place []byte) (string, error) {
 	if f.Type == descriptor.TypeBoolean {
 		b, _, err := backend.TakeBool(place)

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 )
 
-// Of returns the index rows of a resource. Null is the same as absent; a text that is longer than
-// an index takes has no row. An index with several equal values has a row of each.
+// Of returns the index rows of a resource. Null counts as absent, and a text that is too long for
+// an index has no row. Equal values of one index have a row each.
 func (d *Rows) Of(b *body.Body) []index.Row {
 	out := rowList{all: make([]index.Row, 0, len(d.indexes)+usualLabels), values: make([]byte, 0, usualBytes)}
 	if metadata := b.At(body.Root, body.SlotMetadata); !metadata.IsZero() {
@@ -52,24 +52,24 @@ func (d *Rows) Of(b *body.Body) []index.Row {
 // rowList collects index rows.
 type rowList struct {
 	all []index.Row
-	// values has the encoded values, one behind the other.
+	// values has the encoded values, one after the other.
 	values []byte
 	text   []byte
 }
 
-// The room that a list of rows begins with: for labels and conditions, and for the bytes of all values.
+// Initial capacities: rows for labels and conditions, and the bytes of all values.
 const (
 	usualLabels = 8
 	usualBytes  = 512
 )
 
-// each visits the values of the field in a body as they are stored, and nil where the effective default
-// counts: in an object that is there and does not have the field.
+// each visits the stored values of the field in a body. It visits nil for an object that lacks the
+// field, where the effective default counts.
 func (f *indexed) each(b *body.Body, visit func(raw []byte)) {
 	f.below(b, b.Shape, body.Root, f.slots, visit)
 }
 
-// below visits the values below the object at a table, to which the other slots of the path lead.
+// below visits the values below the object at a table. slots are the remaining steps of the path.
 func (f *indexed) below(b *body.Body, s *body.Shape, at body.Table, slots []int, visit func(raw []byte)) {
 	span, last := b.At(at, slots[0]), len(slots) == 1
 	switch of := &s.Fields[slots[0]]; {
@@ -117,7 +117,7 @@ func (r *rowList) addDefault(f *indexed, v any) {
 	}
 }
 
-// addRaw adds the row of a scalar as it is stored, if it has one.
+// addRaw adds the row of a stored scalar, if it has one.
 func (r *rowList) addRaw(f *indexed, raw []byte) {
 	var v any
 	switch raw[0] {
@@ -136,12 +136,12 @@ func (r *rowList) addRaw(f *indexed, raw []byte) {
 	}
 }
 
-// Conditions returns the types and statuses of the conditions of a resource, in their order.
+// Conditions returns the type and status of each condition of a resource, in order.
 func (d *Rows) Conditions(b *body.Body) iter.Seq2[string, string] {
 	return d.texts(b, d.status)
 }
 
-// texts returns the types of the conditions of a resource, each with the text at a slot.
+// texts returns the type of each condition of a resource with the text in a slot.
 func (d *Rows) texts(b *body.Body, slot int) iter.Seq2[string, string] {
 	return func(yield func(typ, text string) bool) {
 		if d.conditions == nil || slot < 0 {
@@ -163,7 +163,8 @@ func (d *Rows) texts(b *body.Body, slot int) iter.Seq2[string, string] {
 	}
 }
 
-// add adds a row. Its value was appended to r.values.
+// add adds a row to the index name. appended is r.values with the row's value at its
+// end.
 func (r *rowList) add(name string, appended []byte) {
 	value := appended[len(r.values):len(appended):len(appended)]
 	if len(name)+len(value) <= index.MaxRowBytes {

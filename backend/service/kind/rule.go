@@ -16,7 +16,7 @@ import (
 // ruleCost bounds the evaluation of one rule, in CEL's cost units.
 const ruleCost = 1_000_000
 
-// rules judges an object by the rules of its shape that are about one state, and whose
+// rules checks the rules of an object's shape that do not mention oldSelf and whose
 // inputs have changed.
 func (v *Violations) rules(ctx context.Context, s *Shape, at *failure.Path, tree, old map[string]any) {
 	if v.unchanged || v.spent.Over() != nil {
@@ -34,7 +34,7 @@ func (v *Violations) rules(ctx context.Context, s *Shape, at *failure.Path, tree
 	}
 }
 
-// sameInputs reports whether the effective values that a rule mentions are the same in two
+// sameInputs reports whether the inputs of a rule have the same effective values in two
 // objects.
 func (s *Shape) sameInputs(r rule, a, b map[string]any) bool {
 	if len(r.inputs) == 0 {
@@ -43,14 +43,14 @@ func (s *Shape) sameInputs(r rule, a, b map[string]any) bool {
 	return !slices.ContainsFunc(r.inputs, func(in input) bool { return !in.sameAt(in.path, a, b) })
 }
 
-// input is a field that a rule mentions.
+// input is a field that a rule reads.
 type input struct {
 	path []*Field
-	// presence reports that the rule asks only whether the field is there, by has().
+	// presence reports whether the rule only tests by has() whether the field is set.
 	presence bool
 }
 
-// sameAt compares the input in two objects, at the rest of its path.
+// sameAt compares the input in two objects; path is the rest of its path.
 func (in input) sameAt(path []*Field, a, b map[string]any) bool {
 	f := path[0]
 	x, ok1 := f.valueIn(a)
@@ -66,8 +66,8 @@ func (in input) sameAt(path []*Field, a, b map[string]any) bool {
 	return f.same(x, y, effective)
 }
 
-// inputs are the paths of the fields that a rule mentions; none if it mentions the object
-// otherwise than by its fields.
+// inputs returns the paths of the fields that a rule reads. It returns none if the rule
+// uses the object in any other way than through its fields.
 func (s *Shape) inputs(rule ast.NavigableExpr) (out []input) {
 	for _, e := range ast.MatchDescendants(rule, ast.AllMatcher()) {
 		if e.Kind() != ast.IdentKind || e.AsIdent() != "self" && e.AsIdent() != "oldSelf" {
@@ -133,7 +133,8 @@ func (v *Violations) rule(ctx context.Context, r rule, at *failure.Path, vars ma
 	}
 }
 
-// stop notes why a rule was not evaluated to its end: nobody knows whether it holds.
+// stop records why a rule was not evaluated to its end. Whether it holds is then
+// unknown.
 func (v *Violations) stop(why error) {
 	if v.stopped == nil {
 		v.stopped = why

@@ -11,8 +11,9 @@ import (
 // [backend.Key.Sensitive]. Reads of the resource do not read it. A write does, to keep the values that it
 // leaves out.
 
-// Unseal adds the values of the record with the sensitive values to the spec; nil is no record. A value in
-// the resource itself is newer: a catalogue in which the field was not write-only has stored it there.
+// Unseal adds the values of the record r to the spec; nil means that there is no record. A value in
+// the resource itself is newer and wins: a catalogue in which the field was not write-only has
+// stored it there.
 func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 	if r == nil {
 		return nil
@@ -45,7 +46,7 @@ func (st *State) Seal(k *Kind) (*State, []byte, error) {
 	return rest, raw, nil
 }
 
-// prune removes objects that have nothing in them.
+// prune removes empty objects.
 func prune(tree map[string]any) {
 	for name, value := range tree {
 		if inner, ok := value.(map[string]any); ok {
@@ -56,8 +57,8 @@ func prune(tree map[string]any) {
 	}
 }
 
-// takeHidden removes the write-only fields from a tree and returns them, in a tree
-// of the same form.
+// takeHidden removes the write-only fields from a tree and returns them in a tree of
+// the same structure.
 func (s *Shape) takeHidden(tree map[string]any) map[string]any {
 	out := map[string]any{}
 	if !s.Hides {

@@ -24,18 +24,18 @@ type State struct {
 	Meta      body.Metadata
 	Spec      map[string]any
 	ExpiresAt time.Time
-	// Sealed is the record with the sensitive values, with names that this gateway does not know; nil if
-	// there is none. See [State.Unseal].
+	// Sealed is the record with the sensitive values, including fields that this gateway does not
+	// know; nil if there is none. See [State.Unseal].
 	Sealed map[string]any
-	// stored are the parts of the body that the state was read from, empty for one
-	// whose tree is another since.
+	// stored has the parts of the body that the state was read from. A part is empty
+	// once its tree has been replaced.
 	stored struct{ spec, status string }
-	// status is nil until it is asked for; see [State.Status].
+	// status is nil until [State.Status] reads it.
 	status map[string]any
 }
 
-// StateOf reads a stored resource, with all fields that this gateway does not know. The state shares the
-// memory of the body.
+// StateOf reads a stored resource, including fields that this gateway does not know. The state
+// shares the memory of the body.
 func StateOf(r *backend.Resource) (*State, error) {
 	raw, err := backend.DecodeBody(r.Body)
 	if err != nil {
@@ -85,7 +85,7 @@ func (st *State) read(name string, part gjson.Result) (err error) {
 	return err
 }
 
-// Status is the tree of the status, nil if there is none.
+// Status returns the tree of the status, nil if there is none.
 func (st *State) Status() map[string]any {
 	if st.status == nil && st.stored.status != "" {
 		st.status, _ = jsontree.Parse(st.stored.status) // a part of a valid body
@@ -99,7 +99,7 @@ func (st *State) SameBesides(o *State) bool {
 		st.SameStatus(o)
 }
 
-// SameStatus reports whether two states have equal statuses, or both none.
+// SameStatus reports whether two states have equal statuses, or neither has one.
 func (st *State) SameStatus(o *State) bool {
 	if a := st.stored.status; a != "" && a == o.stored.status {
 		return true
@@ -108,7 +108,8 @@ func (st *State) SameStatus(o *State) bool {
 	return (a == nil) == (b == nil) && jsontree.Equal(a, b)
 }
 
-// StoredStatus returns the stored form of the status, empty if there is none or it has changed.
+// StoredStatus returns the stored form of the status. It is empty if there is no status or it
+// was replaced.
 func (st *State) StoredStatus() string { return st.stored.status }
 
 // WithStoredStatus returns the state with another status, in stored form.
@@ -118,28 +119,28 @@ func (st *State) WithStoredStatus(status string) *State {
 	return &next
 }
 
-// WithStatus is the state with another status.
+// WithStatus returns the state with another status.
 func (st *State) WithStatus(status map[string]any) *State {
 	next := *st
 	next.status, next.stored.status = status, ""
 	return &next
 }
 
-// WithSpec is the state with another spec.
+// WithSpec returns the state with another spec.
 func (st *State) WithSpec(spec map[string]any) *State {
 	next := *st
 	next.Spec, next.stored.spec = spec, ""
 	return &next
 }
 
-// WithMetadata is the state with other metadata.
+// WithMetadata returns the state with other metadata.
 func (st *State) WithMetadata(meta body.Metadata) *State {
 	next := *st
 	next.Meta = meta
 	return &next
 }
 
-// parts returns the parts of the stored form: what has not changed as it is stored.
+// parts returns the parts of the body to store. Unchanged parts are the stored bytes.
 func (st *State) parts(k *Kind) ([]member, error) {
 	out := make([]member, 0, 5)
 	if st.SubKind != "" {
@@ -169,11 +170,11 @@ func (st *State) parts(k *Kind) ([]member, error) {
 	return out, err
 }
 
-// smallBody is the size of a body that cannot have more index rows than a resource may.
+// smallBody is a size up to which a body cannot have too many index rows.
 const smallBody = 2 * index.MaxRows
 
-// Put returns what stores the state of a resource: in the place of old, which can be read,
-// unless that is nil. Its references stay as they are stored. The error has the names of the caller.
+// Put returns the put that stores the state of a resource. old is the stored resource, which can be
+// read, or nil; its references are kept. Errors use the caller's names.
 func (st *State) Put(
 	k *Kind, key backend.Key, old *backend.Resource, names failure.FieldNames,
 ) (put backend.Put, err error) {
@@ -196,7 +197,7 @@ func (st *State) Put(
 	return put, nil
 }
 
-// sameMetadata compares what a caller may set; empty is the same as absent.
+// sameMetadata compares the metadata that a caller may set. Empty and absent are equal.
 func sameMetadata(a, b body.Metadata) bool {
 	return a.Description == b.Description && slices.Equal(a.Finalizers, b.Finalizers) &&
 		maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&

@@ -8,11 +8,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// A gateway may share its store with a newer one, whose kinds have fields that
-// this one cannot name. Writes check the fields that this gateway can name, and keep the others.
+// A gateway may share its store with a newer one whose kinds have more fields. Writes check the
+// fields that this gateway knows, and keep the others.
 
-// Known returns the tree without the names that the shape does not have. It may be the tree itself, so it
-// must not be changed.
+// Known returns the tree without fields unknown to the shape. It may be the tree itself, so it must
+// not be changed.
 func (s *Shape) Known(tree map[string]any) map[string]any {
 	if s.CanName(tree) {
 		return tree
@@ -20,7 +20,7 @@ func (s *Shape) Known(tree map[string]any) map[string]any {
 	return s.Project(tree)
 }
 
-// CanName reports whether the shape can name all of a tree.
+// CanName reports whether the shape knows all of a tree.
 func (s *Shape) CanName(tree map[string]any) bool {
 	for name, value := range tree {
 		if f := s.fields[name]; f == nil || f.shape != nil && !f.canName(value) {
@@ -30,7 +30,7 @@ func (s *Shape) CanName(tree map[string]any) bool {
 	return true
 }
 
-// canName reports whether the shape of the field can name all of a value.
+// canName reports whether the shape of the field knows all of a value.
 func (f *Field) canName(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -41,7 +41,7 @@ func (f *Field) canName(value any) bool {
 	return true
 }
 
-// Project returns a copy of the tree with the names that the shape has.
+// Project returns a copy of the tree with only the fields that the shape knows.
 func (s *Shape) Project(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
 	for name, value := range tree {
@@ -69,8 +69,8 @@ func (f *Field) project(value any) any {
 	return value
 }
 
-// KeepUnknown copies into next the names that old has and the shape does not: the fields of a newer
-// gateway survive the writes of an older one.
+// KeepUnknown copies the fields of old that the shape does not know into next, so that they survive
+// writes of an older gateway.
 func (s *Shape) KeepUnknown(next, old map[string]any) {
 	for name, was := range old {
 		f := s.fields[name]
@@ -96,8 +96,8 @@ func (s *Shape) KeepUnknown(next, old map[string]any) {
 	}
 }
 
-// keepUnknownElements pairs the objects of two lists: by their keys in a MAP,
-// else the ones that are equal in all fields of the shape.
+// keepUnknownElements pairs the objects of two lists, by their keys in a MAP, else by
+// equality of all fields of the shape.
 func (f *Field) keepUnknownElements(next, old []any) {
 	if f.canName(old) { // mostly
 		return
@@ -128,12 +128,12 @@ func (f *Field) sameElement(a, b map[string]any) bool {
 	return f.shape.same(a, b, stored)
 }
 
-// keptValues are stored values that would be refused today: of enum fields those that
-// this gateway cannot name, since a newer one stored them, and texts that are no names
-// where only names are accepted now. They stay acceptable in their fields.
+// keptValues are stored values that would be refused now: enum values that a newer
+// gateway has stored, and texts that are no names in fields that accept only names now.
+// They stay acceptable in their fields.
 type keptValues map[*Field][]string
 
-// add collects them from a stored tree.
+// add collects such values from a stored tree.
 func (k *keptValues) add(s *Shape, tree map[string]any) {
 	if !s.keeps {
 		return
@@ -165,7 +165,7 @@ func (k *keptValues) addValue(f *Field, value any) {
 	}
 }
 
-// keeps reports whether stored values of the field can be among [keptValues].
+// keeps reports whether the field can have [keptValues].
 func (f *Field) keeps() bool { return f.Enum != nil || f.Constraint.Format == descriptor.FormatName }
 
 // Deprecated collects a warning for each deprecated field that is set in the object at a path.
@@ -206,8 +206,9 @@ func (s *Shape) Deprecated(
 	return out
 }
 
-// DropUnknown notes every name of the patch at a path that the shape does not have, null
-// or not, and removes it. What lies in lists is found when the result is validated.
+// DropUnknown removes every field of the patch that the shape does not know and records
+// it as a violation, null or not. Fields inside lists are found when the result is
+// validated.
 func (v *Violations) DropUnknown(s *Shape, at *failure.Path, patch map[string]any) {
 	for _, name := range jsontree.Keys(patch) {
 		f := s.fields[name]
@@ -220,7 +221,7 @@ func (v *Violations) DropUnknown(s *Shape, at *failure.Path, patch map[string]an
 	}
 }
 
-// addUnknown adds that the shape has no field of a name.
+// addUnknown records that the shape has no field of that name.
 func (v *Violations) addUnknown(s *Shape, at *failure.Path, name string) {
 	if v.full() {
 		v.dropped++ // without looking for what it may mean

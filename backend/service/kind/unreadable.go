@@ -18,20 +18,21 @@ import (
 // maxUnreadable bounds how many unreadable resources a gateway remembers.
 const maxUnreadable = 1000
 
-// Unreadable notes which stored resources could not be read: for the log, for metrics,
-// and for counts, which do not look at bodies. What it remembers is a hint: each count
+// Unreadable remembers which stored resources could not be read: for the log, for
+// metrics, and for counts, which do not look at bodies. It is only a hint: each count
 // checks whether they are still unreadable. Safe for concurrent use.
 type Unreadable struct {
 	store backend.Store
 	log   *zap.Logger
-	// counter outlives it: each catalogue has its own.
+	// counter is shared by all catalogues of the gateway, each of which has its own
+	// Unreadable.
 	counter *UnreadableCounter
 
 	mu   sync.Mutex // guards keys
 	keys map[backend.Key]bool
 }
 
-// NewUnreadable returns one that remembers nothing yet.
+// NewUnreadable returns an empty Unreadable.
 func NewUnreadable(store backend.Store, log *zap.Logger, counter *UnreadableCounter) *Unreadable {
 	return &Unreadable{store: store, log: log, counter: counter, keys: map[backend.Key]bool{}}
 }
@@ -48,7 +49,8 @@ func (u *Unreadable) Note(r *backend.Resource, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if key := r.Key; len(u.keys) < maxUnreadable {
-		// The mark outlives the request and the page that the key may be a part of.
+		// The key is copied because it is kept longer than the request or page whose
+		// memory it may share.
 		key.Kind = strings.Clone(key.Kind)
 		key.Namespace = strings.Clone(key.Namespace)
 		key.Name = strings.Clone(key.Name)
@@ -56,8 +58,9 @@ func (u *Unreadable) Note(r *backend.Resource, err error) {
 	}
 }
 
-// Count returns how many of the resources of a kind that could not be read still cannot,
-// in a namespace unless that is empty. Lists leave them out, so counts do.
+// Count returns how many remembered resources of a kind still cannot be read, in a
+// namespace or, if that is empty, in all. Counts subtract them because lists leave them
+// out.
 func (u *Unreadable) Count(ctx context.Context, k *Kind, namespace string) (int, error) {
 	found, err := u.Find(ctx, k, namespace)
 	return len(found), err
@@ -101,7 +104,7 @@ func (u *Unreadable) Find(ctx context.Context, k *Kind, namespace string) ([]Dam
 	return out, nil
 }
 
-// findEach is Find that reads one resource after the other.
+// findEach is Find with one read per resource.
 func (u *Unreadable) findEach(ctx context.Context, k *Kind, keys []backend.Key) (out []Damaged, err error) {
 	for _, key := range keys {
 		stored, err := backend.GetBare(ctx, u.store, key)
@@ -119,7 +122,8 @@ func (u *Unreadable) findEach(ctx context.Context, k *Kind, keys []backend.Key) 
 	return out, nil
 }
 
-// check returns why a stored resource cannot be read, and forgets it if it can be, or is gone.
+// check returns why a stored resource cannot be read. If it can be read or is gone, check
+// forgets it.
 func (u *Unreadable) check(k *Kind, key backend.Key, stored *backend.Resource) error {
 	if stored != nil {
 		if _, err := k.Body.Read(stored); err != nil {
@@ -132,7 +136,8 @@ func (u *Unreadable) check(k *Kind, key backend.Key, stored *backend.Resource) e
 	return nil
 }
 
-// maxCounted bounds how many resources an [UnreadableCounter] counts. It keeps eight bytes of each.
+// maxCounted is the most resources that an [UnreadableCounter] counts. It keeps eight bytes for
+// each.
 const maxCounted = 1 << 17
 
 // UnreadableCounter counts unreadable resources, each once however often it is read, up to a bound.
@@ -151,7 +156,8 @@ func NewUnreadableCounter(count func(kind string)) *UnreadableCounter {
 	return &UnreadableCounter{count: count, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
 }
 
-// add counts a resource and reports whether it did. The UID tells a re-created namesake apart.
+// add counts a resource and reports whether it did. The UID distinguishes a resource that was
+// created again under the same key.
 func (c *UnreadableCounter) add(r *backend.Resource) bool {
 	hash := maphash.Comparable(c.seed, struct {
 		key backend.Key

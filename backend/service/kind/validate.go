@@ -62,7 +62,8 @@ func (v *Violations) Types(ctx context.Context, s *Shape, at *failure.Path, tree
 	v.unchanged = false
 }
 
-// ListTypes is [Violations.Types] for the lists of a merge patch, which are whole.
+// ListTypes is [Violations.Types] for the lists of a merge patch, which a patch
+// replaces as a whole.
 func (v *Violations) ListTypes(ctx context.Context, s *Shape, at *failure.Path, patch map[string]any) {
 	v.begin(ctx)
 	v.unchanged = true
@@ -74,8 +75,7 @@ func (v *Violations) ListTypes(ctx context.Context, s *Shape, at *failure.Path, 
 	v.unchanged = false
 }
 
-// begin takes the budget of the operation. If it is exhausted, nothing can be said of the
-// input.
+// begin loads the budget of the operation. If it is spent, validation stops.
 func (v *Violations) begin(ctx context.Context) {
 	v.spent = budget.From(ctx)
 	if over := v.spent.Over(); over != nil {
@@ -83,7 +83,7 @@ func (v *Violations) begin(ctx context.Context) {
 	}
 }
 
-// object checks an object. old is the stored one in its place, nil for none.
+// object checks an object. old is the stored object that it replaces, nil for none.
 func (v *Violations) object(ctx context.Context, s *Shape, at *failure.Path, tree, old map[string]any) {
 	before := len(v.found)
 	for _, name := range s.unknown(tree) {
@@ -124,7 +124,7 @@ func (v *Violations) object(ctx context.Context, s *Shape, at *failure.Path, tre
 	v.rules(ctx, s, at, tree, old)
 }
 
-// sameNames reports whether two objects have the same fields of the shape.
+// sameNames reports whether two objects have values in the same fields of the shape.
 func (s *Shape) sameNames(a, b map[string]any) bool {
 	return !slices.ContainsFunc(s.ordered, func(f *Field) bool {
 		_, ok1 := a[f.Name]
@@ -133,13 +133,13 @@ func (s *Shape) sameNames(a, b map[string]any) bool {
 	})
 }
 
-// prior is the stored value in the place of another, if there is one.
+// prior is the stored value that another value replaces, if there is one.
 type prior struct {
 	value any
 	ok    bool
 }
 
-// in is the effective value of the field in a stored object, which may be nil.
+// in returns the effective value of the field in a stored object, which may be nil.
 func (f *Field) in(old map[string]any) (p prior) {
 	if old != nil {
 		p.value, p.ok = f.valueIn(old)
@@ -147,7 +147,7 @@ func (f *Field) in(old map[string]any) (p prior) {
 	return p
 }
 
-// unknown are the names in a tree that are none of the shape's fields, in their order.
+// unknown returns the names in a tree that are not fields of the shape, in order.
 func (s *Shape) unknown(tree map[string]any) (out []string) {
 	for name := range tree {
 		if s.fields[name] == nil {
@@ -158,8 +158,8 @@ func (s *Shape) unknown(tree map[string]any) (out []string) {
 	return out
 }
 
-// names are the fields of the shape: in their stored form, as manifests and JSON have them, or as in
-// the API, which refuses other fields and objects before.
+// names returns the names of the shape's fields for a message: stored names, as in manifests and
+// JSON, or the names of the API.
 func (s *Shape) names(stored bool) string {
 	out := make([]string, len(s.Fields))
 	for i, f := range s.Fields {
@@ -171,7 +171,7 @@ func (s *Shape) names(stored bool) string {
 	return strings.Join(out, ", ")
 }
 
-// suggest finds the field that a misspelt name may mean.
+// suggest returns the field that a misspelt name may mean.
 func (s *Shape) suggest(name string) string {
 	best, distance := "", 4
 	for _, f := range s.Fields {
@@ -202,7 +202,7 @@ func (v *Violations) field(ctx context.Context, f *Field, at *failure.Path, valu
 	}
 }
 
-// one checks a value that is no list, or an element of one.
+// one checks a value that is not a list, or an element of a list.
 func (v *Violations) one(ctx context.Context, f *Field, at *failure.Path, value any, old prior) {
 	if was := v.unchanged; !was && old.ok && f.same(value, old.value, effective) {
 		v.unchanged = true
@@ -246,10 +246,10 @@ func (v *Violations) value(ctx context.Context, f *Field, at *failure.Path, valu
 	}
 }
 
-// maxNamed is how many of the values that are accepted a violation names.
+// maxNamed is the most accepted values that a violation lists.
 const maxNamed = 50
 
-// oneOf adds that a value is none of n that are accepted.
+// oneOf adds a violation: the value is none of n accepted values.
 func (v *Violations) oneOf(at *failure.Path, rule string, n int, accepted func(i int) string) {
 	if v.full() {
 		v.dropped++
@@ -295,7 +295,7 @@ func (v *Violations) mapping(f *Field, at *failure.Path, value any, old prior) {
 	}
 }
 
-// count checks how many elements a list has, or keys a map. It returns false if there are too many.
+// count checks the number of list elements or map keys. It returns false if there are too many.
 func (v *Violations) count(f *Field, at *failure.Path, of, noun string, n int) bool {
 	c := f.Constraint
 	if c.MinItems != nil && n < *c.MinItems {
@@ -327,7 +327,8 @@ func (v *Violations) mapKey(f *Field, at *failure.Path, key string) {
 	}
 }
 
-// oldNumber explains a text that is a number in YAML 1.1, and not in YAML 1.2. A hidden value is not repeated.
+// oldNumber returns a hint for a text that YAML 1.1 reads as a number and YAML 1.2 does not. It
+// does not repeat a hidden value.
 func (v *Violations) oldNumber(value any) string {
 	text, _ := value.(string)
 	n, err := strconv.ParseInt(text, 0, 64)
@@ -367,7 +368,7 @@ func (v *Violations) number(f *Field, at *failure.Path, value any) {
 	}
 }
 
-// has says how many there are, unless that is hidden.
+// has returns ", has N" for a message, or nothing if the value is hidden.
 func (v *Violations) has(n int) string {
 	if v.hidden {
 		return ""
@@ -408,12 +409,13 @@ func (v *Violations) text(f *Field, at *failure.Path, s string) {
 	}
 }
 
-// matches reports whether a text matches a pattern, or the budget does not pay for finding out.
+// matches reports whether a text matches a pattern. It also returns true if the budget is too
+// small to find out.
 func (v *Violations) matches(p pattern, text string) bool {
 	return p.Regexp == nil || !v.charge(1+len(text)*p.size/budget.PatternTries) || p.MatchString(text)
 }
 
-// accepts reports whether a text has a format, and returns what the format accepts.
+// accepts reports whether a text has a format, and returns a description of the format.
 func accepts(f descriptor.Format, s string) (ok bool, what string) {
 	var err error
 	switch f {

@@ -11,7 +11,7 @@ import (
 // API, which may differ from their stored names.
 type Names interface {
 	Kind(kind string) bool
-	// Field reports whether a type has a field, in answers or as input.
+	// Field reports whether a type has a field, as output or input.
 	Field(typ, field string) bool
 	Value(enum, value string) bool
 	// ShortName reports whether a kind has a short name, SubKind whether it has a sub-kind, and Expires whether callers
@@ -21,16 +21,18 @@ type Names interface {
 	Expires(k *descriptor.Kind) bool
 	// Verb reports whether the version has a verb of the kind.
 	Verb(k *descriptor.Kind, verb descriptor.Verb) bool
-	// Filter reports whether filters of a kind name a path, and Sort whether orders do.
+	// Filter reports whether filters of a kind accept a path, and Sort whether orders
+	// do.
 	Filter(k *descriptor.Kind, path string) bool
 	Sort(k *descriptor.Kind, path string) bool
-	// Deprecated returns why a field is deprecated, empty if it is not.
+	// Deprecated returns the reason why a field is deprecated, empty if it is not.
 	Deprecated(typ, field string) string
 }
 
-// View returns the catalogue as a released version of the API has it: with the kinds, fields and values that it can
-// name. A view treats all else as a gateway with an older catalogue treats fields that it does not know. A kind that the
-// version has completely is not copied. Bodies, index rows and stored references stay as they are in the whole catalogue.
+// View returns the catalogue of a released version of the API: the kinds, fields and values that
+// the version has. A view treats everything else as an older gateway treats fields that it does not
+// know. A kind that the version has completely is shared. Bodies, index rows and stored references
+// are those of the whole catalogue.
 func (c Catalogue) View(names Names) Catalogue {
 	v := viewer{names: names, done: map[*Shape]*Shape{}}
 	out := Catalogue{byName: map[string]*Kind{}}
@@ -42,7 +44,7 @@ func (c Catalogue) View(names Names) Catalogue {
 	return out
 }
 
-// add adds a kind whose names no other kind has.
+// add adds a kind. Its names must not be taken.
 func (c *Catalogue) add(k *Kind) {
 	c.ordered = append(c.ordered, k)
 	for _, name := range append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...) {
@@ -51,7 +53,7 @@ func (c *Catalogue) add(k *Kind) {
 	c.byName[k.Name] = k
 }
 
-// Whole returns the kind by which resources are stored, of which this one is a view; the kind itself if it is none.
+// Whole returns the stored kind that this kind is a view of, or the kind itself.
 func (k *Kind) Whole() *Kind {
 	for k.whole != nil {
 		k = k.whole
@@ -59,19 +61,20 @@ func (k *Kind) Whole() *Kind {
 	return k
 }
 
-// Judge returns the kind by which a write that this kind accepts is judged next, as the resource would be stored; nil
-// for none. What clients of a view cannot name is judged by the kind of which it is a view, and what those of an older
-// major version write by the newest one.
+// Judge returns the kind that validates the resulting resource of a write after this kind has
+// accepted it; nil for none. For a view it is the whole kind, and for a kind of an older major
+// version the newest one.
 func (k *Kind) Judge() *Kind { return k.judge }
 
-// viewer is the state of one [Catalogue.View].
+// viewer builds one [Catalogue.View].
 type viewer struct {
 	names Names
-	// done has the shapes that were seen, and what the version has of them.
+	// done maps each shape seen so far to its part in the version.
 	done map[*Shape]*Shape
 }
 
-// kind returns what the version has of a kind, the kind itself if that is all.
+// kind returns the part of a kind that the version has, or the kind itself if that is
+// all of it.
 func (v viewer) kind(k *Kind) *Kind {
 	spec, status := v.shape(k.Spec), v.shape(k.Status)
 	d := *k.Kind
@@ -116,7 +119,7 @@ func (v viewer) kind(k *Kind) *Kind {
 	return &out
 }
 
-// keep returns a new list with the elements that are kept.
+// keep returns the elements for which kept is true, in a new slice.
 func keep[T any](all []T, kept func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(all), func(e T) bool { return !kept(e) })
 }
@@ -144,7 +147,8 @@ func (v viewer) hasPath(k *Kind, path string) bool {
 	return true
 }
 
-// shape returns what the version has of a shape, the shape itself if that is all.
+// shape returns the part of a shape that the version has, or the shape itself if that
+// is all of it.
 func (v viewer) shape(s *Shape) *Shape {
 	if s == nil {
 		return nil
@@ -220,8 +224,8 @@ func (v viewer) field(s *Shape, f *Field) (*Field, bool) {
 	return &seen, same
 }
 
-// hasRule reports whether a rule asks for nothing that the version does not have: by the fields that it mentions,
-// whether they are there, or what they hold. Other rules are judged by the whole kind alone.
+// hasRule reports whether the version has everything that a rule reads. Other rules are evaluated
+// by the whole kind only.
 func (v viewer) hasRule(r rule) bool {
 	for _, in := range r.inputs {
 		for _, f := range in.path {
@@ -237,7 +241,7 @@ func (v viewer) hasRule(r rule) bool {
 	return len(r.inputs) > 0
 }
 
-// IndexOf returns the index of a path, nil if there is none that callers can name.
+// IndexOf returns the index of a path, nil if callers cannot name it.
 func (k *Kind) IndexOf(path string) *indexed {
 	if k.whole != nil &&
 		!slices.ContainsFunc(k.FilterableFields, func(f descriptor.FilterableField) bool { return f.Path == path }) &&

@@ -13,23 +13,24 @@ import (
 type Violations struct {
 	found   []failure.Violation
 	dropped int
-	// stopped is why a rule was not evaluated to its end; nil if all were.
+	// stopped is the reason why a rule was not evaluated to its end; nil if all were.
 	stopped error
-	// spent is the budget of the operation, which pays for patterns and rules.
+	// spent is the budget of the operation, which is charged for patterns and rules.
 	spent *budget.Budget
-	// unchanged reports whether the value which is checked is stored in the same place: it may break
+	// unchanged reports whether the value being checked equals the stored one: it may then break
 	// constraints and rules.
 	unchanged bool
-	// kept are values that are acceptable since they are stored.
+	// kept are values that are accepted because they are stored already.
 	kept keptValues
-	// hidden reports whether the value that is checked is write-only: messages then show no part of it,
-	// not even its length or the keys of a map.
+	// hidden reports whether the value being checked is write-only: messages then show no part of
+	// it, not even its length or a map's keys.
 	hidden bool
-	// FieldNames are those by which the caller knows the fields. In manifests, values of enums have their stored form.
+	// FieldNames selects the names by which the caller knows fields. In manifests, enum values have
+	// their stored form.
 	FieldNames failure.FieldNames
 }
 
-// maxViolations bounds an answer.
+// maxViolations is the most violations that an answer lists.
 const maxViolations = 100
 
 // full reports whether further violations are only counted.
@@ -50,8 +51,8 @@ func (v *Violations) Add(at *failure.Path, rule string, limit any, format string
 	})
 }
 
-// Err returns VALIDATION_FAILED if there is any violation, else why a rule was not evaluated
-// to its end.
+// Err returns VALIDATION_FAILED if there are violations, else the reason why a rule was not
+// evaluated to its end, else nil.
 func (v *Violations) Err(key backend.Key) error {
 	if len(v.found) == 0 {
 		if v.stopped == nil {
@@ -73,7 +74,8 @@ func (v *Violations) Err(key backend.Key) error {
 	return e.At(key)
 }
 
-// charge takes steps from the budget of the operation, false if it has not so many left.
+// charge takes steps from the budget of the operation. It returns false if the budget
+// has fewer.
 func (v *Violations) charge(steps int) bool {
 	err := v.spent.Spend(budget.Steps, steps)
 	if err != nil {
@@ -82,7 +84,7 @@ func (v *Violations) charge(steps int) bool {
 	return err == nil
 }
 
-// Clone returns the same violations, to add to.
+// Clone returns an independent copy.
 func (v *Violations) Clone() Violations {
 	return Violations{
 		found:      v.found[:len(v.found):len(v.found)],

@@ -5,11 +5,12 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// A write-only field is accepted and never shown, so a client that replaces a spec cannot send it back: a
-// write that leaves it out keeps it. Null, an empty text, list, map or object clear it. It stands in no list.
+// A write-only field is accepted and never shown, so a client that replaces a spec cannot send it
+// back: a write that leaves the field out keeps its value. Null, and an empty text, list, map or
+// object, clear it. Write-only fields do not occur inside lists.
 
-// eachHidden visits the write-only fields of the objects in a tree, in each with its path and the object that
-// may have a value of it. It ends early if visit returns false, and so does visit's caller.
+// eachHidden visits the write-only fields of the objects in a tree, each with its path and the
+// object that may hold its value. It stops and returns false as soon as visit does.
 func (s *Shape) eachHidden(
 	at *failure.Path, tree map[string]any, visit func(f *Field, at *failure.Path, in map[string]any) bool,
 ) bool {
@@ -44,8 +45,7 @@ func (s *Shape) TakeCleared(at *failure.Path, tree map[string]any) map[string]bo
 	return out
 }
 
-// empty reports whether a value clears the field that it is given for. Nulls in it
-// are as if left out.
+// empty reports whether a value clears its field. Nulls in it are ignored.
 func empty(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -65,8 +65,8 @@ func empty(value any) bool {
 	return false
 }
 
-// ClearEmpty replaces empty texts and lists of write-only fields in a patch by null, which clears them. An
-// empty map or object in a patch changes nothing.
+// ClearEmpty replaces empty texts and lists of write-only fields in a patch by null, which clears
+// the field. An empty map or object in a patch changes nothing and stays.
 func (s *Shape) ClearEmpty(patch map[string]any) {
 	s.eachHidden(nil, patch, func(f *Field, _ *failure.Path, in map[string]any) bool {
 		value, ok := in[f.Name]
@@ -77,12 +77,14 @@ func (s *Shape) ClearEmpty(patch map[string]any) {
 	})
 }
 
-// Sent is the effect of a spec on write-only fields besides their values, by their stored paths: which of them it
-// clears, and which maps have entries that stay (see [Violations.TakeMerged]).
+// Sent says what a spec does to write-only fields besides setting them, by stored paths: Cleared
+// are the fields that it clears, Added the maps whose stored entries stay (see
+// [Violations.TakeMerged]).
 type Sent struct{ Cleared, Added map[string]bool }
 
-// KeepWriteOnly copies into next the write-only fields that old has, that next
-// leaves out and that are not cleared. If an object is left out, so are its fields.
+// KeepWriteOnly copies the write-only fields of old into next, except those that next
+// has or clears. A map in sent.Added gets the stored entries that next lacks. If next
+// leaves out an object, the object's fields are not copied.
 func (s *Shape) KeepWriteOnly(next, old map[string]any, at *failure.Path, sent Sent) {
 	if !s.Hides {
 		return
@@ -111,9 +113,8 @@ func (s *Shape) KeepWriteOnly(next, old map[string]any, at *failure.Path, sent S
 	}
 }
 
-// GivesWriteOnly reports whether a spec gives every write-only field, so that it keeps none of
-// those that are stored. One that it clears is not given: nobody knows what was there. A map that goes into
-// another one is not stored.
+// GivesWriteOnly reports whether a spec sets every write-only field, so that no stored value is
+// kept. A cleared field does not count as set. A map that is merged into another is not required.
 func (s *Shape) GivesWriteOnly(at *failure.Path, tree map[string]any, sent Sent) bool {
 	return s.eachHidden(at, tree, func(f *Field, at *failure.Path, in map[string]any) bool {
 		_, has := in[f.Name]
