@@ -2,14 +2,14 @@ package backend
 
 import "context"
 
-// BareGetter is implemented by a store that saves work where resources are read
-// to be shown, see [Range.Bare].
+// BareGetter is implemented by a store that can read resources without their references
+// at less cost, see [Range.Bare].
 type BareGetter interface {
-	// GetBare is [Store.Get], but what [Range.Bare] says may be left out of the resources.
+	// GetBare is like [Store.Get], but may leave out the fields that [Range.Bare] names.
 	GetBare(ctx context.Context, keys ...Key) ([]*Resource, error)
 }
 
-// GetBare gets resources to be shown: see [Range.Bare].
+// GetBare gets resources that are only shown, see [Range.Bare].
 func GetBare(ctx context.Context, s Store, keys ...Key) ([]*Resource, error) {
 	if bare, ok := s.(BareGetter); ok {
 		return bare.GetBare(ctx, keys...)

@@ -12,8 +12,8 @@ const (
 	MaxChecks        = 256
 	MaxBatchBytes    = 4 << 20
 	MaxResourceBytes = 1 << 20
-	// MaxStoredBytes is the most bytes of one resource that a store takes: MaxResourceBytes
-	// from callers, and the conditions and the request of a deletion that the gateway adds.
+	// MaxStoredBytes is the most bytes of one stored resource: MaxResourceBytes from
+	// callers, plus the conditions and the deletion request that the gateway adds.
 	MaxStoredBytes = MaxResourceBytes + 256<<10
 	MaxRequestID   = 64
 	MaxFingerprint = 64
@@ -26,15 +26,17 @@ const (
 	MaxActor = 1024
 )
 
-// Batch is a set of changes in one shard, applied all or nothing. All that it writes has one
-// namespace; its checks may name keys of GLOBAL kinds, too, if these lie in that shard.
+// Batch is a set of changes in one shard, of which all or none are applied. Everything that
+// it writes has one namespace; its checks may also name keys of GLOBAL kinds in the same
+// shard.
 type Batch struct {
-	// RequestID names this attempt in the log; at most 64 bytes, never reused.
+	// RequestID identifies this attempt in the log; at most 64 bytes, never reused.
 	RequestID string
-	// Deadline by the store's clock. Past it the store refuses the batch, so
-	// after it the log says for ever whether the batch was applied.
+	// Deadline is a time of the store's clock after which the store refuses the batch.
+	// From then on the log says conclusively whether the batch was applied.
 	Deadline time.Time
-	// Actor names who made the changes, for the log; at most MaxActor bytes, opaque to the store.
+	// Actor names the author of the changes, for the log; at most MaxActor bytes, opaque to the
+	// store.
 	Actor string
 	// Actions name each key at most once.
 	Actions []Action
@@ -45,7 +47,7 @@ type Action struct {
 	Key Key
 	If  Condition
 	Op  Op
-	// Put is what an OpPut stores; of it an OpRebind takes Declared and Refs.
+	// Put is what an OpPut stores. An OpRebind uses its Declared and Refs.
 	Put Put
 }
 
@@ -56,28 +58,28 @@ type Op uint8
 const (
 	// OpCheck changes nothing.
 	OpCheck Op = iota
-	// OpPut stores Action.Put, whether the key was there or not.
+	// OpPut stores Action.Put, whether or not the key exists.
 	OpPut
-	// OpDelete removes the key. On an absent key it fails with ErrNotFound,
-	// whatever the condition. It works on what does not decode, too, if its
-	// condition is of presence alone: then the last state has nothing but the key.
+	// OpDelete removes the key. If the key is absent it fails with ErrNotFound,
+	// whatever the condition. It also removes a resource that does not decode, if its
+	// condition is about presence only; the last state then has only the key.
 	OpDelete
-	// OpRebind replaces the references and the fingerprint of the declarations that they
-	// were taken by, and adds one to [Envelope.BindingVersion]. The declarations have changed and
-	// the resource has not: no revision, no log entry, no event, no UpdatedAt. Its condition
-	// names the revision that the references were taken from and the binding version, so a
-	// second rebind of the same state fails. The log does not tell whether it was applied.
+	// OpRebind replaces the references and the fingerprint of their declarations, and adds one to
+	// [Envelope.BindingVersion]. It is for declarations that have changed while the resource has
+	// not, so it makes no revision, log entry or event and keeps UpdatedAt. Its condition names
+	// the revision that the references were taken from and the binding version, so a second
+	// rebind of the same state fails. The log does not show whether it was applied.
 	OpRebind
 )
 
-// Result is what an applied batch left behind.
+// Result is the result of an applied batch.
 type Result struct {
-	// Resources are parallel to the actions: for a put and a rebind the stored
-	// resource, for a delete the last state, for a check the state that was checked or nil.
+	// Resources are parallel to the actions: for a put and a rebind the stored resource,
+	// for a delete the last state, for a check the checked state or nil.
 	Resources []*Resource
 	// Revisions are parallel to the actions: the revision of each put and delete, zero for others.
 	Revisions []Revision
-	// Position has seen the batch. It is zero on all shards but the batch's.
+	// Position is that of the batch. It is zero on all other shards.
 	Position Position
 }
 
@@ -128,7 +130,7 @@ func (b Batch) Validate(shards Sharder) error {
 	return nil
 }
 
-// Namespace returns the namespace of what a valid batch writes.
+// Namespace returns the namespace that a valid batch writes to.
 func (b Batch) Namespace() string {
 	for i := range b.Actions {
 		if b.Actions[i].Op != OpCheck {
@@ -138,7 +140,7 @@ func (b Batch) Namespace() string {
 	return ""
 }
 
-// Size is the number of bytes that the writes count against MaxBatchBytes.
+// Size returns the number of bytes that the writes count against MaxBatchBytes.
 func (b Batch) Size() int {
 	n := 0
 	for i := range b.Actions {

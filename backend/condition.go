@@ -1,37 +1,37 @@
 package backend
 
-// Presence is what a condition demands of a key.
+// Presence is what a condition requires of the existence of a key.
 type Presence uint8
 
-// The demands.
+// The requirements.
 const (
 	Any Presence = iota
 	Absent
 	Present
 )
 
-// Condition must hold for the batch to be applied: all that is set, judged in
-// the order of the fields, but BindingVersion with Revision. An expired resource counts as absent.
+// Condition must hold for the batch to be applied. All fields that are set are checked, in their
+// order; BindingVersion is checked together with Revision. An expired resource counts as absent.
 type Condition struct {
 	Presence Presence
-	// All others imply presence where set.
+	// The following fields, if set, require the key to be present.
 	UID         string
 	Revision    Revision
 	NotDeleting bool
 	Deleting    bool
-	// Unreferenced: no live resource holds a bound reference to the key. What the
-	// resource itself refers to does not count.
+	// Unreferenced requires that no live resource holds a bound reference to the key. A
+	// reference of the resource to itself does not count.
 	Unreferenced bool
-	// Unfinalized: no finalizer holds the resource. It comes after Unreferenced, so
-	// that ErrFinalized says that finalizers are all that is left.
+	// Unfinalized requires that no finalizer holds the resource. It is checked after
+	// Unreferenced, so ErrFinalized means that only finalizers are left.
 	Unfinalized bool
-	// BindingVersion is the [Envelope.BindingVersion] of the resource: a put that was prepared before its
-	// references were replaced must not undo that. 0 asks for none.
+	// BindingVersion is the required [Envelope.BindingVersion], so that a put which was prepared
+	// before a rebind does not undo it. 0 requires none.
 	BindingVersion uint32
 }
 
-// Check judges the condition against the live resource, nil if there is none.
-// bound reports whether another holds a bound reference to it; it is asked only if need be.
+// Check checks the condition against the live resource, nil if there is none. bound reports
+// whether another resource holds a bound reference to it; it is called only if needed.
 func (c Condition) Check(current *Resource, bound func() (bool, error)) error {
 	if c.Presence == Absent {
 		if current != nil {

@@ -2,10 +2,10 @@ package backend
 
 import "time"
 
-// EventType says what a change did.
+// EventType is the type of a change.
 type EventType uint8
 
-// The changes.
+// The types.
 const (
 	Added EventType = iota + 1
 	Modified
@@ -25,33 +25,34 @@ type Event struct {
 	Type EventType
 	// Revision of the change. Deletes have one of their own.
 	Revision Revision
-	// Resource after the change; for Deleted the last state, with the revision it had.
+	// Resource is the resource after the change; for Deleted the last state, with its
+	// own revision.
 	Resource *Resource
-	// Before is what the envelope had before the change; nil unless the type is Modified. The
-	// last state of a Deleted is Resource.
+	// Before has facts of the envelope before the change; nil unless the type is Modified.
+	// For Deleted, see Resource.
 	Before *Before
 	// Change is [Put.Change] of the put that made the change; nil if that was empty.
 	Change []byte
-	// Actor is [Batch.Actor]; empty for a purge of what expired.
+	// Actor is [Batch.Actor]; empty for the purge of an expired resource.
 	Actor string
-	// RequestID of the batch; empty for a purge of what expired.
+	// RequestID is that of the batch; empty for the purge of an expired resource.
 	RequestID string
 	// Time of the change by the store's clock.
 	Time time.Time
-	// Position has seen this change and all before it. Set by Watch.
+	// Position is the position after this change. Watch sets it.
 	Position Position
 }
 
-// Before is what of an envelope a log entry keeps of the state that a change replaced.
+// Before is the part of the replaced state's envelope that a log entry keeps.
 type Before struct {
 	Revision             Revision
 	UpdatedAt, ExpiresAt time.Time
 	Deleting             bool
-	// Bound are the resources to which it had a bound reference, in the order of its references.
+	// Bound are the resources to which it had bound references, in the order of its references.
 	Bound []Key
 }
 
-// BeforeOf returns what a log entry keeps of the envelope of r.
+// BeforeOf returns the part of r's envelope that a log entry keeps.
 func BeforeOf(r *Resource) *Before {
 	return &Before{
 		Revision:  r.Revision,
@@ -62,7 +63,7 @@ func BeforeOf(r *Resource) *Before {
 	}
 }
 
-// Size is the number of bytes the entry counts for in the log.
+// Size returns the number of bytes that the entry counts in the log.
 func (e *Event) Size() int {
 	n := e.Resource.Size() + len(e.Change) + len(e.Actor) + 64
 	if e.Before != nil {

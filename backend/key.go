@@ -11,23 +11,22 @@ type Key struct{ Kind, Namespace, Name string }
 // internalPrefix marks the reserved key range.
 const internalPrefix = "_"
 
-// Internal reports whether the key lies in the range reserved for the gateway's
-// own records (leases, fingerprints, sensitive values). They are read and written like any
-// resource, but the log has no entries of them, so no watch delivers them, they
-// move no position, and signs of life do not push changes out of the log. Their
-// revisions are counted apart. No list of kinds names them, and no
-// catalogue can have kinds of that form.
+// Internal reports whether the key lies in the range reserved for the gateway's own
+// records (leases, fingerprints, sensitive values). These are read and written like
+// resources, but have no log entries: no watch delivers them, they move no position, and
+// heartbeats do not push changes out of the log. Their revisions are counted separately.
+// No catalogue can have kinds with such names.
 func (k Key) Internal() bool { return strings.HasPrefix(k.Kind, internalPrefix) }
 
-// Sensitive is the key of the record that holds the sensitive values of the
-// resource under k: in the reserved range, all of them next to each other, apart
-// from the resource and from the log.
+// Sensitive returns the key of the record with the sensitive values of the resource
+// under k. Such records lie next to each other in the reserved range, apart from
+// resources and the log.
 func (k Key) Sensitive() Key {
 	k.Kind = SensitiveKind(k.Kind)
 	return k
 }
 
-// SensitiveKind is the kind of the records that hold the sensitive values of a kind.
+// SensitiveKind returns the kind of the records with the sensitive values of a kind.
 func SensitiveKind(kind string) string { return internalPrefix + "sensitive." + kind }
 
 // valid reports whether a resource can have the key.
@@ -39,7 +38,7 @@ func errKey() error {
 	return fmt.Errorf("key with a kind and a name of at most %d bytes in all wanted: %w", MaxKeyBytes, ErrInvalid)
 }
 
-// String is for logs; it never reaches a client.
+// String returns the key for logs; it is never sent to a client.
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Kind + "/" + k.Name

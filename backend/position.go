@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// Position is a place in the log: for each shard the revision of the last
-// change that was seen. It is immutable. The zero value stands for "now" where
-// a watch begins, and is never returned by a store.
+// Position is a position in the log: for each shard the revision of the last change
+// that was seen. It is immutable. The zero value means "now" at the beginning of a
+// watch; a store never returns it.
 type Position struct {
 	shards []Revision
 	text   string // what String returns; "" if that is to be made
 }
 
-// NewPosition returns the position that has seen, per shard, all changes up to the given revision.
+// NewPosition returns the position after all changes up to the given revision of each shard.
 func NewPosition(shards ...Revision) Position { return Position{shards: slices.Clone(shards)} }
 
 // IsZero reports whether p is the zero value.
 func (p Position) IsZero() bool { return len(p.shards) == 0 }
 
-// Shards is the number of shards of the store that p belongs to.
+// Shards returns the number of shards of the position's store.
 func (p Position) Shards() int { return len(p.shards) }
 
 // Shard returns the revision last seen of shard i; zero if there is no such shard.
@@ -39,7 +39,7 @@ func (p Position) With(i int, r Revision) Position {
 	return Position{shards: shards}
 }
 
-// Covers reports whether p has seen on every shard what o has seen.
+// Covers reports whether p is at or after o on every shard.
 func (p Position) Covers(o Position) bool {
 	for i, r := range o.shards {
 		if p.Shard(i).Compare(r) < 0 {
@@ -49,7 +49,7 @@ func (p Position) Covers(o Position) bool {
 	return true
 }
 
-// Equal reports whether p and o are the same place.
+// Equal reports whether p and o are equal.
 func (p Position) Equal(o Position) bool { return slices.Equal(p.shards, o.shards) }
 
 const (
@@ -57,8 +57,8 @@ const (
 	maxShards      = 256
 )
 
-// String is the wire form: base64url of a format byte, the number of shards
-// and an (epoch, seq) pair for each, all as varints. The zero value is "".
+// String returns the wire form: base64url of a format byte, the number of shards and an
+// (epoch, seq) pair for each, all as varints. For the zero value it is "".
 func (p Position) String() string {
 	if p.IsZero() || p.text != "" {
 		return p.text
@@ -71,8 +71,8 @@ func (p Position) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Written is the same position with its wire form made, for one whose wire form
-// many will ask for.
+// Written returns the same position with its wire form computed in advance, for a
+// position whose String is called often.
 func (p Position) Written() Position {
 	p.text = p.String()
 	return p

@@ -6,30 +6,33 @@ import (
 )
 
 // Put is the caller's part of a stored resource. The store keeps Refs, Body and Change
-// as they are: nobody changes them afterwards.
+// without copying, so they must not be changed afterwards.
 type Put struct {
 	// UID of a new resource. An existing one keeps its own.
 	UID      string
 	Deleting bool
-	// Finalizers is how many finalizers hold the resource, at most MaxFinalizers.
-	// Nil leaves the count as it is: 0 of a new resource.
+	// Finalizers is the number of finalizers that hold the resource, at most
+	// MaxFinalizers. Nil keeps the number, which is 0 for a new resource.
 	Finalizers *int
 	ExpiresAt  time.Time
-	// Caller marks a change of spec or of metadata that a caller sets; it moves SpecRevision.
+	// Caller marks a change of the spec or of metadata that callers set. It moves
+	// SpecRevision.
 	Caller bool
-	// Declared is the fingerprint of the declarations that Refs were taken by, at most
-	// MaxFingerprint bytes. Empty leaves fingerprint and references as they are: a new
-	// resource has none.
+	// Declared is the fingerprint of the declarations by which Refs were derived, at
+	// most MaxFingerprint bytes. Empty keeps fingerprint and references; a new resource
+	// then has none.
 	Declared string
-	// Refs are the resources referred to, each once; none if Declared is empty.
+	// Refs are the resources referred to, without duplicates; none if Declared is
+	// empty.
 	Refs []Ref
 	Body []byte
 	// Change describes, for the log entry, the state that the put replaces: see [Event.Change].
-	// At most MaxChange bytes, opaque to the store. The condition of a put that has it names
-	// the revision that it was made from. Empty: nothing is known.
+	// At most MaxChange bytes, opaque to the store; empty if nothing is known. The condition of
+	// a put with a Change names the revision that it was made from.
 	Change []byte
 	// CreatedAt and UpdatedAt are the times of a resource that comes from another store, to the
-	// millisecond. Both are set, and the condition is [Absent]; zero stamps the present.
+	// millisecond. Both are set, and the condition is [Absent]. If they are zero, the store
+	// uses the present time.
 	CreatedAt, UpdatedAt time.Time
 }
 
@@ -61,7 +64,7 @@ func (p Put) validate(a Action, shards Sharder) error {
 	return p.validateRefs(a.Key, shards)
 }
 
-// validateTimes wants both times of a resource that comes from another store, and that none is there.
+// validateTimes checks that a put with times has both, and requires the key to be absent.
 func (p Put) validateTimes(a Action) error {
 	if p.CreatedAt.IsZero() && p.UpdatedAt.IsZero() {
 		return nil
@@ -77,7 +80,8 @@ func (p Put) validateTimes(a Action) error {
 	return nil
 }
 
-// validateRebind wants references and their fingerprint, and nothing else.
+// validateRebind checks that a rebind has references and their fingerprint, and nothing
+// else.
 func (p Put) validateRebind(a Action, shards Sharder) error {
 	if a.If.Revision.IsZero() || a.If.BindingVersion == 0 {
 		return fmt.Errorf("%s: a rebind without the revision and the binding version it is of: %w", a.Key, ErrInvalid)
@@ -88,7 +92,7 @@ func (p Put) validateRebind(a Action, shards Sharder) error {
 	return p.validateRefs(a.Key, shards)
 }
 
-// changesResource reports whether p has what an OpPut alone changes.
+// changesResource reports whether p has fields that only an OpPut may set.
 func (p Put) changesResource() bool {
 	return p.UID != "" || p.Deleting || p.Finalizers != nil || p.Caller || !p.ExpiresAt.IsZero() || p.Body != nil ||
 		len(p.Change) > 0 || !p.CreatedAt.IsZero() || !p.UpdatedAt.IsZero()

@@ -16,9 +16,9 @@ type Range struct {
 	// everything that the shard has, the gateway's own records ([Key.Internal]) included, in the
 	// order of (kind, namespace, name).
 	Kind string
-	// Referenced asks for the resources that refer to that key, itself included if
-	// it does, in the order of (kind, namespace, name). What refers to a key of a GLOBAL kind
-	// may be of all namespaces, and is read from all shards.
+	// Referenced asks for the resources that refer to that key, possibly including itself, in
+	// the order of (kind, namespace, name). Referrers of a key of a GLOBAL kind may be of all
+	// namespaces, and are read from all shards.
 	Referenced *Key
 	// BoundOnly leaves out references that are not bound.
 	BoundOnly bool
@@ -28,19 +28,19 @@ type Range struct {
 	// Namespace, if set, leaves out all others.
 	Namespace string
 	// Shard, if not 0, leaves out the namespaces of all other shards. Shards are numbered
-	// from 1 here: of a store that is no [Sharder] 1 is everything. Not together with
+	// from 1 here; in a store that is not a [Sharder], 1 is everything. Not together with
 	// Namespace or Referenced.
 	Shard      int
 	Start, End []byte
 	Reverse    bool
 	// Limit is the number of resources wanted, 1 to MaxLimit.
 	Limit int
-	// Bare lets the store leave Refs and Declared out of the resources: they are read to be
-	// shown, not to be written or compared. A resource of which only these are damaged can
-	// be read so.
+	// Bare allows the store to leave Refs and Declared out of resources that are only
+	// shown, not written or compared. A resource whose Refs or Declared are damaged can
+	// then still be read.
 	Bare bool
-	// KeysOnly leaves all but Key, Revision and ExpiresAt out of the resources. A resource of
-	// which only the rest is damaged can be read so. Not together with Referenced or Deleting.
+	// KeysOnly leaves out everything but Key, Revision and ExpiresAt. A resource whose other
+	// parts are damaged can then still be read. Not together with Referenced or Deleting.
 	KeysOnly bool
 	// Count asks for the number of live resources in the range instead of a page; Limit
 	// is ignored.
@@ -50,19 +50,19 @@ type Range struct {
 // Page is a part of a range.
 type Page struct {
 	Resources []*Resource
-	// More says that the range holds resources after the last one of the page.
+	// More reports whether the range has resources after the last one of the page.
 	More bool
 	// Count is the number asked for by Range.Count.
 	Count int
 	// Unreadable are the keys of resources that were left out because they do not decode, in
-	// the order of the range: up to the last one of the page if there are more, so that no
-	// two pages tell of the same. A key is zero where that does not decode either. There are
-	// none with Range.Count.
+	// the order of the range. If there are more pages, it covers the range up to the page's
+	// last resource, so that no two pages report the same key. A key that does not decode
+	// either is zero. With Range.Count there are none.
 	Unreadable []Key
 }
 
-// After returns the rest of a range behind a page of it; more is false if there is none. The range is
-// not reversed.
+// After returns the rest of a range after a page of it; more is false if there is none. The range
+// is not reversed.
 func (r Range) After(page Page) (rest Range, more bool) {
 	if !page.More || len(page.Resources) == 0 {
 		return r, false
@@ -75,7 +75,8 @@ func (r Range) After(page Page) (rest Range, more bool) {
 	return r, true
 }
 
-// Pages returns the pages of a range, each read from the store when it is asked for. After an error there is none.
+// Pages returns the pages of a range, each read from the store when it is requested. It ends after
+// an error.
 func Pages(ctx context.Context, s Store, r Range) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		for more := true; more; {
@@ -114,14 +115,15 @@ func (r Range) Validate(shards int) error {
 	return nil
 }
 
-// OrderTuple is the place of a resource in the order of its names, a bound for Range.
+// OrderTuple returns the sort key of a resource in the order of names, a bound for
+// Range.
 func OrderTuple(namespace, name string) []byte {
 	return AppendString(AppendString(nil, namespace), name)
 }
 
-// Prefix returns the bytes with which all keys of the range begin: the tuple (kind), nothing for all
-// kinds of a shard, or for references to a key the tuple of [AppendRefKey]. A driver keeps resources
-// and requested deletions in separate key ranges.
+// Prefix returns the bytes with which all keys of the range begin: the tuple (kind), nothing for
+// all kinds of a shard, or, for references to a key, the tuple of [AppendRefKey]. A driver keeps
+// resources and requested deletions in separate key ranges.
 func (r Range) Prefix() []byte {
 	switch {
 	case r.Referenced != nil:
@@ -136,7 +138,7 @@ func (r Range) Prefix() []byte {
 func (r Range) Bounds() (start, end []byte) {
 	prefix := r.Prefix()
 	start = slices.Concat(prefix, r.Start)
-	// within begins with the first elements of the order tuple, as far as the range fixes them.
+	// within begins with the elements of the order tuple that the range fixes.
 	within := slices.Clip(prefix)
 	if r.Referenced != nil && r.Kind != "" {
 		within = AppendString(within, r.Kind)
@@ -151,17 +153,17 @@ func (r Range) Bounds() (start, end []byte) {
 	return start, end
 }
 
-// MayRefer reports whether resources in a namespace may refer to Referenced. A resource in a
-// namespace is referred to from there alone, a GLOBAL one from everywhere.
+// MayRefer reports whether resources in a namespace may refer to Referenced: a resource in a
+// namespace has referrers in that namespace only, a GLOBAL one in all.
 func (r Range) MayRefer(namespace string) bool {
 	return r.Referenced.Namespace == "" || r.Referenced.Namespace == namespace
 }
 
 // Ranger is implemented by a store that can answer several ranges in one call.
 type Ranger interface {
-	// Ranges answers each range as Range does, all from one state of the store;
-	// one that fails fails all. At most MaxRanges. The pages share MaxPageBytes:
-	// where that is used up, each has its first resource and says if there are more.
+	// Ranges answers each range as Range does, all from one state of the store. If one
+	// fails, the call fails. There are at most MaxRanges. The pages share MaxPageBytes:
+	// once that is used up, each further page has only its first resource, and More.
 	Ranges(ctx context.Context, rs []Range) ([]Page, error)
 }
 

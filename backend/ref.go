@@ -1,11 +1,12 @@
 package backend
 
-// Ref is a reference of one resource to another, whether that exists or not. The other
-// one has the same namespace or none: it may be of a GLOBAL kind.
+// Ref is a reference of one resource to another, which need not exist. The target has
+// the same namespace, or none if its kind is GLOBAL.
 type Ref struct {
 	Key Key
-	// Bound: the resource relies on the other one, see [Condition.Unreferenced]. Both lie in
-	// one shard, so that a store can judge in one place whether a resource is in use.
+	// Bound reports that the resource relies on the target, see [Condition.Unreferenced].
+	// Both lie in one shard, so that a store can decide in one place whether a resource is
+	// in use.
 	Bound bool
 }
 
@@ -19,9 +20,8 @@ func (r *Resource) Bound() (out []Key) {
 	return out
 }
 
-// RefEntries are the entries of the resource in the inverse index, in which a
-// bound reference has two: one among all references to the key, and one among
-// the bound.
+// RefEntries returns the entries of the resource in the inverse index. A bound
+// reference has two: one among all references to the key, and one among the bound ones.
 func (r *Resource) RefEntries() []Ref {
 	if len(r.Refs) == 0 {
 		return nil
@@ -36,9 +36,8 @@ func (r *Resource) RefEntries() []Ref {
 	return out
 }
 
-// AppendRefKey appends the key of an entry of the inverse index as drivers
-// order it: (kind, namespace, name, bound) of what is referred to, then (kind,
-// namespace, name) of the referrer.
+// AppendRefKey appends the sort key of an entry of the inverse index: (kind, namespace,
+// name, bound) of the target, then (kind, namespace, name) of the referrer.
 func AppendRefKey(dst []byte, entry Ref, referrer Key) []byte {
 	return referrer.Append(AppendBool(entry.Key.Append(dst), entry.Bound))
 }

@@ -5,49 +5,50 @@ import (
 	"time"
 )
 
-// Resource is one stored resource as a store sees it. What a store returns is
-// shared and immutable: nobody changes it, its references or its body.
+// Resource is a stored resource as a store sees it. What a store returns is shared and
+// must not be changed.
 type Resource struct {
 	Key
 	Envelope
-	// Refs are the resources it refers to; it is findable by [Range.Referenced].
+	// Refs are the resources it refers to, by which [Range.Referenced] finds it.
 	Refs []Ref
 	// Body is opaque to the store; see [EncodeBody].
 	Body []byte
 }
 
-// Envelope is what a store must know of a resource to judge a write.
+// Envelope has the facts about a resource that a store needs to decide on a write.
 type Envelope struct {
-	// UID tells a re-created namesake apart. Set at creation, kept for life.
+	// UID distinguishes a resource from an earlier one under the same key. It is set at
+	// creation and never changes.
 	UID string
-	// Revision of the last change. Stamped by the store.
+	// Revision is that of the last change. The store sets it.
 	Revision Revision
-	// SpecRevision is the revision of the last put marked [Put.Caller]. Stamped by the store.
+	// SpecRevision is the revision of the last put marked [Put.Caller]. The store sets it.
 	SpecRevision Revision
-	// BindingVersion is how often Refs were taken from the body as it is: 1, and one more for each
-	// [OpRebind]. Stamped by the store.
+	// BindingVersion counts how often Refs were derived from the present body: 1, plus one for
+	// each [OpRebind]. The store sets it.
 	BindingVersion uint32
-	// Deleting: deletion was requested and waits.
+	// Deleting reports that deletion was requested.
 	Deleting bool
-	// Finalizers is how many finalizers hold the resource. Their names lie in the
-	// body; the count is what [Condition.Unfinalized] looks at.
+	// Finalizers is the number of finalizers that hold the resource, which
+	// [Condition.Unfinalized] checks. Their names are in the body.
 	Finalizers int
-	// Declared is the fingerprint of the reference declarations that Refs were taken by;
-	// at most 64 bytes, empty for a resource without references.
+	// Declared is the fingerprint of the reference declarations by which Refs were
+	// derived; at most 64 bytes, empty for a resource without references.
 	Declared string
 	// ExpiresAt, by the store's clock, to the millisecond; zero means never.
 	ExpiresAt time.Time
-	// CreatedAt and UpdatedAt are stamped by the store's clock, in UTC to the millisecond, unless
+	// CreatedAt and UpdatedAt are set by the store's clock, in UTC to the millisecond, unless
 	// [Put.CreatedAt] gives them.
 	CreatedAt, UpdatedAt time.Time
 }
 
-// ExpiredAt reports whether the resource is expired, hence invisible, at the given instant.
+// ExpiredAt reports whether the resource is expired, and so invisible, at the given time.
 func (e *Envelope) ExpiredAt(now time.Time) bool {
 	return !e.ExpiresAt.IsZero() && !e.ExpiresAt.After(now)
 }
 
-// Size is the number of bytes that count against limits and pages.
+// Size returns the number of bytes that count against limits and pages.
 func (r *Resource) Size() int {
 	n := len(r.Kind) + len(r.Namespace) + len(r.Name) + len(r.Body) + 128
 	for _, ref := range r.Refs {
@@ -56,11 +57,11 @@ func (r *Resource) Size() int {
 	return n
 }
 
-// Codec bytes, with which bodies begin.
+// The first byte of a body, which gives its encoding.
 const (
-	// BodyJSON: what follows is plain JSON.
+	// BodyJSON is followed by plain JSON.
 	BodyJSON byte = 'j'
-	// BodySealed: what follows is encrypted, as package keyring has it.
+	// BodySealed is followed by encrypted data of package keyring.
 	BodySealed byte = 's'
 )
 

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Revision numbers one change of one shard. Within an epoch the sequence is
-// dense and starts at 1; a greater epoch is a later history. The zero value
-// stands for no revision. Clients see it as an opaque string.
+// Revision numbers one change of one shard. Within an epoch the sequence has no gaps
+// and starts at 1; a greater epoch is a later history. The zero value means no
+// revision. Clients treat it as an opaque string.
 type Revision struct{ Epoch, Seq uint64 }
 
 // IsZero reports whether r stands for no revision.
@@ -34,8 +34,8 @@ func (r Revision) String() string {
 	return string(strconv.AppendUint(append(b, '-'), r.Seq, 10))
 }
 
-// ParseRevision reads what [Revision.String] wrote, and nothing else: one
-// revision has one form. What does not parse matches no resource.
+// ParseRevision reads what [Revision.String] wrote, and nothing else, so each revision
+// has one form. Text that does not parse matches no resource.
 func ParseRevision(s string) (Revision, error) {
 	e, q, _ := strings.Cut(s, "-")
 	epoch, err1 := strconv.ParseUint(e, 10, 64)
@@ -49,14 +49,14 @@ func ParseRevision(s string) (Revision, error) {
 
 const (
 	epochRandomBits = 20
-	// MaxEpoch is the greatest epoch a driver may store: integers up to it are
-	// exact in every language that reads them as a double.
+	// MaxEpoch is the greatest epoch that a driver may store: every language that reads
+	// integers as doubles keeps it exact.
 	MaxEpoch = 1<<53 - 1
 )
 
-// NextEpoch returns an epoch that no other history shares, but for a chance of
-// one in a million: max(previous, unix seconds << 20) + 1 + random(2^20). Two
-// copies of one store that go on separately get different epochs.
+// NextEpoch returns an epoch that no other history has, with a probability of error of
+// one in a million: max(previous, unix seconds << 20) + 1 + random(2^20). Two copies of
+// one store that go on separately get different epochs.
 func NextEpoch(previous uint64, now time.Time, rnd *rand.Rand) (uint64, error) {
 	if now.Unix() > MaxEpoch>>epochRandomBits {
 		return 0, fmt.Errorf("epoch at %s; the clock is wrong: %w", now.UTC().Format(time.RFC3339), ErrInvalid)

@@ -61,9 +61,9 @@ func PrefixEnd(prefix []byte) []byte {
 	return append(append(make([]byte, 0, len(prefix)+1), prefix...), 0xFF)
 }
 
-// StringPrefixEnd returns the exclusive upper bound of all tuples that extend
-// prefix, whose last element [AppendStringPrefix] wrote: strings may go on with
-// the byte 0xFF, so it is the next byte string that does not start with prefix.
+// StringPrefixEnd returns the exclusive upper bound of all tuples that extend prefix,
+// whose last element [AppendStringPrefix] wrote. A string may continue with the byte
+// 0xFF, so the bound is the next byte string that does not start with prefix.
 func StringPrefixEnd(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {
@@ -75,8 +75,8 @@ func StringPrefixEnd(prefix []byte) []byte {
 	return PrefixEnd(prefix)
 }
 
-// Successor returns the smallest byte string greater than b: the inclusive
-// lower bound that leaves b out, and the exclusive upper bound that takes b in.
+// Successor returns the smallest byte string greater than b: as an inclusive lower
+// bound it excludes b, as an exclusive upper bound it includes b.
 func Successor(b []byte) []byte {
 	return append(append(make([]byte, 0, len(b)+1), b...), 0)
 }
@@ -87,7 +87,8 @@ func TakeString(b []byte) (s string, rest []byte, err error) {
 	return string(text), rest, err
 }
 
-// TakeText is [TakeString] without a copy: text may share the memory of b.
+// TakeText is like [TakeString] without a copy: text shares the memory of b where
+// possible.
 func TakeText(b []byte) (text, rest []byte, err error) {
 	if len(b) == 0 || b[0] != tagString {
 		return nil, nil, fmt.Errorf("tuple: no string element: %w", ErrUnreadable)
@@ -118,7 +119,7 @@ func TakeBool(b []byte) (value bool, rest []byte, err error) {
 	return b[0] == tagTrue, b[1:], nil
 }
 
-// SkipElement returns what follows the first element of b, whatever its type.
+// SkipElement returns the bytes after the first element of b, whatever its type.
 func SkipElement(b []byte) (rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, fmt.Errorf("tuple: no element: %w", ErrUnreadable)

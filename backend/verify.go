@@ -5,22 +5,23 @@ import (
 	"fmt"
 )
 
-// Verifier is implemented by a store that can read all that it has, and tell what of it is damaged or missing.
+// Verifier is implemented by a store that can check everything that it has, and report what is
+// damaged or missing.
 type Verifier interface {
-	// Verify reads records, index and log, in bounded memory. It repairs nothing. The error says why it could not read
-	// everything; damage is none.
+	// Verify reads records, index and log, in bounded memory, and repairs nothing. It returns an
+	// error if it could not read everything; damage is not an error.
 	Verify(ctx context.Context, v Verification) (Verified, error)
 }
 
-// Verification says who is told of damage.
+// Verification has the functions that Verify calls.
 type Verification struct {
 	// Found is called for each damage. Required.
 	Found func(Damage)
-	// Progress is called now and then with what was read so far. Default: no call.
+	// Progress is called now and then with the counts so far. Default: no call.
 	Progress func(Verified)
 }
 
-// The parts of a store that a [Damage] is of.
+// The parts of a store that a [Damage] may concern.
 const (
 	// PartRecord is the record of a resource.
 	PartRecord = "record"
@@ -29,26 +30,26 @@ const (
 	PartDeletion  = "deletion"
 	PartExpiry    = "expiry"
 	PartName      = "name"
-	// PartLog is an entry of the log, and PartHead is what the store says about the log as a whole.
+	// PartLog is an entry of the log, PartHead the state of the log as a whole.
 	PartLog  = "log"
 	PartHead = "head"
-	// PartPage is a part of the file in which all others are.
+	// PartPage is a page of the store's file.
 	PartPage = "page"
 )
 
-// Damage is something that is not as it was written.
+// Damage is a part of the store that is not as it was written, or is missing.
 type Damage struct {
-	// Part is one of those above.
+	// Part is one of the parts above.
 	Part string
-	// Key is the resource that it is about; zero if none is known.
+	// Key is the resource concerned; zero if it is not known.
 	Key Key
-	// Revision is that of the log entry; zero if it is about none.
+	// Revision is the revision of the log entry concerned; zero if there is none.
 	Revision Revision
 	// Problem says what is wrong, in one line.
 	Problem string
 }
 
-// String is one line.
+// String returns the damage in one line.
 func (d Damage) String() string {
 	at := d.Part
 	if d.Key != (Key{}) {
@@ -62,9 +63,9 @@ func (d Damage) String() string {
 
 // Verified counts what a verification has read.
 type Verified struct {
-	// Records are resources and the gateway's own records, Entries the index entries that lead to them, and Changes the
-	// entries of the log.
+	// Records counts resources and the gateway's own records, Entries the index entries that lead
+	// to them, and Changes the entries of the log.
 	Records, Entries, Changes int64
-	// Damaged is how often Found was called.
+	// Damaged is the number of calls of Found.
 	Damaged int64
 }
