@@ -16,13 +16,15 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Candidate is a catalogue that a store is to be served with.
+// Candidate is a catalogue with which a store is about to be served.
 type Candidate struct {
 	// Kinds of the catalogue. Required.
 	Kinds []descriptor.Kind
-	// Places of what the catalogue says, for the lines of a refusal. Default: none.
+	// Places are the positions of the catalogue's declarations, which a refusal names.
+	// Default: none.
 	Places Places
-	// Files is the hash of its files. Required if there are, or were, versions.
+	// Files is the hash of the catalogue's files. Required if it has, or ever had,
+	// versions.
 	Files string
 	// Versions are its released versions.
 	Versions []ReleasedVersion
@@ -30,27 +32,31 @@ type Candidate struct {
 	AllowBreaking bool
 	// DryRun records nothing.
 	DryRun bool
-	// Start is set at the start of a gateway: one that goes back to a recorded catalogue is accepted with a warning
-	// although that hides what has been stored since. So an older gateway can start in the middle of a roll-out.
+	// Start is set when a gateway starts. Then a return to a recorded catalogue is accepted with a
+	// warning, even if it hides data that was stored since, so that an older gateway can start in
+	// the middle of a roll-out.
 	Start bool
 }
 
 // RefusedError is the error of a catalogue that a store does not accept.
 type RefusedError struct {
-	// Reasons are lines: what would break, where the catalogue says so, and what would be lost.
+	// Reasons are lines that say what would break, where it is declared, and what would be
+	// lost.
 	Reasons []string
-	// Final is set if the flag does not help.
+	// Final reports that AllowBreaking does not help.
 	Final bool
-	// Versions is set if the reasons are released versions alone that are gone or changed.
+	// Versions reports that the only reasons are released versions that are gone or
+	// changed.
 	Versions bool
-	// Owners is set if the reasons are kinds that were given to services, or taken from them.
+	// Owners reports that the reasons are kinds that were given to services, or taken from
+	// them.
 	Owners bool
-	// Shards is how many shards the store has, if the reasons are guarded references that no
-	// store of several shards can hold; else 0.
+	// Shards is the number of shards of the store if the reasons are guarded references that
+	// a store of several shards cannot hold; else 0.
 	Shards int
 }
 
-// Lines are the text of the error.
+// Lines returns the text of the error in lines.
 func (e *RefusedError) Lines() []string {
 	problem, advice := "the catalogue breaks what is stored:", "use --allow-breaking to accept that: what can no longer be read stays stored"
 	switch {
@@ -80,16 +86,17 @@ func (e *RefusedError) Error() string { return strings.Join(e.Lines(), "\n") }
 type Gate struct {
 	// Store of the resources. Required.
 	Store backend.Store
-	// ReadOnly records nothing and purges nothing: each candidate is a dry run.
+	// ReadOnly makes each candidate a dry run, and purges nothing.
 	ReadOnly bool
-	// Logger receives the numbers of resources whose kinds are not known. Default: none.
+	// Logger receives the numbers of resources of unknown kinds. Default: none.
 	Logger *zap.Logger
 }
 
-// Accept lets a gateway serve the store with a catalogue, or says in a [*RefusedError] why it cannot. A catalogue that
-// the store has accepted before, or that breaks nothing in the newest one, is accepted, unless it shows what may have
-// been stored as a secret, or has lost or changed a released version; others are with AllowBreaking. Going back to a
-// recorded catalogue that hides what has been stored since needs AllowBreaking too, unless the gateway starts.
+// Accept accepts a catalogue for the store and records it, or returns a [*RefusedError]. It accepts
+// a catalogue that the store has accepted before, or that breaks nothing of the newest one, unless
+// it shows what may have been stored as a secret, or has lost or changed a released version.
+// AllowBreaking accepts others. A return to a recorded catalogue that hides data stored since needs
+// AllowBreaking too, unless Start is set.
 func (g Gate) Accept(ctx context.Context, c Candidate) error {
 	g = g.ready()
 	c.DryRun = c.DryRun || g.ReadOnly
@@ -106,13 +113,13 @@ func (g Gate) Accept(ctx context.Context, c Candidate) error {
 	}
 }
 
-// Bounds of the pauses of a gateway that lost a race against another one.
+// Bounds of the pauses after a race against another gateway was lost.
 const (
 	minRacePause = 10 * time.Millisecond
 	maxRacePause = 200 * time.Millisecond
 )
 
-// ready is the gate with its defaults.
+// ready returns the gate with its defaults.
 func (g Gate) ready() Gate {
 	if g.Logger == nil {
 		g.Logger = zap.NewNop()
@@ -233,7 +240,7 @@ func (g Gate) reasons(ctx context.Context, changes []Difference) ([]string, erro
 	return out, nil
 }
 
-// logUnknown logs how many resources are stored of kinds that the catalogue does not have.
+// logUnknown logs how many resources of kinds are stored that the catalogue does not have.
 func (g Gate) logUnknown(ctx context.Context, newest, outline Outline) error {
 	for name := range newest.Kinds {
 		if _, known := outline.Kinds[name]; known {
@@ -255,9 +262,10 @@ func (g Gate) count(ctx context.Context, kind string) (int, error) {
 	return page.Count, err
 }
 
-// misplaced finds kinds that have resources of another scope, whose keys would mean
-// others, or resources whose secrets lie elsewhere. The stored resources count, not the record: a catalogue
-// of the other scope may have been accepted before.
+// misplaced finds kinds with resources that were stored under another scope or sensitivity: their
+// keys would mean other resources, or their secrets are in another place. It looks at the stored
+// resources instead of the record, since a catalogue with the other scope may have been accepted
+// earlier.
 func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err error) {
 	for i := range c.Kinds {
 		why, err := "", errMeanwhile
@@ -274,12 +282,13 @@ func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err
 	return reasons, nil
 }
 
-// errMeanwhile means that a resource was changed while its parts were read.
+// errMeanwhile means that a resource was changed while its parts were being read.
 var errMeanwhile = errors.New("changed meanwhile")
 
-// misplacedKind returns the reason why resources of a kind are misplaced, empty if none is, or errMeanwhile.
+// misplacedKind returns the reason why resources of a kind are misplaced, empty if there is none,
+// or errMeanwhile.
 func (g Gate) misplacedKind(ctx context.Context, k *descriptor.Kind) (why string, err error) {
-	// Those without a namespace come first.
+	// Resources without a namespace come first.
 	page, err := g.Store.Range(ctx, backend.Range{Kind: k.Name, Limit: 1, Reverse: k.Scope == descriptor.Global})
 	if err != nil || len(page.Resources) == 0 {
 		return "", err
@@ -327,10 +336,11 @@ func (g Gate) storedApart(ctx context.Context, key backend.Key) (bool, error) {
 	return err == nil && got[0] != nil, err
 }
 
-// maxReasons bounds how many unreadable resources are named.
+// maxReasons is the most unreadable resources that are named.
 const maxReasons = 10
 
-// unreadable reads all stored resources of the kinds, for a store without a record.
+// unreadable reads all stored resources of the candidate's kinds, for a store without a
+// record, and returns lines about those that cannot be read.
 func (g Gate) unreadable(ctx context.Context, c Candidate) (reasons []string, err error) {
 	var bodies body.Compiler
 	for i := range c.Kinds {

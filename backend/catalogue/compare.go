@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Compare returns everything that a client, an author of manifests or a stored resource may notice of
-// a change from one catalogue to another, the most severe first. [Diff] is its part about stored
+// Compare returns all differences between two catalogues that a client, an author of manifests or a
+// stored resource may notice, the most severe first. [Diff] returns those that concern stored
 // resources.
 func Compare(from, to []descriptor.Kind) []Difference {
 	out := Diff(OutlineOf(from), OutlineOf(to))
@@ -37,7 +37,7 @@ func (c *comparison) add(path string, s Severity, format string, args ...any) {
 	c.changes = append(c.changes, Difference{Kind: c.kind, Path: path, What: fmt.Sprintf(format, args...), Severity: s})
 }
 
-// renamed reports a name that clients or manifests use.
+// renamed reports a changed name that clients or manifests use.
 func (c *comparison) renamed(path, what, was, is string) {
 	switch {
 	case was == is:
@@ -50,8 +50,8 @@ func (c *comparison) renamed(path, what, was, is string) {
 	}
 }
 
-// moved is [comparison.renamed] for where the values of a field are: with a name where there was none, they are not where
-// clients put them and look for them any more.
+// moved is like renamed, for a name that decides where the values of a field are. A name where
+// there was none also breaks clients, because they look for the values in the old place.
 func (c *comparison) moved(path, what, was, is string) {
 	if was == "" && is != "" {
 		c.add(path, BreaksClients, "has the %s %s now", what, is)
@@ -60,7 +60,8 @@ func (c *comparison) moved(path, what, was, is string) {
 	c.renamed(path, what, was, is)
 }
 
-// words reports elements that a list of names has lost, with a severity, and new ones.
+// words reports the elements that a list of names has lost, with the given severity,
+// and the new ones.
 func (c *comparison) words(path, what string, was, is []string, lost Severity) {
 	for _, word := range was {
 		if !slices.Contains(is, word) {
@@ -74,7 +75,7 @@ func (c *comparison) words(path, what string, was, is []string, lost Severity) {
 	}
 }
 
-// shortNames reports short names that a kind has lost, and new ones.
+// shortNames reports the short names that a kind has lost, and new ones.
 func (c *comparison) shortNames(was, is []string) {
 	before := len(c.changes)
 	c.words("", "short name", was, is, Dangerous)
@@ -90,7 +91,7 @@ type graded struct {
 	text     string
 }
 
-// toggled reports a property that was set or unset.
+// toggled reports a property that is set now and was not, or the reverse.
 func (c *comparison) toggled(path string, was, is bool, set, unset graded) {
 	switch {
 	case is && !was:
@@ -135,8 +136,8 @@ func (c *comparison) kinds(was, is *descriptor.Kind) {
 	c.shapes("status", was.Status, is.Status)
 }
 
-// reviews compares who reviews changes. Nobody can tell what a service refuses; clients have to reckon with refusals
-// anyway, as those for want of a right.
+// reviews compares the services that review changes. A new reviewer is not a breaking change,
+// because clients must expect refusals anyway.
 func (c *comparison) reviews(was, is *descriptor.Kind) {
 	switch {
 	case was.Review == is.Review && is.Review != "":
@@ -175,7 +176,7 @@ func (c *comparison) described(path, was, is string) {
 	}
 }
 
-// shapes compares the objects at a path, and the fields that both have.
+// shapes compares the objects at a path, including the fields that both have.
 func (c *comparison) shapes(path string, was, is *descriptor.Shape) {
 	if was == nil || is == nil {
 		return
@@ -206,7 +207,7 @@ func (c *comparison) shapes(path string, was, is *descriptor.Shape) {
 	}
 }
 
-// ruleOf returns the rule of an object that has an expression, nil if there is none.
+// ruleOf returns the rule of an object with the given expression, nil if there is none.
 func ruleOf(s *descriptor.Shape, cel string) *descriptor.Rule {
 	at := slices.IndexFunc(s.Rules, func(r descriptor.Rule) bool { return r.CEL == cel })
 	if at < 0 {
@@ -302,7 +303,7 @@ func (c *comparison) bounds(path string, all []bound) {
 	}
 }
 
-// number returns a limit of which zero means none.
+// number returns a limit, nil for zero, which means no limit.
 func number(n int) *float64 {
 	if n == 0 {
 		return nil
@@ -317,8 +318,8 @@ func float(n *int) *float64 {
 	return new(float64(*n))
 }
 
-// constraints compares what values are accepted. Patterns and formats cannot be compared: another one
-// may refuse what was accepted.
+// constraints compares which values are accepted. Patterns and formats cannot be compared, so a
+// different one is taken for tighter.
 func (c *comparison) constraints(path string, was, is *descriptor.Constraint) {
 	c.bounds(path, []bound{
 		{

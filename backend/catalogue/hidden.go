@@ -10,18 +10,20 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// concern is how many stored resources a change concerns, and what they keep from being deleted.
+// concern is the number of stored resources that a change concerns, and the resources whose
+// deletion they prevent.
 type concern struct {
 	resources int
-	// has reports whether the resources have the field that is gone; else they are all of the kind.
+	// has reports that resources counts those with the removed field; otherwise it counts all of
+	// the kind.
 	has bool
-	// held are resources of other kinds that cannot be deleted, because resources of a removed kind refer to them; at
-	// most maxHeld. more is how many others there are.
+	// held are resources of other kinds that cannot be deleted because resources of a removed kind
+	// refer to them; at most maxHeld. more is the number of further ones.
 	held []backend.Key
 	more int
 }
 
-// maxHeld is how many of the held resources are named.
+// maxHeld is the most held resources that are named.
 const maxHeld = 3
 
 func (c concern) String() string {
@@ -43,8 +45,8 @@ func (c concern) String() string {
 	return out + " from being deleted"
 }
 
-// concern counts what a change concerns. It reads all resources of a kind of which a field is gone, or which is
-// gone itself.
+// concern counts what a change concerns. If a field or the kind itself is removed, it reads all
+// resources of the kind.
 func (g Gate) concern(ctx context.Context, c Difference) (out concern, err error) {
 	if !c.Gone {
 		out.resources, err = g.count(ctx, c.Kind)
@@ -92,7 +94,8 @@ func hasValue(r *backend.Resource, path string) bool {
 	return err == nil && found(gjson.ParseBytes(raw), strings.Split(path, "."))
 }
 
-// found reports whether a value of JSON has a member at a path that leads through lists.
+// found reports whether a JSON value has a member at a path, which may lead through
+// lists.
 func found(value gjson.Result, path []string) (yes bool) {
 	if value.IsArray() {
 		value.ForEach(func(_, element gjson.Result) bool {
@@ -110,8 +113,9 @@ func found(value gjson.Result, path []string) (yes bool) {
 	return yes
 }
 
-// Hidden returns lines about what is stored and would not be read or shown any more if a catalogue followed another
-// one: what is gone, or breaks, how many resources that concerns, and what they keep from being deleted.
+// Hidden returns lines about stored data that could not be read or shown any more if the second
+// catalogue followed the first: what is gone or breaks, how many resources that concerns, and whose
+// deletion they prevent.
 func (g Gate) Hidden(ctx context.Context, from, to Outline) (lines []string, err error) {
 	for _, c := range Breaking(Diff(from, to)) {
 		concerned, err := g.concern(ctx, c)

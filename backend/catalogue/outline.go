@@ -1,5 +1,6 @@
-// Package catalogue compares catalogues of kinds: what one can read that
-// another has stored. It keeps the record of those that a store has accepted.
+// Package catalogue compares catalogues of kinds: whether one can read what another has
+// stored, and what would break clients. It keeps the record of the catalogues that a
+// store has accepted.
 package catalogue
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Outline is the part of a catalogue that decides whether stored resources can be read: its kinds with the
-// fields of their bodies. Two catalogues with one outline are the same to a store.
+// Outline is the part of a catalogue that decides whether stored resources can be read: its kinds
+// with the fields of their bodies. A store does not distinguish catalogues with equal outlines.
 type Outline struct {
 	// Kinds by name.
 	Kinds map[string]KindOutline `json:"kinds"`
@@ -24,9 +25,10 @@ type Outline struct {
 // KindOutline is the outline of a kind.
 type KindOutline struct {
 	Scope descriptor.Scope `json:"scope"`
-	// Sensitive: write-only values are stored apart.
+	// Sensitive reports that write-only values are stored in separate records.
 	Sensitive bool `json:"sensitive,omitempty"`
-	// Service owns the resources, of which the store has a mirror; empty if the gateway stores them itself.
+	// Service is the service that owns the resources, which the store mirrors; empty if the gateway
+	// owns them.
 	Service string `json:"service,omitempty"`
 	// Fields by their paths from the body's root, joined by dots.
 	Fields map[string]FieldOutline `json:"fields"`
@@ -37,13 +39,13 @@ type FieldOutline struct {
 	Type     descriptor.FieldType `json:"type"`
 	List     bool                 `json:"list,omitempty"`
 	Required bool                 `json:"required,omitempty"`
-	// WriteOnly: stored values are not shown.
+	// WriteOnly reports that stored values are not shown.
 	WriteOnly bool `json:"writeOnly,omitempty"`
 	// Values are the stored forms of an enum.
 	Values []string `json:"values,omitempty"`
-	// Refers is the kind that a reference names; empty if the field is none.
+	// Refers is the kind that a reference names; empty if the field is not a reference.
 	Refers string `json:"refers,omitempty"`
-	// Guarded: the target must stay while it is relied on.
+	// Guarded reports that the target cannot be deleted while a resource relies on it.
 	Guarded bool `json:"guarded,omitempty"`
 }
 
@@ -91,7 +93,7 @@ func (k KindOutline) add(path string, s *descriptor.Shape) {
 	}
 }
 
-// Hash names the outline: 16 hexadecimal digits.
+// Hash identifies the outline: 16 hexadecimal digits.
 func (o Outline) Hash() string {
 	raw, err := json.Marshal(o) // maps are written in the order of their keys
 	if err != nil {
@@ -110,24 +112,24 @@ type Difference struct {
 	Path string `json:"path,omitempty"`
 	// What describes the difference.
 	What string `json:"message"`
-	// Moves reports whether resources of the kind are stored elsewhere than before, or are a service's and were not, or
-	// the reverse.
+	// Moves reports whether resources of the kind are stored in another place than before, or their
+	// owner changed between a service and the gateway.
 	Moves bool `json:"-"`
-	// Place is "file:line" of the new declaration, or of the type that has lost something; for a kind that is
-	// gone the folder. Empty if it is not known.
+	// Place is "file:line" of the new declaration, or of the type that has lost something; for a
+	// removed kind the folder. It is empty if unknown.
 	Place string `json:"place,omitempty"`
 
 	// Rule is the expression of a rule that is new; empty for other changes.
 	Rule string `json:"-"`
-	// Default reports whether a field has another effective default.
+	// Default reports whether the effective default of a field has changed.
 	Default bool `json:"-"`
-	// Required reports whether a field is required that was not, or is new and required.
+	// Required reports whether a field has become required, or is new and required.
 	Required bool `json:"-"`
 	// ShortName reports whether a kind has lost a short name.
 	ShortName bool `json:"-"`
-	// Optional reports whether a field is not required any more.
+	// Optional reports whether a field is no longer required.
 	Optional bool `json:"-"`
-	// Gone reports whether the kind or field is gone.
+	// Gone reports whether the kind or field was removed.
 	Gone bool `json:"-"`
 
 	// inType reports whether the place is the definition of the field's type.
@@ -136,7 +138,7 @@ type Difference struct {
 	shown bool
 }
 
-// String is the change in a line.
+// String returns the difference in one line.
 func (c Difference) String() string {
 	at := "kind " + c.Kind
 	if c.Path != "" {
@@ -269,8 +271,8 @@ func diffFields(kind string, from, to map[string]FieldOutline) []Difference {
 	return out
 }
 
-// renameHint says how a field that is gone keeps its values under another name, if one field that is like it is new
-// beside it.
+// renameHint returns a hint how a removed field can keep its values under another name, if exactly
+// one similar field is new beside it.
 func renameHint(path string, from, to map[string]FieldOutline) string {
 	parent := path[:strings.LastIndex(path, ".")+1]
 	var like []string
@@ -288,8 +290,8 @@ func renameHint(path string, from, to map[string]FieldOutline) string {
 	return fmt.Sprintf("; if %s is its new name, @stored(as: %q) there keeps the values", like[0], strings.TrimPrefix(path, parent))
 }
 
-// isNewBelow reports whether a field stands in an object that the other side does
-// not have either: the object is reported, not each field of it.
+// isNewBelow reports whether an object that contains the field is itself missing on the
+// other side. Then the object is reported, not each of its fields.
 func isNewBelow(path string, other map[string]FieldOutline) bool {
 	return strings.Contains(path, ".") && !hasParent(path, other)
 }

@@ -13,7 +13,7 @@ type Places struct {
 	Types map[string]string
 }
 
-// Locate gives changes their places.
+// Locate sets the places of changes and returns them.
 func (p Places) Locate(changes []Difference) []Difference {
 	out := make([]Difference, len(changes))
 	for i, c := range changes {
@@ -43,7 +43,7 @@ func (p Places) of(c Difference) string {
 	return p.Folder
 }
 
-// ofKind returns the beginning of a line about a kind.
+// ofKind returns the beginning of a line about a kind: its place.
 func (p Places) ofKind(name string) string { return prefix(p.Fields[name]) }
 
 // prefix returns a place as the beginning of a line, empty if the place is not known.

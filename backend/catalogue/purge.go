@@ -16,28 +16,31 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Purge asks to remove what is stored and no catalogue names: all resources of a kind, or the values of a field.
+// Purge is a request to remove stored data that no catalogue names: all resources of a kind, or the
+// values of a field.
 type Purge struct {
-	// Kind, and the path of a field in it as it is stored, like spec.email; empty for the whole kind.
+	// Kind, and the path of a field in it in stored names, like spec.email; an empty path means the
+	// whole kind.
 	Kind, Path string
-	// Served is the outline of the catalogue that is served. It must be the one that the store has accepted last.
+	// Served is the outline of the served catalogue, which must be the one that the store has
+	// accepted last.
 	Served Outline
-	// Actor is who asks, for the log.
+	// Actor is the caller, for the log.
 	Actor string
-	// DryRun counts, and removes nothing.
+	// DryRun counts and removes nothing.
 	DryRun bool
-	// Keys read and write the sensitive values, which may be encrypted. Default: they are stored in plain form.
+	// Keys read and write sensitive values, which may be encrypted. Default: plain values.
 	Keys Keys
 }
 
-// Keys encrypts and decrypts the records of sensitive values. at is the key of the record, and uid the uid of the
-// resource that has the values.
+// Keys encrypts and decrypts records of sensitive values. at is the key of the record, uid that of
+// the resource with the values.
 type Keys interface {
 	Open(at backend.Key, uid string, stored []byte) (body []byte, err error)
 	Seal(at backend.Key, uid string, body []byte) (stored []byte, err error)
 }
 
-// noKeys read and write plain values. A value that is encrypted is no body for them.
+// noKeys reads and writes plain values. It cannot read an encrypted value.
 type noKeys struct{}
 
 func (noKeys) Open(_ backend.Key, _ string, stored []byte) ([]byte, error) { return stored, nil }
@@ -46,27 +49,29 @@ func (noKeys) Seal(_ backend.Key, _ string, body []byte) ([]byte, error) { retur
 
 // Purged is the result of a [Purge].
 type Purged struct {
-	// Removed is how many resources were removed, or lost the values of the field.
+	// Removed is the number of resources that were removed, or lost the values of the
+	// field.
 	Removed int `json:"removed"`
-	// Kept is how many stay, and Why has lines about the first of them.
+	// Kept is the number of resources that stay, and Why has lines about the first of
+	// them.
 	Kept int      `json:"kept"`
 	Why  []string `json:"why,omitempty"`
 }
 
-// keep notes that a resource stays.
+// keep records that a resource stays.
 func (p *Purged) keep(key backend.Key, why string) {
 	if p.Kept++; len(p.Why) < maxReasons {
 		p.Why = append(p.Why, key.String()+" "+why)
 	}
 }
 
-// PurgeError is a purge that is refused.
+// PurgeError is the error of a refused purge.
 type PurgeError struct{ Reason string }
 
 func (e *PurgeError) Error() string { return e.Reason }
 
-// Purge removes what no catalogue names. A resource that others rely on, or that has finalizers, stays, as at any
-// delete. Each removal is a change of the store's log.
+// Purge removes stored data that no catalogue names. A resource that others rely on, or that has
+// finalizers, stays, as with any delete. Each removal is a change in the store's log.
 func (g Gate) Purge(ctx context.Context, p Purge) (Purged, error) {
 	g = g.ready()
 	if g.ReadOnly && !p.DryRun {
@@ -91,7 +96,7 @@ func (g Gate) Purge(ctx context.Context, p Purge) (Purged, error) {
 	return g.purgeKind(ctx, p)
 }
 
-// check refuses what the catalogue names, and what is no kind or field.
+// check refuses a kind or field that the catalogue has, or that cannot exist.
 func (p Purge) check() error {
 	kind, served := p.Served.Kinds[p.Kind]
 	switch {
@@ -119,7 +124,8 @@ func (p Purge) check() error {
 	return nil
 }
 
-// purgeKind removes the resources of a kind, until a round over them removes none: they may hold each other.
+// purgeKind removes the resources of a kind, in rounds until a round removes none, since they may
+// refer to each other.
 func (g Gate) purgeKind(ctx context.Context, p Purge) (Purged, error) {
 	total := 0
 	for {
@@ -205,7 +211,8 @@ func (g Gate) holder(ctx context.Context, key backend.Key) (*backend.Key, error)
 	return nil, nil
 }
 
-// purgeBy applies the actions that remove something of a resource, unless it has changed meanwhile.
+// purgeBy applies the actions that remove something of a resource, on the condition that it has not
+// changed.
 func (g Gate) purgeBy(ctx context.Context, p Purge, key backend.Key, actions []backend.Action, out *Purged) error {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id)
@@ -279,8 +286,8 @@ func (g Gate) purgeValues(ctx context.Context, p Purge, r *backend.Resource, out
 	return g.purgeBy(ctx, p, r.Key, actions, out)
 }
 
-// purgeSensitive returns the action that removes the values of a field from the record with a resource's sensitive
-// values, nil if it has none.
+// purgeSensitive returns the action that removes the values of a field from the record with a
+// resource's sensitive values, nil if the record has none.
 func (g Gate) purgeSensitive(ctx context.Context, p Purge, r *backend.Resource) (*backend.Action, error) {
 	part, path, _ := strings.Cut(p.Path, ".")
 	if part != "spec" || !p.Served.Kinds[p.Kind].Sensitive {
@@ -315,8 +322,8 @@ func (g Gate) purgeSensitive(ctx context.Context, p Purge, r *backend.Resource) 
 	}, nil
 }
 
-// without returns a value of JSON without the members at a path, which leads through lists, and whether there were any.
-// All else stays as it is written.
+// without returns a JSON value without the members at a path, which may lead through lists, and
+// reports whether there were any. The rest is unchanged.
 func without(value gjson.Result, path []string) (rest []byte, removed bool) {
 	if !value.IsObject() && !value.IsArray() {
 		return []byte(value.Raw), false

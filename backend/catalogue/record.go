@@ -21,41 +21,42 @@ const writeTimeout = 5 * time.Second
 // recordFormat is the version of the stored records.
 const recordFormat = 1
 
-// The kind of the internal records: one, of this name, lists what was accepted,
-// the newest last; one for each of those has its outline, by its hash.
+// The kind of the internal records. One record, of this name, lists the accepted
+// catalogues, the newest last. One record for each of them has its outline and is named
+// by its hash.
 const (
 	recordKind = "_catalogue"
 	listName   = "accepted"
 )
 
-// RecordKey returns the key of the record of accepted catalogues. Each gateway that is not read-only makes it, if there
-// is none, before it serves a store.
+// RecordKey returns the key of the record of accepted catalogues. A gateway that is not read-only
+// creates the record, if there is none, before it serves a store.
 func RecordKey() backend.Key { return backend.Key{Kind: recordKind, Name: listName} }
 
 // accepted is the record that lists the catalogues.
 type accepted struct {
 	Format int      `json:"format"`
 	Hashes []string `json:"hashes"`
-	// Secrets are the paths of fields that were @writeOnly in some catalogue and were not shown since, by
-	// kinds: their stored values may be secret.
+	// Secrets are the paths of fields, by kinds, that were @writeOnly in some catalogue and were
+	// not shown since. Their stored values may be secret.
 	Secrets map[string][]string `json:"secrets"`
-	// Versions are the released versions of the API that were accepted with catalogues, by their names.
+	// Versions are the released versions of the API that were accepted, by their names.
 	Versions map[string]recordedVersion `json:"versions,omitempty"`
-	// Files are the hashes of the files of catalogues that were accepted since there are versions, the newest last, and
-	// Unreleased the hashes of the catalogues that were accepted before.
+	// Files are the hashes of the files of catalogues accepted since there are versions, the newest
+	// last. Unreleased are the hashes of catalogues accepted before.
 	Files      []string `json:"files,omitempty"`
 	Unreleased []string `json:"unreleased,omitempty"`
 }
 
-// list reads the record of what was accepted.
+// list reads the record of accepted catalogues.
 func (g Gate) list(ctx context.Context) (accepted, *backend.Resource, error) {
 	var out accepted
 	stored, err := g.get(ctx, listName, &out)
 	return out, stored, err
 }
 
-// Newest returns the hash of the catalogue that a store has accepted last; empty if it has
-// accepted none.
+// Newest returns the hash of the catalogue that a store has accepted last; empty if there
+// is none.
 func Newest(ctx context.Context, store backend.Store) (string, error) {
 	list, _, err := Gate{Store: store}.list(ctx)
 	if err != nil || len(list.Hashes) == 0 {
@@ -64,17 +65,18 @@ func Newest(ctx context.Context, store backend.Store) (string, error) {
 	return list.Hashes[len(list.Hashes)-1], nil
 }
 
-// Succession is the newest catalogue of a store and the one before it.
+// Succession has the newest catalogue of a store and the one before it.
 type Succession struct {
 	// Newest is the hash of the newest catalogue; empty if the store has accepted none.
 	Newest string
-	// At is when it was accepted, or when its released versions changed since, by the store's clock.
+	// At is the time, by the store's clock, when it was accepted or its released versions last
+	// changed.
 	At time.Time
 	// Before is the hash of the catalogue before; empty if there is none.
 	Before string
 }
 
-// LastSuccession returns how the newest catalogue of a store became the newest.
+// LastSuccession returns the newest catalogue of a store and the one before it.
 func LastSuccession(ctx context.Context, store backend.Store) (out Succession, err error) {
 	list, stored, err := Gate{Store: store}.list(ctx)
 	n := len(list.Hashes)
@@ -94,7 +96,7 @@ func RecordedOutline(ctx context.Context, store backend.Store, hash string) (Out
 	return Gate{Store: store}.outline(ctx, hash)
 }
 
-// References returns the fields of a kind that are references, by their paths.
+// References returns the fields of a kind that are references, by path.
 func (o Outline) References(kind string) map[string]FieldOutline {
 	out := map[string]FieldOutline{}
 	for path, f := range o.Kinds[kind].Fields {
@@ -105,7 +107,7 @@ func (o Outline) References(kind string) map[string]FieldOutline {
 	return out
 }
 
-// outline reads one that was accepted.
+// outline reads the outline of an accepted catalogue.
 func (g Gate) outline(ctx context.Context, hash string) (Outline, error) {
 	var out Outline
 	stored, err := g.get(ctx, hash, &out)
@@ -133,7 +135,8 @@ func (g Gate) get(ctx context.Context, name string, into any) (*backend.Resource
 	return got[0], nil
 }
 
-// record stores that a catalogue was accepted and is the newest, unless another gateway was faster.
+// record stores that a catalogue was accepted and is the newest. It fails if another gateway was
+// faster.
 func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resource, hash string, outline Outline) error {
 	list.Hashes = append(slices.Clone(list.Hashes), hash)
 	one, err := put(hash, outline, backend.Condition{})
@@ -143,7 +146,8 @@ func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resourc
 	return g.store(ctx, list, stored, one)
 }
 
-// store stores the list, with other actions on records, unless another gateway was faster.
+// store stores the list, together with other actions on records. It fails if another
+// gateway was faster.
 func (g Gate) store(ctx context.Context, list accepted, stored *backend.Resource, actions ...backend.Action) error {
 	list.Format = recordFormat
 	for len(list.Hashes) > maxAccepted {

@@ -7,9 +7,9 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// uncovered returns the secrets that a catalogue shows, without the ones that are reported already. The
-// newest catalogue need not have them: a field that was @writeOnly can be gone for a while, and a catalogue
-// of the record can be older than @writeOnly.
+// uncovered returns the secrets that a catalogue would show, without those that are reported
+// already. The newest catalogue need not have them: a @writeOnly field may have been removed for a
+// while, and a recorded catalogue may be older than the @writeOnly.
 func uncovered(secrets map[string][]string, to Outline, told []Difference) []Difference {
 	var out []Difference
 	for _, kind := range slices.Sorted(maps.Keys(secrets)) {
@@ -25,7 +25,7 @@ func uncovered(secrets map[string][]string, to Outline, told []Difference) []Dif
 	return out
 }
 
-// remember returns the secrets that there may be once a catalogue was accepted.
+// remember returns the secrets to record once a catalogue is accepted.
 func remember(secrets map[string][]string, accepted Outline) map[string][]string {
 	out := map[string][]string{}
 	for kind, paths := range secrets {
@@ -48,7 +48,7 @@ func remember(secrets map[string][]string, accepted Outline) map[string][]string
 	return out
 }
 
-// Hides reports whether the catalogue hides a field that another one shows.
+// Hides reports whether the catalogue hides a field that shown does not hide.
 func (o Outline) Hides(shown Outline) bool {
 	for name, k := range o.Kinds {
 		for path, f := range k.Fields {

@@ -8,9 +8,10 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// diffService returns the difference between two owners of a kind. The gateway's own resources would be taken for a
-// mirror, and those that the service does not have be deleted, or the reverse; so [Gate.Accept] refuses that while
-// there are any. A kind that goes from one service to another keeps its mirror, which is compared with the new owner.
+// diffService returns the difference between two owners of a kind. If a service took over resources
+// of the gateway, they would be taken for a mirror, and those that the service does not have would
+// be deleted. So [Gate.Accept] refuses a change between gateway and service while there are
+// resources. From one service to another the mirror stays and is compared with the new owner.
 func diffService(kind, was, is string) Difference {
 	out := Difference{Kind: kind, Severity: Dangerous, Moves: true}
 	switch {
@@ -26,9 +27,9 @@ func diffService(kind, was, is string) Difference {
 	return out
 }
 
-// owners finds kinds that have resources of another owner: the gateway's own ones, where a service owns the kind now,
-// or the mirror of a service, where none does. The newest recorded catalogue that has a kind says whose its resources
-// are.
+// owners finds kinds that have resources of another owner: the gateway's own, where a service owns
+// the kind now, or a mirror, where the gateway does. The owner of the stored resources is the one
+// in the newest recorded catalogue that has the kind.
 func (g Gate) owners(ctx context.Context, hashes []string, c Candidate) (reasons []string, err error) {
 	recorded := map[string]Outline{}
 	for i := range c.Kinds {
@@ -44,8 +45,8 @@ func (g Gate) owners(ctx context.Context, hashes []string, c Candidate) (reasons
 	return reasons, nil
 }
 
-// otherOwner returns the reason why a kind cannot be given to a service, or taken from one, while resources are stored;
-// empty if there is none. recorded has the outlines that were read.
+// otherOwner returns the reason why the owner of a kind cannot change while resources are stored;
+// empty if there is none. recorded caches outlines that were read.
 func (g Gate) otherOwner(
 	ctx context.Context, recorded map[string]Outline, hashes []string, k *descriptor.Kind,
 ) (why string, err error) {

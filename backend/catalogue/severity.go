@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Severity says who notices a change of a catalogue.
+// Severity grades a change of a catalogue.
 type Severity int
 
 // The severities, the least first.
 const (
 	// Safe: clients and resources that worked with the old catalogue work with the new one.
 	Safe Severity = iota
-	// Dangerous: they do, but may behave differently.
+	// Dangerous: clients and resources still work, but may behave differently.
 	Dangerous
-	// BreaksClients: requests that were accepted are refused, or their answers are missing something.
+	// BreaksClients: requests that were accepted are refused, or their answers lack something.
 	BreaksClients
-	// BreaksStored: stored resources cannot be read, are not shown, or are not protected any more.
+	// BreaksStored: stored resources cannot be read, are not shown, or are no longer protected.
 	BreaksStored
 )
 
@@ -28,10 +28,10 @@ func severities() []string {
 // String returns the name in JSON.
 func (s Severity) String() string { return severities()[s] }
 
-// MarshalText is part of [encoding.TextMarshaler].
+// MarshalText implements [encoding.TextMarshaler].
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText is part of [encoding.TextUnmarshaler].
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (s *Severity) UnmarshalText(text []byte) error {
 	at := slices.Index(severities(), string(text))
 	if at < 0 {
@@ -41,7 +41,7 @@ func (s *Severity) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// mark returns what a line about the change ends with.
+// mark returns the end of a line about a change of that severity.
 func (s Severity) mark() string {
 	return [...]string{"", "dangerous", "breaks clients", "breaking"}[s]
 }

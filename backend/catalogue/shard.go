@@ -9,8 +9,8 @@ import (
 )
 
 // guardedApart finds guarded references from NAMESPACED kinds to GLOBAL ones, if the store has
-// several shards: shards says how many. Whether a GLOBAL resource is in use is judged in its
-// shard, where a resource of most namespaces cannot be bound to it.
+// several shards; shards is their number. A store decides in the shard of a GLOBAL resource
+// whether it is in use, and resources of other shards cannot be bound to it there.
 func (g Gate) guardedApart(ctx context.Context, c Candidate) (reasons []string, shards int, err error) {
 	for i := range c.Kinds {
 		k := &c.Kinds[i]

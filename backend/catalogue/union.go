@@ -6,11 +6,12 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Union returns the kinds that a gateway stores resources by while it serves two catalogues: the newest one, and the
-// one of the previous major version of its API. Each kind is as in the newest catalogue, extended by what only the
-// previous one has: fields, values of enums, verbs, indexes, and references of fields that are gone. Kinds that are
-// gone are added. Added fields are not required. Where the two catalogues differ, the newest one decides. A kind to
-// which nothing is added is returned unchanged.
+// Union returns the kinds by which a gateway stores resources while it serves two catalogues: the
+// newest one, and that of the previous major version of its API. Each kind is as in the newest
+// catalogue, extended by what only the previous one has: fields, enum values, verbs, indexes, and
+// references of removed fields. Removed kinds are added. Added fields are not required. Where the
+// two catalogues differ, the newest one wins. A kind to which nothing is added is returned
+// unchanged.
 func Union(newest, previous []descriptor.Kind) []descriptor.Kind {
 	u := union{done: map[[2]*descriptor.Shape]*descriptor.Shape{}}
 	out := make([]descriptor.Kind, 0, len(newest))
@@ -23,7 +24,7 @@ func Union(newest, previous []descriptor.Kind) []descriptor.Kind {
 	}
 	for _, k := range previous {
 		if indexOfKind(newest, k.Name) < 0 {
-			// Another kind may have its other names now.
+			// Its other names may belong to another kind now.
 			k.Singular = k.Name
 			k.Plural = k.Name
 			k.ShortNames = nil
@@ -37,7 +38,7 @@ func indexOfKind(kinds []descriptor.Kind, name string) int {
 	return slices.IndexFunc(kinds, func(k descriptor.Kind) bool { return k.Name == name })
 }
 
-// union is the state of [Union]: the shapes that were made, by the shapes of the two catalogues.
+// union caches the shapes that [Union] has made, by the shapes of the two catalogues.
 type union struct {
 	done map[[2]*descriptor.Shape]*descriptor.Shape
 }
@@ -66,7 +67,7 @@ func (u union) kind(is, was *descriptor.Kind) descriptor.Kind {
 	return out
 }
 
-// withMissing returns a list with the elements of another one that it does not have.
+// withMissing returns a list extended by the elements of was that it lacks.
 func withMissing[T comparable](is, was []T) []T {
 	out := slices.Clip(is)
 	for _, element := range was {
@@ -77,8 +78,8 @@ func withMissing[T comparable](is, was []T) []T {
 	return out
 }
 
-// addIndex adds an index of a field to a kind, or makes the one that it has sortable. A path at which the kind has no
-// scalar has none.
+// addIndex adds an index of a field to a kind, or makes an existing one sortable. It does nothing
+// if the kind has no scalar at the path.
 func addIndex(k *descriptor.Kind, index descriptor.FilterableField) {
 	f, _ := k.FieldAt(index.Path)
 	if f == nil || f.Type == descriptor.TypeObject || f.Type == descriptor.TypeMap {
@@ -93,8 +94,8 @@ func addIndex(k *descriptor.Kind, index descriptor.FilterableField) {
 	}
 }
 
-// shape returns a shape of the newest catalogue, extended by the fields that it had in the previous one, by their stored
-// names; the same shape if nothing is added.
+// shape returns a shape of the newest catalogue extended by fields, by stored names, that only the
+// previous one has. If there are none, it returns the same shape.
 func (u union) shape(is, was *descriptor.Shape) *descriptor.Shape {
 	switch {
 	case is == nil:
@@ -127,8 +128,8 @@ func (u union) shape(is, was *descriptor.Shape) *descriptor.Shape {
 	return u.done[pair]
 }
 
-// field extends a field of the newest catalogue by what it had in the previous one, and reports whether it stays
-// unchanged.
+// field extends a field of the newest catalogue by what only the previous one has, and reports
+// whether nothing was added.
 func (u union) field(is, was *descriptor.Field) (same bool) {
 	same = true
 	if is.Type != was.Type || is.List != was.List {

@@ -19,21 +19,22 @@ type ReleasedVersion struct {
 	Withdrawn bool
 }
 
-// recordedVersion is a version in the record.
+// recordedVersion is the entry of a version in the record.
 type recordedVersion struct {
 	Hash      string `json:"hash"`
 	Withdrawn bool   `json:"withdrawn,omitempty"`
 }
 
-// Recorded reports whether a store has accepted a catalogue of these files, with its released versions.
+// Recorded reports whether a store has accepted a catalogue with these files and their released
+// versions.
 func (g Gate) Recorded(ctx context.Context, files string) (bool, error) {
 	list, _, err := g.list(ctx)
 	return slices.Contains(list.Files, files), err
 }
 
-// lostVersions returns lines about released versions that a catalogue does not have any more, has changed, or has added to
-// an older major. There are none for a gateway that starts with a catalogue that was accepted before, so that an older
-// gateway can start in the middle of a roll-out.
+// lostVersions returns lines about released versions that a catalogue has lost or changed, or has
+// added to an older major. It returns none for a gateway that starts with a catalogue that was
+// accepted before, so that an older gateway can start in the middle of a roll-out.
 func lostVersions(list accepted, c Candidate, hash string) (lines []string) {
 	if list.startsWithKnown(c, hash) {
 		return nil
@@ -59,8 +60,8 @@ func lostVersions(list accepted, c Candidate, hash string) (lines []string) {
 	return append(lines, lateVersions(list, c)...)
 }
 
-// lateVersions returns lines about versions that a catalogue has new although a newer major was released: an older major
-// gets no minor versions any more.
+// lateVersions returns lines about new versions of an older major, which gets no minor versions
+// once a newer major was released.
 func lateVersions(list accepted, c Candidate) (lines []string) {
 	last := ""
 	for name := range list.Versions {
@@ -77,7 +78,8 @@ func lateVersions(list accepted, c Candidate) (lines []string) {
 	return lines
 }
 
-// ServedMajors is how many majors are served: the newest one and the one before. Versions of older ones may be removed.
+// ServedMajors is the number of majors that are served: the newest one and the one before. Versions
+// of older majors may be removed.
 const ServedMajors = 2
 
 // majorOf returns the major of the name of a version, such as 1 of v1.10.
@@ -87,16 +89,17 @@ func majorOf(name string) int {
 	return n
 }
 
-// startsWithKnown reports whether a gateway starts with a catalogue, of a hash, that was accepted before.
+// startsWithKnown reports whether the candidate, whose outline has the given hash, is the start of
+// a gateway with a catalogue that was accepted before.
 func (a accepted) startsWithKnown(c Candidate, hash string) bool {
 	known := slices.Contains(a.Files, c.Files) || len(c.Versions) == 0 && slices.Contains(a.Unreleased, hash)
 	return c.Start && known
 }
 
-// withVersions returns the list with the versions of a catalogue of a hash, and whether that changes it. Versions that
-// the catalogue has lost stay in the list unless AllowBreaking gives them up. A gateway that goes back to a catalogue
-// changes nothing of the versions that were recorded since, and what was released under a number stays recorded when
-// the version is withdrawn: nothing else can come back under this number.
+// withVersions returns the list with the versions of a catalogue, whose outline has the given hash,
+// and reports whether that changes the list. Versions that the catalogue has lost stay in the list
+// unless AllowBreaking is set. A return to an older catalogue does not change versions recorded
+// since. A withdrawn version stays recorded, so its number cannot be used again.
 func (a accepted) withVersions(c Candidate, hash string) (next accepted, changed bool) {
 	if len(a.Versions) == 0 && len(c.Versions) == 0 {
 		return a, false

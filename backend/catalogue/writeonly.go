@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// WriteOnly says where a store keeps what is, or was, @writeOnly.
+// WriteOnly says where a store keeps values that are, or were, @writeOnly.
 type WriteOnly struct {
 	// Newest is the hash of the catalogue that the store has accepted last; empty if it has accepted none.
 	Newest string
@@ -46,7 +46,7 @@ func WriteOnlyOf(ctx context.Context, store backend.Store) (WriteOnly, error) {
 	return out, nil
 }
 
-// Apart reports whether the values of a kind are records of their own, see [backend.Key.Sensitive].
+// Apart reports whether such values of a kind are in separate records, see [backend.Key.Sensitive].
 func (w WriteOnly) Apart(kind string) bool { return w.sensitive[kind] }
 
 // Inside reports whether resources of a kind may have such values in their bodies.

@@ -33,13 +33,14 @@ type controllersRecord struct {
 	Kinds  []string `json:"kinds"`
 }
 
-// controllers are the kinds whose resources a controller declares ready. The setting is
-// in the store, for all gateways; this is the gateway's copy.
+// controllers are the kinds whose resources a controller declares ready, as this
+// gateway has last read them from the store.
 type controllers struct {
 	kinds atomic.Pointer[map[string]bool] // nil until they were read
 
 	mu sync.Mutex // held while they change
-	// changes counts them: a record that was read before the last change is ignored.
+	// changes counts the changes of the kinds. A record whose reading began before the
+	// last change is ignored.
 	changes uint64
 }
 
@@ -107,7 +108,7 @@ func (r *Reconciler) loadControllers(ctx context.Context) (err error) {
 	return err
 }
 
-// followControllers reads the record again and again until ctx ends. It logs a damaged record once.
+// followControllers reads the record repeatedly until ctx ends. It logs a damaged record once.
 func (r *Reconciler) followControllers(ctx context.Context) {
 	damaged := false
 	for {
@@ -134,9 +135,9 @@ func (r *Reconciler) Controlled(ctx context.Context, k *kind.Kind) (bool, error)
 	return r.controllers.owns(k.Name), nil
 }
 
-// SetControlled gives the resources of a kind to a controller, or takes them back.
-// Other gateways of the store follow within seconds. A record that is damaged is replaced by what this gateway has
-// read before.
+// SetControlled gives the resources of a kind to a controller, or takes them back. Other gateways
+// of the store follow within seconds. A damaged record is replaced by the kinds that this gateway
+// has read before.
 func (r *Reconciler) SetControlled(ctx context.Context, k *kind.Kind, controlled bool) error {
 	c := &r.controllers
 	var record controllersRecord

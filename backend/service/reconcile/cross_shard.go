@@ -38,21 +38,22 @@ func (r *Reconciler) shardOf(key backend.Key) int {
 // followerOf returns the follower of the shard that a resource lies in.
 func (r *Reconciler) followerOf(key backend.Key) *follower { return r.followers[r.shardOf(key)] }
 
-// otherShardThan reports of a key whether it lies in another shard than a resource, so that no
-// batch can change the one and check the other.
+// otherShardThan returns a function that reports whether a key lies in another shard than a
+// resource, so that no batch can change the one and check the other.
 func (r *Reconciler) otherShardThan(resource backend.Key) func(backend.Key) bool {
 	return func(key backend.Key) bool { return !backend.SameShard(r.cfg.Store, resource.Namespace, key.Namespace) }
 }
 
-// waitsForOtherShard reports whether a resource may wait for one in another shard, which has to be read once
-// more.
+// waitsForOtherShard reports whether a resource may wait for a target in another shard, which has
+// to be read again.
 func (f *follower) waitsForOtherShard(r *backend.Resource) bool {
 	apart := f.r.otherShardThan(r.Key)
 	return !r.Deleting && slices.ContainsFunc(r.Refs, func(ref backend.Ref) bool { return apart(ref.Key) }) &&
 		kind.Waits(r)
 }
 
-// reboundToOtherShard reports whether put rebinds a resource that may wait for one in another shard.
+// reboundToOtherShard reports whether put rebinds a resource that may wait for a target in another
+// shard.
 func (f *follower) reboundToOtherShard(one *candidate, put backend.Action) bool {
 	if put.Op != backend.OpRebind {
 		return false
@@ -62,8 +63,9 @@ func (f *follower) reboundToOtherShard(one *candidate, put backend.Action) bool 
 	return f.waitsForOtherShard(&now)
 }
 
-// rescanElsewhere makes the other shards scan the kinds that refer to GLOBAL kinds, if f follows the shard of
-// the GLOBAL kinds: changes that would have woken their resources are gone from the log.
+// rescanElsewhere makes the other shards scan the kinds that refer to GLOBAL kinds, if f follows
+// the shard of the GLOBAL kinds. It is called when changes that would have woken their resources
+// are gone from the log.
 func (f *follower) rescanElsewhere(ctx context.Context) error {
 	if f != f.r.followerOf(backend.Key{}) {
 		return nil

@@ -28,23 +28,23 @@ func (f *follower) handle(ctx context.Context, c effects) error {
 	return f.wake(ctx, c.woken)
 }
 
-// effects of changes. The zero value is none.
+// effects are the resources that changes require to be handled. The zero value is none.
 type effects struct {
 	// woken are the resources whose dependents have to be re-evaluated.
 	woken []backend.Key
-	// deleting are resources whose deletion may be finished. released are resources to which another one
-	// is no longer bound: if they are being deleted, that may be finished.
+	// deleting are resources whose deletion may be finished. released are resources that have lost
+	// a bound reference; if they are being deleted, their deletion may be finished.
 	deleting []backend.Key
 	released map[backend.Key]bool
-	// created are resources that were created and have conditions.
+	// created are new resources with conditions.
 	created []*backend.Resource
 	// changed are resources whose waits may not have been resolved.
 	changed []*backend.Resource
-	// unread are the keys of created and changed resources that are to be read first.
+	// unread are the keys of created and changed resources that must be read first.
 	unread map[backend.Key]bool
 }
 
-// len returns how many resources they are about.
+// len returns the number of resources in the effects.
 func (c *effects) len() int {
 	return len(c.woken) + len(c.deleting) + len(c.released) + len(c.created) + len(c.changed) + len(c.unread)
 }
@@ -60,7 +60,7 @@ func (c *effects) keepKeys() {
 	c.created, c.changed = nil, nil
 }
 
-// load reads the resources of which keepKeys has kept the keys. Each counts as created and as changed.
+// load reads the resources whose keys keepKeys has kept. Each counts as created and as changed.
 func (f *follower) load(ctx context.Context, c *effects) error {
 	got, err := f.r.get(ctx, slices.Collect(maps.Keys(c.unread)), dependency.FromStore)
 	for _, r := range got {
@@ -71,8 +71,8 @@ func (f *follower) load(ctx context.Context, c *effects) error {
 	return err
 }
 
-// get returns the resources under keys, parallel to them, without their kinds. One that cannot be read is Damaged if
-// it was read by itself, and else seems to be missing.
+// get returns the resources under keys, parallel to them, without their kinds. A resource that
+// cannot be read is Damaged if it is the only one, and otherwise appears to be missing.
 func (r *Reconciler) get(
 	ctx context.Context, keys []backend.Key, read dependency.Reading,
 ) ([]dependency.Target, error) {
@@ -87,7 +87,7 @@ func (r *Reconciler) get(
 	return out, nil
 }
 
-// getFirst is get for the first of the keys, at least one: their resources count at most backend.MaxPageBytes.
+// getFirst is like get, for as many of the first keys as backend.MaxPageBytes allows, at least one.
 func (r *Reconciler) getFirst(
 	ctx context.Context, keys []backend.Key, read dependency.Reading,
 ) ([]dependency.Target, error) {
@@ -106,7 +106,7 @@ func (r *Reconciler) getFirst(
 	return out, err
 }
 
-// release notes that a resource has lost a bound reference to it.
+// release records that a resource has lost a bound reference to it.
 func (c *effects) release(key backend.Key) {
 	if c.released == nil {
 		c.released = map[backend.Key]bool{}
@@ -115,7 +115,7 @@ func (c *effects) release(key backend.Key) {
 }
 
 // add adds the effects of a change. ahead reports whether the dependents of the resource were
-// re-evaluated already.
+// re-evaluated before the change arrived.
 func (c *effects) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	r := e.Resource
 	foreign := r.Declared != k.Declared
@@ -135,8 +135,8 @@ func (c *effects) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	if r.Deleting && !slices.Contains(c.deleting, r.Key) {
 		c.deleting = append(c.deleting, r.Key)
 	}
-	// One batch checks at most MaxChecks targets. Of a resource with more references the rest is
-	// resolved by further writes, each at the event of the one before.
+	// One batch checks at most MaxChecks targets. For a resource with more references, each
+	// write leads to another one through its event, until all are resolved.
 	many := !r.Deleting && len(r.Refs) > backend.MaxChecks
 	if foreign || many && (r.SpecRevision != r.Revision || kind.ChangedSpec(e)) {
 		c.changed = append(c.changed, r)
@@ -173,7 +173,7 @@ func wakes(k *kind.Kind, e *backend.Event) bool {
 	return !known || was != now && dependency.IsAvailable(was) != dependency.IsAvailable(now)
 }
 
-// finish tries to finish the deletions that changes may have set free.
+// finish tries to finish the deletions that the effects name.
 func (f *follower) finish(ctx context.Context, c effects) error {
 	for _, key := range c.deleting {
 		delete(c.released, key)
@@ -198,9 +198,9 @@ func (f *follower) finish(ctx context.Context, c effects) error {
 	return nil
 }
 
-// wake re-evaluates the dependents of resources, and then the dependents of those that became ready by that, without
-// waiting for their events: see BenchmarkChain of backend/service. Those in other shards are left to the followers of
-// these, which get their events.
+// wake re-evaluates the dependents of resources, and then the dependents of those that became
+// ready, without waiting for their events; BenchmarkChain of backend/service measures it.
+// Dependents in other shards are left to the followers of these shards, which get their events.
 func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
 	ready, err := f.reevaluateDependents(ctx, keys, nil)
 	for err == nil && len(ready) > 0 {
@@ -224,8 +224,8 @@ func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
 	return err
 }
 
-// takeWoken reports whether the dependents of a resource were re-evaluated already after the
-// change of an event, and forgets that.
+// takeWoken reports whether the dependents of a resource were already re-evaluated after the
+// change of an event, and removes the mark.
 func (f *follower) takeWoken(e *backend.Event) bool {
 	revision, ok := f.woken[e.Resource.Key]
 	if ok && e.Resource.Revision.Compare(revision) >= 0 {
@@ -234,9 +234,9 @@ func (f *follower) takeWoken(e *backend.Event) bool {
 	return ok && e.Resource.Revision == revision
 }
 
-// reevaluateDependents re-evaluates the dependents of resources, and returns the ones that became ready.
-// known are resources that were just stored. Resources that are left to a gateway with the newest catalogue
-// are found by it: it follows the same changes.
+// reevaluateDependents re-evaluates the dependents of resources, and returns those that became
+// ready. known are resources that were just stored. Dependents that only a gateway with the newest
+// catalogue may change are left to it; it follows the same changes.
 func (f *follower) reevaluateDependents(
 	ctx context.Context, keys []backend.Key, known []*backend.Resource,
 ) (ready []*backend.Resource, err error) {

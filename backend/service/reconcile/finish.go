@@ -40,8 +40,8 @@ func (r *Reconciler) IsBound(ctx context.Context, key backend.Key) (bool, error)
 func (r *Reconciler) IsGuarded(kind string) bool { return len(r.guarding(kind)) > 0 }
 
 // Finish deletes a resource whose deletion was requested, if nothing holds it any more. If
-// finalizers alone do, its conditions say so, once. Any number of gateways may do so at the
-// same time. A resource that a service owns is left to Config.Remove.
+// only finalizers do, it stores conditions that say so, once. Any number of gateways may
+// call it at the same time. A resource that a service owns is passed to Config.Remove.
 func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 	k, err := r.cfg.Kinds.Find(key.Kind)
 	if err != nil {
@@ -105,8 +105,8 @@ func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 	return fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// announce stores the conditions of a resource that only finalizers hold, unless it has them already.
-// done is false if another writer came in between.
+// announce stores the conditions of a resource that only finalizers hold, unless it has them
+// already. done is false if another writer came in between.
 func (r *Reconciler) announce(ctx context.Context, k *kind.Kind, current *backend.Resource) (done bool, err error) {
 	was, err := kind.StateOf(current)
 	if err != nil || was.Meta.Finalizing {
@@ -127,16 +127,16 @@ func (r *Reconciler) announce(ctx context.Context, k *kind.Kind, current *backen
 	return true, err
 }
 
-// unstorable reports whether an error is about the new state of one resource, so that it does not help to try
-// again.
+// unstorable reports whether an error is about the new state of one resource, so that trying again
+// does not help.
 func unstorable(err error) bool {
 	var known *failure.Error
 	return errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) ||
 		errors.As(err, &known) && !known.Retryable
 }
 
-// logUnstorable logs that the conditions of a resource cannot be stored, so that others do not
-// wait for it, and returns any other error.
+// logUnstorable logs that the conditions of a resource cannot be stored, and returns nil, so
+// that other resources are handled. It returns any other error.
 func (r *Reconciler) logUnstorable(key backend.Key, err error) error {
 	if !unstorable(err) {
 		return err

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// takeoverDelay is about how long a gateway has to handle its own change before others do:
-	// a group may be handled gatherTime earlier for the last of its changes.
+	// takeoverDelay is the approximate time that a gateway has to handle its own change before
+	// others do. A group may be handled up to gatherTime earlier for its last change.
 	takeoverDelay = 500 * time.Millisecond
 	// takeoverJitter is the random part added to it, so that not all others try at once.
 	takeoverJitter = 250 * time.Millisecond
@@ -27,7 +27,8 @@ const (
 	// maxDelayed limits the resources in delayed changes. Beyond it the oldest group is
 	// handled early.
 	maxDelayed = 8192
-	// idlePause is how long the follower waits for a change before it looks at delayed ones.
+	// idlePause is how long the follower waits for a change before it checks the delayed
+	// ones.
 	idlePause = time.Second
 )
 
@@ -46,7 +47,7 @@ type follower struct {
 	// catalogue is the newest later finds it only by a scan, and it scans the kinds that are
 	// not in the record.
 	mayRebind atomic.Bool
-	// waiting is since when scans wait for the index; zero if none waits.
+	// waiting is the time since which scans wait for the index; zero if none waits.
 	waiting time.Time
 
 	mu sync.Mutex // guards all below
@@ -54,12 +55,13 @@ type follower struct {
 	handled backend.Position
 	// scanAll is set when changes are gone from the log: all kinds have to be scanned.
 	scanAll bool
-	// left are the kinds of which foreign resources were left as they are, because mayRebind was not set: they have to
-	// be scanned once it is.
+	// left are the kinds with foreign resources that were not changed because mayRebind was not
+	// set. They have to be scanned once it is.
 	left map[string]bool
 }
 
-// leave notes that a foreign resource of a kind was left as it is: the kind is not scanned any more.
+// leave records that a foreign resource of a kind was not changed, so the kind no longer counts as
+// scanned.
 func (f *follower) leave(kind string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,7 +75,7 @@ func (f *follower) leave(kind string) {
 // delayedGroup is a group of changes that are handled when they are due.
 type delayedGroup struct {
 	due time.Time
-	// before is the position before the first of them.
+	// before is the position before the first change of the group.
 	before backend.Position
 	of     effects
 }
@@ -109,7 +111,7 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// forget drops what was remembered of changes since the position.
+// forget drops the remembered changes.
 func (f *follower) forget() {
 	f.delayed, f.woken = nil, map[backend.Key]backend.Revision{}
 }
@@ -155,7 +157,8 @@ func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Pos
 	}
 }
 
-// nextDeadline returns when to look at the delayed changes if no change comes before.
+// nextDeadline returns the time at which to check the delayed changes if no change
+// comes earlier.
 func (f *follower) nextDeadline() time.Time {
 	at := time.Now().Add(idlePause)
 	if len(f.delayed) > 0 && f.delayed[0].due.Before(at) {
@@ -189,7 +192,7 @@ func (f *follower) route(events []backend.Event, before backend.Position, now *e
 	}
 }
 
-// delayedCount returns how many resources the delayed changes are about.
+// delayedCount returns the number of resources in the delayed changes.
 func (f *follower) delayedCount() (n int) {
 	for i := range f.delayed {
 		n += f.delayed[i].of.len()
@@ -197,7 +200,7 @@ func (f *follower) delayedCount() (n int) {
 	return n
 }
 
-// add adds what follows from a change.
+// add adds the effects of a change to to.
 func (f *follower) add(to *effects, k *kind.Kind, e *backend.Event) {
 	if e.Type != backend.Deleted && f.waitsForOtherShard(e.Resource) {
 		to.changed = append(to.changed, e.Resource)
@@ -224,7 +227,7 @@ func (f *follower) handleDue(ctx context.Context) error {
 	return nil
 }
 
-// covers reports whether a change is of this shard and of a kind that is known.
+// covers reports whether a key is in this shard and of a known kind.
 func (f *follower) covers(key backend.Key) bool {
 	if f.r.shardOf(key) != f.shard {
 		return false

@@ -14,8 +14,9 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// While a new catalogue is served, the references of stored resources are taken again by its declarations, kind by kind
-// (scanKinds). Until then the store guards what the earlier declarations guard.
+// After a new catalogue was accepted, the references of stored resources are derived again by its
+// declarations, kind by kind (scanKinds). Until then the store guards what the earlier declarations
+// guard.
 
 // shardSet is a set of shards. It is safe for concurrent use; the zero value is empty.
 type shardSet struct {
@@ -39,12 +40,12 @@ func (s *shardSet) set(shard int, in bool) {
 	s.shards[shard] = in
 }
 
-// rebindingPause is the pause between two looks at a scan that is waited for.
+// rebindingPause is the pause between two checks whether an awaited scan has ended.
 const rebindingPause = 50 * time.Millisecond
 
-// AwaitBindings waits until the store guards a resource as the declarations of this gateway say, if its catalogue is
-// the newest: until the kinds whose guarded references lead to the resource's kind were scanned. It is UNAVAILABLE if
-// ctx ends before.
+// AwaitBindings waits until the store guards a resource by the declarations of this gateway, if its
+// catalogue is the newest: until the kinds whose guarded references lead to the resource's kind
+// were scanned. If ctx ends before, it returns UNAVAILABLE.
 func (r *Reconciler) AwaitBindings(ctx context.Context, key backend.Key) error {
 	guarding := r.guarding(key.Kind)
 	if len(guarding) == 0 {
@@ -67,7 +68,8 @@ func (r *Reconciler) AwaitBindings(ctx context.Context, key backend.Key) error {
 	}
 }
 
-// Rebinding reports whether references of a kind are still to be taken by the declarations of this gateway.
+// Rebinding reports whether references of a kind have yet to be derived by the declarations of this
+// gateway.
 func (r *Reconciler) Rebinding(ctx context.Context, k *kind.Kind) (bool, error) {
 	if len(k.References) == 0 {
 		return false, nil
@@ -98,16 +100,18 @@ func (r *Reconciler) guarding(name string) (out []*kind.Kind) {
 	return out
 }
 
-// settleTime is how long after a catalogue was replaced the record of a shard does not suffice: see [Reconciler.pending].
+// settleTime is how long after a change of catalogues the record of a shard is not sufficient, see
+// [Reconciler.pending].
 const settleTime = 5 * time.Second
 
-// pending returns the kinds that still have to be scanned in a shard. It returns none if the catalogue of this
-// gateway is not the newest. A shard without a record has never been scanned; if the store has accepted one catalogue
-// alone, no other has taken references.
+// pending returns the kinds that have yet to be scanned in a shard, or none if this gateway's
+// catalogue is not the newest. A shard without a record has never been scanned; if the store has
+// accepted only one catalogue, no other one has derived references.
 //
-// Just after another catalogue was replaced, the record may say that a kind was scanned although a gateway with that
-// catalogue has written resources since: two catalogues may follow each other faster than followers look at the record.
-// So the kinds that the two declare differently are pending until the follower of this gateway has looked.
+// Just after another catalogue was replaced, the record may say that a kind was scanned although a
+// gateway with that catalogue has written resources since, because two catalogues may follow each
+// other faster than followers check the record. So the kinds that the two declare differently are
+// pending until this gateway's follower has checked it.
 func (r *Reconciler) pending(ctx context.Context, shard int, kinds []*kind.Kind) ([]*kind.Kind, error) {
 	if r.scanned.has(shard) {
 		return nil, nil
@@ -141,7 +145,8 @@ func (r *Reconciler) pending(ctx context.Context, shard int, kinds []*kind.Kind)
 	return slices.Clip(out), nil
 }
 
-// sameReference reports whether two references have one target, and both or neither guard it.
+// sameReference reports whether two references have the same target and are both guarded or
+// both not.
 func sameReference(a, b catalogue.FieldOutline) bool {
 	return a.Refers == b.Refers && a.Guarded == b.Guarded
 }

@@ -66,8 +66,8 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// errNotNewest: some references were taken by other declarations, and left as they are
-// because this gateway's catalogue is not the newest.
+// errNotNewest means that some references were derived by other declarations and were
+// not changed, because this gateway's catalogue is not the newest.
 var errNotNewest = errors.New("references are left to a gateway with the newest catalogue")
 
 // Config of a [Reconciler]. All but Index and Remove are required.
@@ -81,8 +81,8 @@ type Config struct {
 	Index      *index.Index
 	Unreadable *kind.Unreadable
 	Logger     *zap.Logger
-	// Remove is called for a resource of a kind that a service owns whose deletion may be finished: the service is to be
-	// asked. It must not wait. nil: nothing is done.
+	// Remove is called for a resource of a kind that a service owns, when its deletion may be
+	// finished and the service has to be asked. It must not wait. Default: no call.
 	Remove func(k *kind.Kind, key backend.Key)
 	// NewID makes uids, request ids and the name of this gateway in records.
 	NewID func() string
@@ -91,18 +91,19 @@ type Config struct {
 // Reconciler resolves references and follows the changes of all shards.
 type Reconciler struct {
 	cfg Config
-	// hash is the hash of this gateway's catalogue, as the store records it.
+	// hash is the hash of this gateway's catalogue in the store's record.
 	hash string
 	// outline is the outline of this gateway's catalogue.
 	outline catalogue.Outline
-	// holder names this gateway in the claims of scans.
+	// holder identifies this gateway in the claims of scans.
 	holder      string
 	controllers controllers
 	// hasOwned reports whether services own kinds of the catalogue.
 	hasOwned bool
 	// followers of the shards, by their numbers. Run sets them before it starts any.
 	followers []*follower
-	// scanned are the shards in which all kinds were scanned by this gateway's declarations.
+	// scanned are the shards in which all kinds were scanned with this gateway's
+	// declarations.
 	scanned shardSet
 	// log is rate-limited, since all shards report the same outage.
 	log *zap.Logger
@@ -127,8 +128,8 @@ const (
 	maxPause = 2 * time.Second
 )
 
-// Run follows all shards until ctx ends or the store is closed. What fails is logged and
-// tried again.
+// Run follows all shards until ctx ends or the store is closed. Failures are logged, and
+// the work is tried again.
 func (r *Reconciler) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error {
@@ -165,8 +166,8 @@ func (r *Reconciler) RunReadOnly(ctx context.Context) error {
 	return nil
 }
 
-// retry repeats do until it succeeds, ctx ends or the store is closed. what names the work in
-// the log.
+// retry repeats do until it succeeds, ctx ends or the store is closed. what describes the
+// work in the log.
 func (r *Reconciler) retry(ctx context.Context, shard int, what string, do func() error) error {
 	backoff := wait.Backoff{Least: minPause, Most: maxPause}
 	for {
@@ -188,11 +189,11 @@ func (r *Reconciler) retry(ctx context.Context, shard int, what string, do func(
 	}
 }
 
-// LogInterval is how long a message that was logged is not logged again.
+// LogInterval is the time for which a message is not logged again.
 const LogInterval = 5 * time.Second
 
-// LogOnce returns a logger that writes each message once in every [LogInterval], without regard to its
-// fields, and drops the others.
+// LogOnce returns a logger that writes each message once in every [LogInterval], whatever its
+// fields, and drops repetitions.
 func LogOnce(l *zap.Logger) *zap.Logger {
 	return l.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, LogInterval, 1, 0)

@@ -14,9 +14,10 @@ import (
 const (
 	// recordFormat is the version of the stored record.
 	recordFormat = 1
-	// claimTime is how long a scan counts as under way after its last page.
+	// claimTime is how long a scan counts as running after its last page.
 	claimTime = 2 * time.Second
-	// maxRecordWrites is how often a change of a record is tried against other gateways.
+	// maxRecordWrites is the most attempts to change a record that other gateways change
+	// too.
 	maxRecordWrites = 16
 )
 
@@ -25,11 +26,11 @@ type record struct {
 	Format int `json:"format"`
 	// Position up to which all changes were handled; empty for none.
 	Position string `json:"position,omitempty"`
-	// Saved is when the position was noted, by the store's clock.
+	// Saved is the time at which the position was saved, by the store's clock.
 	Saved time.Time `json:"saved,omitzero"`
-	// Scanned has the fingerprints by which the kinds were scanned, by the names of the kinds.
+	// Scanned has the fingerprint with which each kind was last scanned, by kind.
 	Scanned map[string]string `json:"judged,omitempty"`
-	// Scan is the scan of a kind that is under way, nil for none.
+	// Scan is the running scan of a kind, nil for none.
 	Scan *scan `json:"scan,omitempty"`
 	// Swept is the time of the last scan of pending deletions, by the store's clock.
 	Swept time.Time `json:"swept,omitzero"`
@@ -38,17 +39,19 @@ type record struct {
 // scan is a scan of a kind.
 type scan struct {
 	Kind string `json:"kind"`
-	// By is the fingerprint of the kind.
+	// By is the fingerprint with which the kind is scanned.
 	By string `json:"by"`
-	// Start is the place behind the last resource that was judged; empty for the first.
+	// Start is the sort key after the last resource that was scanned; empty at the
+	// beginning.
 	Start []byte `json:"start,omitempty"`
-	// Holder is the gateway that scans, and Until up to when it counts, by the store's clock.
+	// Holder is the gateway that scans, and Until the time at which its claim ends, by the
+	// store's clock.
 	Holder string    `json:"holder"`
 	Until  time.Time `json:"until"`
 }
 
-// forget removes the fingerprints of kinds that are stale, and reports whether there were any: these
-// kinds are scanned again.
+// forget removes the fingerprints of kinds for which stale returns true, so that they are scanned
+// again. It reports whether there were any.
 func (rec *record) forget(stale func(kind, fingerprint string) bool) bool {
 	n, scan := len(rec.Scanned), rec.Scan
 	maps.DeleteFunc(rec.Scanned, stale)
@@ -62,8 +65,8 @@ func recordKey(shard int) backend.Key {
 	return backend.Key{Kind: "_reconcile", Name: fmt.Sprintf("shard-%d", shard)}
 }
 
-// read reads the record of a shard. If it does not decode, all kinds
-// are scanned.
+// read reads the record of a shard. If the record does not decode, read returns an
+// empty one, so that all kinds are scanned.
 func (r *Reconciler) read(ctx context.Context, shard int) (rec record, current backend.Condition, err error) {
 	current, err = r.getRecord(ctx, recordKey(shard), &rec)
 	switch {
@@ -87,8 +90,8 @@ func (r *Reconciler) update(ctx context.Context, shard int, change func(*record)
 	})
 }
 
-// editRecord stores what edit returns, on its condition, unless that is nil. It calls edit again if another gateway
-// came in between.
+// editRecord stores the result of edit, on the condition that edit returns, unless the result is
+// nil. It calls edit again if another gateway came in between.
 func (r *Reconciler) editRecord(
 	ctx context.Context, key backend.Key, edit func() (rec any, current backend.Condition, err error),
 ) error {
@@ -106,8 +109,8 @@ func (r *Reconciler) editRecord(
 	return fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// getRecord reads an internal record, if it is there, and returns the condition for replacing
-// it, which holds even for one that is unreadable.
+// getRecord reads an internal record if it exists. It returns the condition for replacing it,
+// which also holds for an unreadable one.
 func (r *Reconciler) getRecord(ctx context.Context, key backend.Key, rec any) (current backend.Condition, err error) {
 	got, err := r.cfg.Store.Get(ctx, key)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// maxAttempts bounds how often one resource is re-evaluated against other writers before
-// that fails.
+// maxAttempts is the most attempts to re-evaluate a resource that other writers change
+// too.
 const maxAttempts = 16
 
 // candidate is a stored resource that is re-evaluated.
@@ -26,16 +26,16 @@ type candidate struct {
 	refs   dependency.References
 }
 
-// foreign reports whether the references of a resource were taken by declarations that
-// differ from this gateway's.
+// foreign reports whether the references of a resource were derived by declarations
+// that differ from this gateway's.
 func (c *candidate) foreign() bool { return c.stored.Declared != c.kind.Declared }
 
 // reevaluation is the result of reevaluate.
 type reevaluation struct {
 	// ready are the resources that became ready, as they are stored now.
 	ready []*backend.Resource
-	// skipped reports whether foreign references were left to a gateway whose catalogue is the
-	// newest.
+	// skipped reports whether foreign references were left to a gateway with the newest
+	// catalogue.
 	skipped bool
 }
 
@@ -65,7 +65,7 @@ func (f *follower) reevaluate(ctx context.Context, resources, known []*backend.R
 	return out, nil
 }
 
-// reevaluateOne re-evaluates one resource, as it is stored now.
+// reevaluateOne reads one resource and re-evaluates it.
 func (f *follower) reevaluateOne(ctx context.Context, key backend.Key) (reevaluation, error) {
 	for range maxAttempts {
 		got, err := f.r.cfg.Store.Get(ctx, key)
@@ -108,7 +108,8 @@ func (f *follower) reevaluateTogether(
 		return err
 	}
 	for _, one := range todo {
-		// what is being deleted relies on nothing new, and waits for nothing
+		// A resource that is being deleted begins to rely on nothing, and waits for
+		// nothing.
 		j := dependency.Decision{Refs: one.refs.Kept().Refs}
 		if !one.stored.Deleting {
 			j = one.refs.Decide(targets, f.r.otherShardThan(one.stored.Key))
@@ -133,9 +134,9 @@ func (f *follower) reevaluateTogether(
 	return out, alone, err
 }
 
-// storeBatch stores a batch of reevaluateTogether, and returns the resources that became ready. alone has
-// the keys of those that have to be re-evaluated alone: all of the batch if it was refused, else the ones
-// whose targets have to be read once more.
+// storeBatch stores a batch of reevaluateTogether, and returns the resources that became ready.
+// alone has the keys of resources to re-evaluate alone: all of the batch if it was refused, else
+// those whose targets must be read again.
 func (f *follower) storeBatch(
 	ctx context.Context, b reevaluationBatch, read dependency.Reading,
 ) (ready []*backend.Resource, alone []backend.Key, err error) {
@@ -155,15 +156,16 @@ func (f *follower) storeBatch(
 		}
 		err = nil
 	default:
-		// if it is unstorable, it is the only one: it was re-evaluated alone
+		// An unstorable resource was re-evaluated alone, so it is the only one of the
+		// batch.
 		err = f.r.logUnstorable(b.of[0].stored.Key, err)
 	}
 	return ready, alone, err
 }
 
-// candidates returns the resources that need re-evaluation, each once, sorted by namespace and
-// kind. deadline is when they must be stored; zero means the usual time. skipped reports whether
-// some were left to a gateway whose catalogue is the newest.
+// candidates returns the resources that need re-evaluation, without duplicates, sorted by
+// namespace and kind. deadline is the time until which they must be stored; zero means the usual
+// time. skipped reports whether some were left to a gateway with the newest catalogue.
 func (f *follower) candidates(
 	ctx context.Context, resources []*backend.Resource,
 ) (out []*candidate, deadline time.Time, skipped bool, err error) {
@@ -211,8 +213,9 @@ func (f *follower) candidates(
 	return out, deadline, len(out) < n, nil
 }
 
-// vanished returns the targets that resources are bound to although they are gone. A target that the gateway stores
-// cannot go while it is bound; one that a service owns can.
+// vanished returns the targets that resources are bound to although they no longer exist. That
+// happens only for targets that a service owns: the gateway does not delete a target while it is
+// bound.
 func (r *Reconciler) vanished(ctx context.Context, resources []*backend.Resource) (map[backend.Key]bool, error) {
 	if !r.hasOwned {
 		return nil, nil
@@ -246,8 +249,8 @@ func (r *Reconciler) vanished(ctx context.Context, resources []*backend.Resource
 	return out, err
 }
 
-// candidate returns a resource as a candidate, nil if it need not be re-evaluated. It has to wait again for targets that
-// have vanished.
+// candidate returns a resource as a candidate, nil if it need not be re-evaluated. It must wait
+// again for targets that have vanished.
 func (r *Reconciler) candidate(stored *backend.Resource, vanished map[backend.Key]bool) *candidate {
 	k, err := r.cfg.Kinds.Find(stored.Kind)
 	if err != nil || stored.Deleting && stored.Declared == k.Declared {
@@ -273,16 +276,17 @@ func (r *Reconciler) candidate(stored *backend.Resource, vanished map[backend.Ke
 	return &candidate{kind: k, stored: stored, was: st, refs: refs}
 }
 
-// needsConditions reports whether this gateway has to write the conditions of a resource, because no controller
-// owns its kind and it has no condition Available or only the one that waits for a controller.
+// needsConditions reports whether this gateway has to write the conditions of a resource: no
+// controller owns its kind, and it has no condition Available, or only the one that waits for a
+// controller.
 func (r *Reconciler) needsConditions(k *kind.Kind, st *kind.State) bool {
 	return k.Conditions != nil && k.Service == "" && !r.controllers.owns(k.Name) && !dependency.HasFinalCondition(st.Status())
 }
 
-// openTargets returns the targets that the candidates do not rely on yet: known ones as they are, the
-// others as the store has them. A target in another shard is read even if it is known, and after the
-// resources: a wait that began after the known target was stored must not end by it, and no check
-// tells that it is out of date.
+// openTargets returns the targets that the candidates do not rely on yet: known ones as given, the
+// others read from the store. A target in another shard is read even if it is known, after the
+// resources, because no check of a batch covers it: a resource that began to wait after the known
+// target was stored must not stop waiting because of it.
 func (f *follower) openTargets(
 	ctx context.Context, todo []*candidate, known []*backend.Resource, read dependency.Reading,
 ) (map[backend.Key]dependency.Target, error) {
@@ -318,8 +322,8 @@ func (f *follower) openTargets(
 	return targets, nil
 }
 
-// write returns the action that stores the decision on a resource; changed is false if there is
-// nothing to store. A change of references alone is a rebind.
+// write returns the action that stores the decision about a resource; changed is false if there
+// is nothing to store. If only references change, the action is a rebind.
 func (r *Reconciler) write(one *candidate, j dependency.Decision) (put backend.Action, changed bool, err error) {
 	state := *one.was
 	next := &state
@@ -351,7 +355,7 @@ func (r *Reconciler) write(one *candidate, j dependency.Decision) (put backend.A
 	return put, true, nil
 }
 
-// reevaluationBatch is the writes of some resources of one kind and namespace.
+// reevaluationBatch has the writes of some resources of one kind and namespace.
 type reevaluationBatch struct {
 	of           []*candidate
 	puts, checks []backend.Action
@@ -362,7 +366,7 @@ type reevaluationBatch struct {
 	released []backend.Key
 }
 
-// fits reports whether a resource can be written with the others of a batch.
+// fits reports whether a resource can be written in the same batch.
 func (b *reevaluationBatch) fits(one *candidate, j dependency.Decision) bool {
 	if len(b.of) == 0 {
 		return true
@@ -381,7 +385,7 @@ func (b *reevaluationBatch) fits(one *candidate, j dependency.Decision) bool {
 		len(b.of) < backend.MaxWrites && checks <= backend.MaxChecks && b.size <= backend.MaxResourceBytes
 }
 
-// has reports whether one of the actions is about a key.
+// has reports whether one of the actions has the key.
 func has(actions []backend.Action, key backend.Key) bool {
 	return slices.ContainsFunc(actions, func(a backend.Action) bool { return a.Key == key })
 }
@@ -405,8 +409,8 @@ func (b *reevaluationBatch) add(one *candidate, put backend.Action, checks []bac
 	}
 }
 
-// store stores a batch, finishes the deletions that waited for released references, and returns the resources
-// that became ready.
+// store stores a batch, finishes the deletions that waited for released references, and returns the
+// resources that became ready.
 func (f *follower) store(ctx context.Context, b reevaluationBatch) (ready []*backend.Resource, err error) {
 	if len(b.of) == 0 {
 		return nil, nil
@@ -431,8 +435,8 @@ func (f *follower) store(ctx context.Context, b reevaluationBatch) (ready []*bac
 	return ready, nil
 }
 
-// reevaluateCreated re-evaluates resources that were created and wait for nothing: the gateway that
-// created them may not have known yet whether a controller owns their kind.
+// reevaluateCreated re-evaluates new resources that wait for nothing. The gateway that created them
+// may not have known yet whether a controller owns their kind.
 func (f *follower) reevaluateCreated(ctx context.Context, created []*backend.Resource) error {
 	if err := f.r.loadControllers(ctx); err != nil {
 		return err
@@ -459,9 +463,9 @@ func (f *follower) reevaluateCreated(ctx context.Context, created []*backend.Res
 	return err
 }
 
-// leaveToController replaces the conditions of a resource that say it is ready, if they are the ones
-// that a gateway writes, by those that wait for the controller. It does nothing if another writer has
-// come since.
+// leaveToController replaces conditions by which a gateway has declared a resource ready by
+// conditions that wait for the controller. It does nothing if another writer has changed the
+// resource since.
 func (f *follower) leaveToController(
 	ctx context.Context, k *kind.Kind, stored *backend.Resource, st *kind.State,
 ) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Replacement says which resource a state is to replace, for [Reconciler.Relate].
+// Replacement describes the resource that a state replaces, for [Reconciler.Relate].
 type Replacement struct {
 	Kind *kind.Kind
 	Key  backend.Key
@@ -20,13 +20,13 @@ type Replacement struct {
 	Was *kind.State
 	// SpecChanged reports whether the spec is new or differs from the stored one.
 	SpecChanged bool
-	// StatusReport reports whether a controller reports this status.
+	// StatusReport reports whether the write is a controller's status.
 	StatusReport bool
-	// Read says how targets are read.
+	// Read selects how targets are read.
 	Read dependency.Reading
 }
 
-// before returns the references of the resource until now.
+// before returns the present references of the resource.
 func (w Replacement) before() dependency.Before {
 	if w.Was == nil {
 		return dependency.Before{}
@@ -34,8 +34,8 @@ func (w Replacement) before() dependency.Before {
 	return dependency.BeforeOf(w.Kind, w.Stored, w.Was)
 }
 
-// Relate resolves the references of a state, and returns it with its waits and conditions. If the spec has not
-// changed, the stored references stay, and only the conditions are looked at.
+// Relate resolves the references of a state, and returns the state with its waits and conditions.
+// If the spec has not changed, it keeps the stored references and only computes the conditions.
 func (r *Reconciler) Relate(
 	ctx context.Context, w Replacement, next *kind.State,
 ) (*kind.State, dependency.Decision, error) {
@@ -62,8 +62,8 @@ func (r *Reconciler) Relate(
 	before := w.before()
 	if refs := w.Kind.Rows.Refs(w.Key.Namespace, next.Spec); len(refs) > 0 || len(before.Waits) > 0 {
 		rel := dependency.NewReferences(w.Key, refs, before)
-		// The targets that the resource waited for need not be read: a change of one re-evaluates the
-		// resource.
+		// The targets that the resource waited for need not be read, because a change of one of
+		// them re-evaluates the resource.
 		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && w.Kind.Service == "" && !foreign &&
 			rel.WaitsFor(w.Was.Meta.Waits) {
 			status, ok := dependency.WithObservedGeneration(
