@@ -21,7 +21,7 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// BootstrapConfig says which store is filled, and with what.
+// BootstrapConfig configures a [Bootstrap].
 type BootstrapConfig struct {
 	// Store to fill. Required.
 	Store backend.Store
@@ -29,38 +29,42 @@ type BootstrapConfig struct {
 	Open func() (io.ReadCloser, error)
 	// Checked is what [Check] returned for the file. Default: the file is checked before anything is written.
 	Checked *Checked
-	// Shared is set if other gateways may serve the store at the same time. Then a store that a gateway has served is
-	// refused although it has no resources: that gateway may write any time.
+	// Shared is set if other gateways may serve the store at the same time. Then a store that a
+	// gateway has served is refused even without resources, because that gateway may write at any
+	// time.
 	Shared bool
-	// Keys open what is sealed in the file, and seal the values of sensitive kinds in the store.
+	// Keys decrypt the sealed records of the file, and encrypt the values of sensitive kinds in
+	// the store.
 	Keys *keyring.Keyring
 	// Logger. Default: none.
 	Logger *zap.Logger
-	// Progress is called with the number of lines that were stored, and of all, from time to time. Default: not at
-	// all.
+	// Progress is called from time to time with the number of lines stored so far and of all lines.
+	// Default: no call.
 	Progress func(done, of int)
-	// lease is how long a batch may be applied after its sender has looked at the record, where it is not conditional
-	// on it. Default: [defaultLease].
+	// lease is how long after its sender has checked the record a batch may be applied that is not
+	// conditional on the record. Default: [defaultLease].
 	lease time.Duration
 }
 
-// ErrBegun: a bootstrap of a store has begun and not ended.
+// ErrBegun means that a bootstrap of the store was begun and not completed.
 var ErrBegun = errors.New("a bootstrap of the store has begun and not ended: start again with the same --bootstrap file, or with an empty store")
 
-// ErrNotEmpty: a store that is to be filled has resources.
+// ErrNotEmpty means that a store to be filled has resources.
 var ErrNotEmpty = errors.New("the store has resources, and a bootstrap fills an empty one only: choose another store, or leave --bootstrap out")
 
-// ErrServed: a store that is to be filled has no resources, but gateways have served it.
+// ErrServed means that a store to be filled has no resources, but was served by a
+// gateway.
 var ErrServed = errors.New("the store has no resources, but gateways have served it, and one may write to it now: stop them all, then empty the store, or choose another redis-prefix")
 
-// The record of a bootstrap in the store, whose states follow each other:
+// The states of the record of a bootstrap in the store:
 //
 //	(none) --begin--> begun --all records are stored--> ending --a lease later--> done
 //
-// Any number of gateways may fill the store from the same file at the same time: each puts records on the condition
-// that they are absent. Nobody may put one after a gateway has begun to serve the store, since its callers may have
-// deleted it. So in the shard of the record each batch is conditional on the record's revision. In another shard no
-// batch is sent later than a lease after its sender has looked at the record; `ending` waits that long.
+// Any number of gateways may fill the store from the same file at the same time: each puts records
+// on the condition that they are absent. Once a gateway serves the store, no record may be put any
+// more, since a caller may have deleted it. So in the shard of the record each batch is conditional
+// on the record's revision. In other shards a batch must be applied within a lease after its sender
+// has checked the record; `ending` waits that long.
 const (
 	stateBegun  = "begun"
 	stateEnding = "ending"
@@ -72,14 +76,14 @@ const (
 	bootstrapFormat = 1
 	// defaultLease is the default of BootstrapConfig.lease.
 	defaultLease = 5 * time.Second
-	// writeTimeout is how long the store may take to begin a write of the record, and of batches that are conditional on
-	// it.
+	// writeTimeout is how long the store may take to begin a write of the record, or of a batch
+	// that is conditional on it.
 	writeTimeout = 10 * time.Second
 	// restoreBytes bounds a batch, in bytes.
 	restoreBytes = 1 << 20
-	// restoreWorkers is how many batches are under way at a time.
+	// restoreWorkers is the number of batches in flight.
 	restoreWorkers = 8
-	// patience is how long a batch is sent again while the store does not answer.
+	// patience is for how long a batch is sent again while the store does not answer.
 	patience = time.Minute
 )
 
@@ -94,7 +98,8 @@ type bootstrapRecord struct {
 	File string `json:"file"`
 }
 
-// readRecord returns the record of a store, and the stored form of it, nil if there is none.
+// readRecord returns the record of a store and its stored form, which is nil if there is
+// none.
 func readRecord(ctx context.Context, store backend.Store) (out bootstrapRecord, stored *backend.Resource, err error) {
 	got, err := store.Get(ctx, bootstrapKey())
 	if err != nil || got[0] == nil {
@@ -113,7 +118,8 @@ func readRecord(ctx context.Context, store backend.Store) (out bootstrapRecord, 
 	return out, got[0], nil
 }
 
-// Whole returns [ErrBegun] if a bootstrap of a store has begun and not ended. Such a store must not be served.
+// Whole returns [ErrBegun] if a bootstrap of a store was begun and not completed. Such a store must
+// not be served.
 func Whole(ctx context.Context, store backend.Store) error {
 	record, stored, err := readRecord(ctx, store)
 	if err == nil && stored != nil && record.State != stateDone {
@@ -122,8 +128,9 @@ func Whole(ctx context.Context, store backend.Store) error {
 	return err
 }
 
-// Bootstrap fills a store without resources with a file, and reports whether it has: a store that was filled before, by
-// this file or another one, stays as it is. If it is interrupted, it goes on where it was when it is called again.
+// Bootstrap fills a store without resources from a file, and reports whether it did. A store that
+// was filled before, from this or another file, is not changed. If it is interrupted, it continues
+// when it is called again.
 func Bootstrap(ctx context.Context, cfg BootstrapConfig) (filled bool, err error) {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
@@ -157,8 +164,8 @@ func Bootstrap(ctx context.Context, cfg BootstrapConfig) (filled bool, err error
 	return true, nil
 }
 
-// CheckBootstrap returns an error if [Bootstrap] would refuse the file or the store, which exists. It writes nothing. A
-// file for a store that does not exist yet is checked by [Check].
+// CheckBootstrap returns an error if [Bootstrap] would refuse the file or the existing store. It
+// writes nothing. To check a file for a store that does not exist yet, use [Check].
 func CheckBootstrap(ctx context.Context, cfg BootstrapConfig) error {
 	record, stored, err := readRecord(ctx, cfg.Store)
 	if err != nil || stored != nil && record.State == stateDone {
@@ -212,15 +219,16 @@ func empty(ctx context.Context, store backend.Store) error {
 	return nil
 }
 
-// bootstrap is one bootstrap that runs.
+// bootstrap is a running bootstrap.
 type bootstrap struct {
 	BootstrapConfig
 	to    destination
 	clock func() time.Time
 	file  *Checked
-	// resumed: some of the records are probably stored.
+	// resumed reports that some of the records are probably stored already.
 	resumed bool
-	// resources is how many resources of the file are stored, by this bootstrap or another one.
+	// resources is the number of resources of the file that are stored, by this or another
+	// gateway.
 	resources int
 	// begun is the revision of the record in the state begun.
 	begun backend.Revision
@@ -230,7 +238,7 @@ type bootstrap struct {
 // errDone means that another gateway has filled the store.
 var errDone = errors.New("the store is filled")
 
-// begin makes the record, or takes the one that is there.
+// begin creates the record, or takes the existing one.
 func (b *bootstrap) begin(ctx context.Context, record bootstrapRecord, stored *backend.Resource) error {
 	b.resumed = stored != nil
 	if stored == nil {
@@ -260,7 +268,8 @@ func (b *bootstrap) begin(ctx context.Context, record bootstrapRecord, stored *b
 	return nil
 }
 
-// absentReason returns why the record is absent although it was to be made. failed is the error of the attempt.
+// absentReason returns the reason why the record is absent after an attempt to create it. failed is
+// the error of the attempt.
 func absentReason(failed error) error {
 	var condition *backend.ConditionError
 	if errors.As(failed, &condition) && condition.Key == catalogue.RecordKey() {
@@ -369,7 +378,7 @@ const (
 	maxPause = 2 * time.Second
 )
 
-// store stores a batch of records, without the ones that are stored already.
+// store stores a batch of records, except those that are stored already.
 func (b *bootstrap) store(ctx context.Context, actions []backend.Action) error {
 	begin := time.Now()
 	backoff := wait.Backoff{Least: minPause, Most: maxPause}
@@ -397,7 +406,7 @@ func (b *bootstrap) store(ctx context.Context, actions []backend.Action) error {
 	}
 }
 
-// apply sends a batch once. It returns errDone if the store was filled meanwhile.
+// apply sends a batch once. It returns errDone if the store was filled in the meantime.
 func (b *bootstrap) apply(ctx context.Context, actions []backend.Action) error {
 	batch := backend.Batch{RequestID: newID(), Deadline: b.clock().Add(writeTimeout), Actions: actions}
 	if backend.SameShard(b.Store, actions[0].Key.Namespace, "") {
@@ -420,21 +429,22 @@ func (b *bootstrap) apply(ctx context.Context, actions []backend.Action) error {
 	return err
 }
 
-// look is the last look at the record.
+// look is the result of the last check of the record.
 type look struct {
 	mu    sync.Mutex // guards the rest
 	at    time.Time  // by the store's clock, before it was read
 	begun bool
 }
 
-// note notes that the record was read, and whether it had the state begun. The caller holds mu, unless no batch was sent
-// yet.
+// note records that the record was read, and whether its state was begun. The caller holds mu,
+// unless no batch was sent yet.
 func (l *look) note(at time.Time, begun bool) {
 	l.at = at
 	l.begun = begun
 }
 
-// leased returns the deadline of a batch that cannot be conditional on the record, or errDone.
+// leased returns the deadline for a batch that cannot be conditional on the record, or
+// errDone.
 func (b *bootstrap) leased(ctx context.Context) (time.Time, error) {
 	b.look.mu.Lock()
 	defer b.look.mu.Unlock()
@@ -506,8 +516,8 @@ func (b *bootstrap) finish(ctx context.Context) error {
 	return nil
 }
 
-// advance moves the record to its next state, and reports whether that is the last one. apart reports whether there
-// are batches that are not conditional on the record.
+// advance moves the record to its next state, and reports whether that is the last one. apart
+// reports whether there are batches that were not conditional on the record.
 func (b *bootstrap) advance(ctx context.Context, apart bool) (done bool, err error) {
 	record, stored, err := readRecord(ctx, b.Store)
 	switch {

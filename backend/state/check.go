@@ -18,7 +18,7 @@ import (
 // maxProblems is how many records an error names at most.
 const maxProblems = 10
 
-// digest stands for a key in memory, where there may be a million of them.
+// digest represents a key in memory, where there may be a million of them.
 type digest [16]byte
 
 func digestOf(key backend.Key) digest {
@@ -26,15 +26,16 @@ func digestOf(key backend.Key) digest {
 	return digest(sum[:16])
 }
 
-// Checked is a file that was read once, from its header to its end line, and can fill a store.
+// Checked is a file that was read completely and can fill a store.
 type Checked struct {
 	header Header
 	end    End
-	// newest has the number of the last line about each key that a later line is about. Lines are counted from 1.
+	// newest has the number of the last line for each key that has several. Lines are counted from
+	// 1.
 	newest map[digest]int
 }
 
-// stands reports whether the n-th line is the one that counts about its key.
+// stands reports whether the n-th line is the last one for its key.
 func (f *Checked) stands(n int, l *Line) bool {
 	if len(f.newest) == 0 {
 		return true
@@ -43,8 +44,8 @@ func (f *Checked) stands(n int, l *Line) bool {
 	return !ok || last == n
 }
 
-// identity tells which file a bootstrap has begun with. Files that are made anew each time name their source instead of
-// their checksum.
+// identity identifies the file with which a bootstrap has begun. Files that are generated each time
+// are identified by their source instead of their checksum.
 func (f *Checked) identity() string { return cmp.Or(f.header.Source, f.end.SHA256) }
 
 // destination is the store that a file is to fill.
@@ -53,8 +54,8 @@ type destination struct {
 	keys   *keyring.Keyring
 }
 
-// Check reads a file, and returns an error unless it is whole and can fill a store with these keys and shards; nil shards
-// for a store that has one.
+// Check reads a file, and returns an error unless it is complete and can fill a store with these
+// keys and shards. shards is nil for a store with one shard.
 func Check(open func() (io.ReadCloser, error), keys *keyring.Keyring, shards backend.Sharder) (*Checked, error) {
 	f, err := open()
 	if err != nil {
@@ -64,7 +65,8 @@ func Check(open func() (io.ReadCloser, error), keys *keyring.Keyring, shards bac
 	return checkFile(f, destination{shards: shards, keys: keys})
 }
 
-// checkFile reads a file from its begin, and returns an error unless it can fill the destination as a whole.
+// checkFile reads a file from the beginning, and returns an error unless the whole file can fill
+// the destination.
 func checkFile(r io.Reader, to destination) (*Checked, error) {
 	in, err := NewReader(r)
 	if err != nil {
@@ -91,7 +93,7 @@ func checkFile(r io.Reader, to destination) (*Checked, error) {
 	return out, problems.err()
 }
 
-// check returns an error if the destination does not take a record.
+// check returns an error if the destination cannot take a record.
 func (t destination) check(r *backend.Resource) error {
 	switch verdictOf(r.Kind) {
 	case left, unknown:

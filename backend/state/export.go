@@ -16,29 +16,32 @@ import (
 	"github.com/sluicegw/sluice/backend/keyring"
 )
 
-// ExportConfig says what is exported, and how.
+// ExportConfig configures an [Export].
 type ExportConfig struct {
 	// Store to export. Required.
 	Store backend.Store
-	// Keys seal secrets, and open those that another key has sealed.
+	// Keys encrypt secrets in the file, and decrypt stored ones.
 	Keys *keyring.Keyring
-	// Secrets says how the file holds secrets. Default: Sealed, for which Keys are needed where there are secrets.
+	// Secrets selects how the file holds secrets. Default: Sealed, which needs Keys if there are
+	// secrets.
 	Secrets Secrecy
 	// Release of this program, for the header.
 	Release string
-	// Repeatable gives all files of one state of the store the same identity, so a bootstrap that began with one of them
-	// goes on with another. It is for stores that nobody writes.
+	// Repeatable gives all files of one state of the store the same identity, so a bootstrap that
+	// began with one of them can continue with another. The store must not change during the
+	// export.
 	Repeatable bool
-	// Progress is called with the number of lines, from time to time. Default: not at all.
+	// Progress is called with the number of lines from time to time. Default: no call.
 	Progress func(lines int)
-	// pending bounds the changes that wait to be written, in bytes. Default: [defaultPending].
+	// pending bounds the size of changes that wait to be written, in bytes. Default:
+	// [defaultPending].
 	pending int
 }
 
-// ErrNoKeys: there are secrets and no key that seals them.
+// ErrNoKeys means that there are secrets and no key to encrypt them.
 var ErrNoKeys = errors.New("there are secrets, and no key that seals them")
 
-// errMeanwhile: the catalogue was replaced during an export.
+// errMeanwhile means that the catalogue was replaced during an export.
 var errMeanwhile = errors.New("another catalogue was accepted while the store was exported; export again")
 
 const (
@@ -46,11 +49,12 @@ const (
 	exportPage = 500
 	// defaultPending is the default of ExportConfig.pending.
 	defaultPending = 8 << 20
-	// maxRounds is how often sensitive values that change all the time are read again.
+	// maxRounds is how often sensitive values that keep changing are read again.
 	maxRounds = 1000
 )
 
-// Export writes everything that a store has, at one position. It can be read once it has returned without an error.
+// Export writes the content of a store at one position to w. The file is valid only if Export
+// returns no error.
 func Export(ctx context.Context, cfg ExportConfig, w io.Writer) (End, error) {
 	e := &exporter{
 		ExportConfig: cfg,
@@ -94,17 +98,20 @@ type exporter struct {
 	end    End
 
 	changes backend.Watcher
-	// position is how far the log was read.
+	// position is the end of the part of the log that was read.
 	position backend.Position
-	// shard is the shard that is read, and last the key of the last record of it that was read, encoded.
+	// shard is the shard that is being read, and last the encoded key of the last record read from
+	// it.
 	shard int
 	last  []byte
-	// unsettled are resources that have changed since their sensitive values were read, as the log has them.
+	// unsettled are resources that have changed since their sensitive values were read, with their
+	// last log entries.
 	unsettled map[backend.Key]logged
-	// changed has the further lines that wait, and changedBytes is their size.
+	// changed has the further lines that wait to be written; changedBytes is their
+	// size.
 	changed      map[backend.Key]Line
 	changedBytes int
-	// keys are the ids of the keys that have sealed something in the file.
+	// keys are the ids of the keys that have encrypted something in the file.
 	keys map[string]bool
 }
 
@@ -170,7 +177,7 @@ func (e *exporter) header() Header {
 	return h
 }
 
-// checkKeys refuses to begin if there are secrets and no key that seals them.
+// checkKeys returns an error if there are secrets and no key to encrypt them.
 func (e *exporter) checkKeys(ctx context.Context) error {
 	if e.Secrets != Sealed || e.Keys.ID() != "" {
 		return nil
@@ -232,13 +239,14 @@ func (e *exporter) readShard(ctx context.Context) error {
 	return nil
 }
 
-// passed reports whether a record was read, if it was there.
+// passed reports whether the place of a key in the order of reading was passed.
 func (e *exporter) passed(key backend.Key) bool {
 	shard := backend.ShardOf(e.store, key.Namespace)
 	return shard < e.shard || shard == e.shard && bytes.Compare(key.Append(nil), e.last) < 0
 }
 
-// follow reads the log to its end, which has all that was read of the store so far.
+// follow reads the log to its end, which includes everything read from the store so
+// far.
 func (e *exporter) follow(ctx context.Context) error {
 	head, err := e.store.Position(ctx)
 	if err != nil {
@@ -259,7 +267,7 @@ func (e *exporter) follow(ctx context.Context) error {
 	return nil
 }
 
-// change notes what has changed of a record that was read before.
+// change adds a further line for a change of a record that was read before.
 func (e *exporter) change(event *backend.Event) error {
 	r := event.Resource
 	if !e.passed(r.Key) {
@@ -278,8 +286,8 @@ func (e *exporter) change(event *backend.Event) error {
 	return e.addChanged(Line{Resource: r})
 }
 
-// settle reads the sensitive values of resources that have changed meanwhile, until all of them are as old as what was
-// read of the log.
+// settle reads the sensitive values of resources that have changed, until all of them agree with
+// the part of the log that was read.
 func (e *exporter) settle(ctx context.Context) error {
 	for range maxRounds {
 		if err := e.follow(ctx); err != nil {
@@ -301,8 +309,8 @@ func (e *exporter) settle(ctx context.Context) error {
 	return errors.New("sensitive values change faster than they can be read; export again")
 }
 
-// settleOne adds the sensitive values of a resource as they are now. It reports whether the resource is as it was
-// read from the log: the values change only with it.
+// settleOne adds the present sensitive values of a resource. It reports whether the resource is
+// still as in its last log entry; values change only together with it.
 func (e *exporter) settleOne(ctx context.Context, key backend.Key, last logged) (settled bool, err error) {
 	at := key.Sensitive()
 	values, err := e.store.Get(ctx, at)
@@ -328,7 +336,8 @@ func (e *exporter) settleOne(ctx context.Context, key backend.Key, last logged) 
 	}
 	now := got[0]
 	if now == nil {
-		// An expired resource is gone, and the log has no word of it until it is purged.
+		// An expired resource is gone, although the log does not say so until it is
+		// purged.
 		expired := !last.expiresAt.IsZero() && !last.expiresAt.After(backend.ClockOf(e.store)())
 		return last.deleted || expired, nil
 	}
@@ -336,7 +345,8 @@ func (e *exporter) settleOne(ctx context.Context, key backend.Key, last logged) 
 	return now.Revision.Compare(seen) <= 0 && !last.deleted, nil
 }
 
-// readLast reads the records of the gateways. None of them is about changes that came later than it.
+// readLast reads the gateways' own records, after everything else. They must not be older than the
+// changes that they describe.
 func (e *exporter) readLast(ctx context.Context) error {
 	for _, kind := range []string{controllersKind, catalogueKind} {
 		for page, err := range backend.Pages(ctx, e.store, backend.Range{Kind: kind, Limit: exportPage}) {
@@ -362,7 +372,7 @@ func (e *exporter) readLast(ctx context.Context) error {
 	return err
 }
 
-// write writes a record, unless it is left where it is or read last.
+// write writes a record, unless it is not exported or is read last.
 func (e *exporter) write(r *backend.Resource, l Line) error {
 	switch verdictOf(r.Kind) {
 	case left, movedLast:
@@ -383,8 +393,8 @@ func (e *exporter) write(r *backend.Resource, l Line) error {
 	return e.add(l)
 }
 
-// addChanged adds a further line to those that wait. It replaces the one about the same key, and is written with the
-// others once they are too many.
+// addChanged adds a further line to those that wait, in place of a waiting one for the same key.
+// Once there are too many they are written.
 func (e *exporter) addChanged(l Line) error {
 	l.Later = true
 	r := *l.Resource // a copy, which does not hold the memory of the page or delivery that it was in
@@ -432,7 +442,8 @@ func (e *exporter) writeChanged() error {
 	return nil
 }
 
-// writeUnreadable says that a record is missing. Its key is zero if that does not decode either.
+// writeUnreadable writes a line for a record that does not decode. Its key is zero if the key
+// does not decode either.
 func (e *exporter) writeUnreadable(key backend.Key, later bool) error {
 	if key != (backend.Key{}) && verdictOf(key.Kind) != moved && verdictOf(key.Kind) != movedSensitive {
 		return nil
@@ -479,7 +490,8 @@ func (e *exporter) body(r *backend.Resource) ([]byte, error) {
 	return e.Keys.Seal(r.Key, r.UID, body)
 }
 
-// withoutSecrets returns the body of a record without secrets; apart reports whether it has nothing else.
+// withoutSecrets returns the body of a record without secrets; apart reports that nothing else is
+// in it.
 func (e *exporter) withoutSecrets(r *backend.Resource, apart bool) ([]byte, error) {
 	if apart {
 		return backend.EncodeBody([]byte("{}")), nil

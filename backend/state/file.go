@@ -17,10 +17,10 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// ErrCut: a file has no end line, so something is missing.
+// ErrCut means that a file has no end line, so a part is missing.
 var ErrCut = errors.New("it is cut off: it has no end line. Take another copy, or export again")
 
-// ErrChanged: a file is not as it was written.
+// ErrChanged means that a file is not as it was written.
 var ErrChanged = errors.New("it was changed or damaged since it was written: its checksum does not match. Take another copy, or export again")
 
 // Writer writes a file, line by line.
@@ -31,13 +31,13 @@ type Writer struct {
 	count int
 }
 
-// counted is a writer that sums what it writes.
+// counted is a writer that computes the checksum of what is written.
 type counted struct {
 	to  io.Writer
 	sum hash.Hash
 }
 
-// Write is part of [io.Writer].
+// Write implements [io.Writer].
 func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.to.Write(p)
 	c.sum.Write(p[:n])
@@ -70,10 +70,10 @@ func (w *Writer) Write(l Line) (err error) {
 	return err
 }
 
-// Flush passes on what was written so far.
+// Flush passes everything written so far to the underlying writer.
 func (w *Writer) Flush() error { return w.lines.Flush() }
 
-// Close ends the file with its end line. Lines and SHA256 are set. The writer below is not closed.
+// Close writes the end line, with Lines and SHA256 set. It does not close the underlying writer.
 func (w *Writer) Close(e End) (End, error) {
 	if err := w.lines.Close(); err != nil {
 		return e, err
@@ -88,7 +88,7 @@ func (w *Writer) Close(e End) (End, error) {
 	return e, err
 }
 
-// endLine returns the end line, the only form that it has.
+// endLine returns the end line in its only valid form.
 func endLine(e End) ([]byte, error) {
 	text, err := json.Marshal(struct {
 		End End `json:"end"`
@@ -102,8 +102,8 @@ func endLine(e End) ([]byte, error) {
 // maxEnd bounds the end line: it fits into one stored block, of at most 65,535 bytes.
 const maxEnd = 60_000
 
-// endMember returns a gzip member that stores a text (RFC 1952, and RFC 1951 section 3.2.4): one form for each text,
-// which a compressor would not promise.
+// endMember returns a gzip member that stores a text uncompressed (RFC 1952, and RFC 1951 section
+// 3.2.4), so each text has exactly one form.
 func endMember(text []byte) []byte {
 	out := []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255}
 	out = append(out, 1) // the last block, stored
@@ -120,7 +120,7 @@ type Reader struct {
 	lines  *gzip.Reader
 	header Header
 	end    End
-	// buf[at:to] was decompressed and not used.
+	// buf[at:to] is decompressed and not used yet.
 	buf    []byte
 	at, to int
 	count  int
@@ -161,8 +161,8 @@ func (r *Reader) Header() Header { return r.header }
 // End returns the end line of the file, once Next has returned [io.EOF].
 func (r *Reader) End() End { return r.end }
 
-// Next returns the next line. It returns [io.EOF] once the file was read to its end, and is as it was written; what
-// it has returned before is not to be relied on until then.
+// Next returns the next line, or [io.EOF] once the whole file was read and its checksum matches.
+// Lines must not be relied on before that.
 func (r *Reader) Next() (Line, error) {
 	if r.err != nil {
 		return Line{}, r.err
@@ -183,7 +183,8 @@ func (r *Reader) Next() (Line, error) {
 	return l, r.err
 }
 
-// reason returns why a line does not decode: because the file was changed, unless its checksum says otherwise.
+// reason returns the error for a line that does not decode: ErrChanged, unless the checksum shows
+// that the file is unchanged.
 func (r *Reader) reason(err error) error {
 	for {
 		_, failed := r.next()
@@ -239,7 +240,7 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-// makeRoom makes room for one step behind what was not used.
+// makeRoom makes room for one step after the unused bytes.
 func (r *Reader) makeRoom() {
 	if len(r.buf)-r.to >= readStep {
 		return
@@ -253,7 +254,7 @@ func (r *Reader) makeRoom() {
 	r.buf = to
 }
 
-// Sizes of the parts of a member that [endMember] makes, before and after the text.
+// Sizes of the parts of a member of [endMember] before and after the text.
 const (
 	memberHead = 15
 	memberTail = 8
@@ -284,7 +285,7 @@ func (r *Reader) finish() error {
 	return nil
 }
 
-// cutMember reports whether the member of the end line is not there as a whole.
+// cutMember reports whether the member of the end line is incomplete.
 func cutMember(rest []byte) bool {
 	if len(rest) < memberHead {
 		return true
@@ -293,12 +294,13 @@ func cutMember(rest []byte) bool {
 	return len(rest) < memberHead+memberTail || len(rest) < memberHead+length+memberTail
 }
 
-// summed is a buffered reader that sums what was taken from it.
+// summed is a buffered reader that computes the checksum of the bytes taken from it.
 type summed struct {
 	from io.Reader
 	hash hash.Hash
 	buf  []byte
-	// buf[at:to] was not taken, and buf[hashed:at] was taken and not summed.
+	// buf[at:to] is not taken yet; buf[hashed:at] is taken and not yet part of the
+	// checksum.
 	hashed, at, to int
 	err            error // of from
 }
@@ -307,7 +309,7 @@ func newSummed(r io.Reader) *summed {
 	return &summed{from: r, hash: sha256.New(), buf: make([]byte, readStep)}
 }
 
-// fill reads more if everything was taken. It reports whether there is anything.
+// fill reads more if everything was taken. It reports whether there are bytes.
 func (s *summed) fill() bool {
 	for s.at == s.to && s.err == nil {
 		s.hash.Write(s.buf[s.hashed:s.at])
@@ -318,7 +320,7 @@ func (s *summed) fill() bool {
 	return s.at < s.to
 }
 
-// Read is part of [io.Reader].
+// Read implements [io.Reader].
 func (s *summed) Read(p []byte) (int, error) {
 	if !s.fill() {
 		return 0, s.err
@@ -328,7 +330,7 @@ func (s *summed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ReadByte is part of [io.ByteReader]: with it, gzip takes no more than one member.
+// ReadByte implements [io.ByteReader], so that gzip takes only the bytes of one member.
 func (s *summed) ReadByte() (byte, error) {
 	if !s.fill() {
 		return 0, s.err
@@ -337,7 +339,7 @@ func (s *summed) ReadByte() (byte, error) {
 	return s.buf[s.at-1], nil
 }
 
-// sum returns the checksum of what was taken.
+// sum returns the checksum of the bytes taken so far.
 func (s *summed) sum() []byte {
 	s.hash.Write(s.buf[s.hashed:s.at])
 	s.hashed = s.at

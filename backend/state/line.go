@@ -18,18 +18,19 @@ const Format = 1
 const (
 	// formatName is in the header of a file, with Format.
 	formatName = "sluice-export"
-	// maxLine bounds a line, in bytes: a body of [backend.MaxStoredBytes] as base64, and what stands beside it.
+	// maxLine is the most bytes of a line: a body of [backend.MaxStoredBytes] in base64, and the
+	// other fields.
 	maxLine = 4 << 20
 )
 
-// Secrecy is how a file holds secrets.
+// Secrecy is the form in which a file holds secrets.
 type Secrecy string
 
-// The ways.
+// The forms.
 const (
 	// Sealed: encrypted by the keyring.
 	Sealed Secrecy = "sealed"
-	// Plain: readable for everybody.
+	// Plain: readable by everybody.
 	Plain Secrecy = "plain"
 	// None: left out.
 	None Secrecy = "none"
@@ -41,20 +42,21 @@ type Header struct {
 	Version int    `json:"version"`
 	// Release that wrote the file.
 	Release string `json:"release,omitempty"`
-	// WrittenAt is when the export began, by the clock of the store.
+	// WrittenAt is the time at which the export began, by the store's clock.
 	WrittenAt time.Time `json:"writtenAt"`
 	// Catalogue is the hash of the newest catalogue that the store has accepted; empty for none.
 	Catalogue string `json:"catalogue,omitempty"`
-	// Secrets says how the file holds secrets.
+	// Secrets is the form of the file's secrets.
 	Secrets Secrecy `json:"secrets"`
-	// Key is the id of the key that seals secrets.
+	// Key is the id of the key that encrypts secrets.
 	Key string `json:"key,omitempty"`
-	// Source identifies what the file was made from, if the file is made anew each time that it is needed. All files of
-	// a source have the same records with the same uids, so a bootstrap that began with one goes on with another.
+	// Source identifies the data that the file was made from, if the file is generated each time it
+	// is needed. All files of a source have the same records with the same uids, so a bootstrap
+	// that began with one can continue with another.
 	Source string `json:"source,omitempty"`
 }
 
-// check refuses a file that is none, or of a newer release.
+// check returns an error for a file of another program or of a newer release.
 func (h Header) check() error {
 	switch {
 	case h.Format != formatName:
@@ -67,31 +69,33 @@ func (h Header) check() error {
 
 // End is the last line of a file.
 type End struct {
-	// Lines between the header and this one.
+	// Lines is the number of lines between the header and this one.
 	Lines int `json:"lines"`
-	// Records is how many of them are records as they were read first, and Changes how many replace one of these.
+	// Records counts the lines that were read first for their keys, Changes those that replace one
+	// of them.
 	Records int `json:"records"`
 	Changes int `json:"changes,omitempty"`
-	// Unreadable are records that the store could not decode: the file does not have them.
+	// Unreadable counts records that the store could not decode. The file does not have
+	// them.
 	Unreadable int `json:"unreadable,omitempty"`
-	// Keys are the ids of the keys without which something in the file cannot be read.
+	// Keys are the ids of the keys that are needed to read everything in the file.
 	Keys []string `json:"keys,omitempty"`
-	// Position at which all this was the state of the store.
+	// Position is the position of the state of the store that the file has.
 	Position string `json:"position"`
 	// SHA256 is the checksum of the file before the gzip member of this line.
 	SHA256 string `json:"sha256"`
 }
 
-// Line is one record of a file, or says that it is gone.
+// Line is a record of a file, or reports that a record is deleted or unreadable.
 type Line struct {
-	// Resource is the record as it is stored, but for a sealed body. If it is deleted or unreadable,
-	// it has no more than a key.
+	// Resource is the stored record; its body may be sealed. A deleted or unreadable record has
+	// only a key.
 	Resource *backend.Resource
-	// Deleted: the record is gone.
+	// Deleted reports that the record was deleted.
 	Deleted bool
-	// Unreadable: the store could not decode the record.
+	// Unreadable reports that the store could not decode the record.
 	Unreadable bool
-	// Later: the line may replace another one about the same key.
+	// Later reports that the line may replace an earlier one for the same key.
 	Later bool
 }
 
@@ -100,7 +104,7 @@ func (l *Line) sealed() bool {
 	return len(l.Resource.Body) > 0 && l.Resource.Body[0] == backend.BodySealed
 }
 
-// lineJSON is the form of a line. The body is added by hand: it stands as it is stored, or as base64.
+// lineJSON is the JSON of a line without the body, which is added as stored, or in base64.
 type lineJSON struct {
 	Kind       string          `json:"kind"`
 	Namespace  string          `json:"namespace,omitempty"`
@@ -118,7 +122,7 @@ type lineJSON struct {
 	Deleted    bool            `json:"deleted,omitempty"`
 	Unreadable bool            `json:"unreadable,omitempty"`
 	Body       json.RawMessage `json:"body,omitempty"`
-	// Sealed is an encrypted body, and Raw one that is no JSON of one line.
+	// Sealed is an encrypted body, and Raw a body that is not JSON on one line.
 	Sealed []byte `json:"sealed,omitempty"`
 	Raw    []byte `json:"raw,omitempty"`
 }
@@ -130,7 +134,7 @@ type refJSON struct {
 	Bound     bool   `json:"bound,omitempty"`
 }
 
-// appendLine appends the form of a line.
+// appendLine appends the JSON of a line.
 func appendLine(dst []byte, l Line) ([]byte, error) {
 	r := l.Resource
 	for _, text := range []string{r.Kind, r.Namespace, r.Name, r.UID, r.Declared} {
@@ -169,7 +173,7 @@ func appendLine(dst []byte, l Line) ([]byte, error) {
 	return append(dst, '}', '\n'), nil
 }
 
-// moment returns a time, nil for the zero one.
+// moment returns a pointer to a time, nil for the zero time.
 func moment(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil
@@ -177,7 +181,7 @@ func moment(at time.Time) *time.Time {
 	return &at
 }
 
-// plainJSON returns the JSON of a stored body, and whether it is one that stands in a line as it is.
+// plainJSON returns the JSON of a stored body, and reports whether a line can contain it unchanged.
 func plainJSON(body []byte) ([]byte, bool) {
 	raw, err := backend.DecodeBody(body)
 	ok := err == nil && len(raw) > 1 && raw[0] == '{' && raw[len(raw)-1] == '}' &&
@@ -185,7 +189,7 @@ func plainJSON(body []byte) ([]byte, bool) {
 	return raw, ok
 }
 
-// decodeStrict decodes one JSON value without fields that out does not have.
+// decodeStrict decodes one JSON value and refuses fields that out does not have.
 func decodeStrict(text []byte, out any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -263,7 +267,7 @@ func (l *Line) check(in lineJSON) error {
 	return nil
 }
 
-// timeOf returns a time in UTC, the zero one for nil.
+// timeOf returns a time in UTC; nil gives the zero time.
 func timeOf(at *time.Time) time.Time {
 	if at == nil {
 		return time.Time{}

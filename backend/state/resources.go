@@ -13,17 +13,20 @@ import (
 // FileResource is a resource in a file.
 type FileResource struct {
 	*backend.Resource
-	// Sensitive is the record with its sensitive values, decrypted; nil if there is none, or if it cannot be decrypted.
+	// Sensitive is the record with its sensitive values, decrypted; nil if there is none or it
+	// cannot be decrypted.
 	Sensitive *backend.Resource
-	// Locked is the reason why something of the resource cannot be decrypted: its sensitive values, or its whole body;
-	// nil for none.
+	// Locked is the reason why sensitive values, or the whole body, cannot be decrypted; nil if
+	// there is none.
 	Locked error
-	// Unreadable: the store could not read the resource when the file was written. It has no more than a key.
+	// Unreadable reports that the store could not read the resource when the file was written. It
+	// then has only a key.
 	Unreadable bool
 }
 
-// Resources returns the resources of a file, in its order, of the keys that wanted reports. It reads the file twice, and
-// yields nothing but an error for one that was cut off or changed. It holds the sensitive values of these resources.
+// Resources returns the resources of a file, in its order, whose keys wanted accepts. It reads the
+// file twice, and yields only an error if the file is incomplete or changed. It keeps the sensitive
+// values of these resources in memory.
 func Resources(
 	open func() (io.ReadCloser, error), keys *keyring.Keyring, wanted func(backend.Key) bool,
 ) iter.Seq2[FileResource, error] {
@@ -63,7 +66,7 @@ func Resources(
 	}
 }
 
-// resourceOf returns the key of the resource whose sensitive values are stored under a key.
+// resourceOf returns the key of the resource whose sensitive values have the given key.
 func resourceOf(key backend.Key) backend.Key {
 	key.Kind = strings.TrimPrefix(key.Kind, backend.SensitiveKind(""))
 	return key

@@ -6,23 +6,24 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// verdict says what becomes of the records of a kind.
+// verdict decides what an export does with the records of a kind.
 type verdict uint8
 
 const (
-	// moved: a resource. Its changes are in the log.
+	// moved: a resource, whose changes are in the log.
 	moved verdict = iota
-	// movedSensitive: the sensitive values of a resource, with which they change.
+	// movedSensitive: the sensitive values of a resource, which change only together
+	// with it.
 	movedSensitive
-	// movedLast: a record of the gateways that changes by itself, and has no log entries. It is read last.
+	// movedLast: a record of the gateways that has no log entries. It is read last.
 	movedLast
-	// left: a record that is about one store and must not come into another.
+	// left: a record about this store, which must not be moved to another one.
 	left
-	// unknown: a record of a release that knows more. An export would lose it.
+	// unknown: a record of a newer release, which an export would lose.
 	unknown
 )
 
-// The kinds of the internal records, beside those with sensitive values.
+// The kinds of internal records, besides those of sensitive values.
 const (
 	catalogueKind   = "_catalogue"
 	controllersKind = "_controllers"
@@ -30,7 +31,7 @@ const (
 	bootstrapKind   = "_bootstrap"
 )
 
-// verdictOf returns what becomes of the records of a kind.
+// verdictOf returns the verdict on the records of a kind.
 func verdictOf(kind string) verdict {
 	key := backend.Key{Kind: kind}
 	switch {
@@ -48,7 +49,7 @@ func verdictOf(kind string) verdict {
 	return unknown
 }
 
-// unknownKindError says that a record is of a kind without a verdict.
+// unknownKindError is the error for a record without a verdict.
 func unknownKindError(key backend.Key) error {
 	return backend.FormatErrorf("the record %s is of a kind that this release does not know", key)
 }

@@ -16,27 +16,26 @@ const (
 	cachedBytes   = 4 << 20 // of all bodies together, each with the one before it
 )
 
-// changeCache holds what was read of the latest changes. All listeners of a gateway get the same
-// stored resource of a change from the hub, so its body is read once for all of them, and so
-// are the states that their filters look at. All methods are safe for
-// concurrent use.
+// changeCache caches what was read of the latest changes. All streams of a gateway get the same
+// stored resource of a change from the hub, so its body, and the states that filters look at,
+// are read once for all of them. All methods are safe for concurrent use.
 type changeCache struct {
-	// index has states before that the log does not tell; nil for none.
+	// index has states before a change that the log lacks; nil for none.
 	index   *index.Index
 	mu      sync.Mutex // guards all below
 	changes map[cacheKey]*cachedChange
-	// order has them as they came, bytes is the sum of their sizes.
+	// order has the entries in the order of arrival; bytes is the sum of their sizes.
 	order []*cachedChange
 	bytes int
 }
 
-// cacheKey is a change by the resource that it left, or deleted, and its revision.
+// cacheKey identifies a change by its resource and revision.
 type cacheKey struct {
 	stored   *backend.Resource
 	revision backend.Revision
 }
 
-// cachedChange is a change whose bodies are read when they are asked for, once.
+// cachedChange is a change whose bodies are read on first use.
 type cachedChange struct {
 	key  cacheKey
 	size int
@@ -51,11 +50,11 @@ type rowState struct {
 	// resource is nil if there was none.
 	resource *backend.Resource
 	rows     []index.Row
-	// unknown: the log does not tell the state, or it cannot be read.
+	// unknown reports that the log does not have the state, or that it cannot be read.
 	unknown bool
 }
 
-// bodyOf reads the body of a resource, unless somebody did or does.
+// bodyOf returns the body of a resource, which is read once for all callers.
 func (r *changeCache) bodyOf(k *kind.Kind, stored *backend.Resource) (*body.Body, error) {
 	return r.change(k, cacheKey{stored, stored.Revision}).body()
 }
@@ -91,7 +90,7 @@ func stateOf(k *kind.Kind, r *backend.Resource, read func() (*body.Body, error))
 	return rowState{resource: r, rows: k.Rows.Of(b)}
 }
 
-// change returns the entry of a change, which it makes if there is none.
+// change returns the entry of a change, creating it if necessary.
 func (r *changeCache) change(k *kind.Kind, key cacheKey) *cachedChange {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,25 +14,27 @@ import (
 
 // Request asks for a stream of changes.
 type Request struct {
-	// Kinds; none means all of the catalogue.
+	// Kinds to watch; none means all kinds of the catalogue.
 	Kinds []string
 	// Namespace and Name narrow the stream; nil means all.
 	Namespace, Name *string
-	// After is the cursor last seen; nil means from now on.
+	// After is the cursor to resume after; nil means from now on.
 	After *string
-	// Filter and FieldNames are as of ListRequest; the filter is for streams of one kind.
+	// Filter and FieldNames are as in ListRequest. Only streams of one kind have a
+	// filter.
 	Filter     any
 	FieldNames failure.FieldNames
-	// Snapshot sends the state first, between RESET and IN_SYNC, unless After can
-	// be continued from, and again after RESET where the stream cannot go on.
+	// Snapshot sends the state first, between RESET and IN_SYNC, unless the stream can
+	// continue from After. It is sent again, after RESET, if the stream cannot continue
+	// later.
 	Snapshot bool
 }
 
 // Type is the type of an event in a stream of changes.
 type Type string
 
-// The types of events. RESET, IN_SYNC and BOOKMARK are marks. IN_SYNC comes when the
-// stream is live, and at the end of each snapshot; BOOKMARK when it was silent for a while.
+// The types of events. RESET, IN_SYNC and BOOKMARK are marks. IN_SYNC comes when the stream
+// is live and at the end of each snapshot, BOOKMARK after a silence.
 const (
 	Reset    Type = "RESET"
 	Snapshot Type = "SNAPSHOT"
@@ -46,16 +48,18 @@ const (
 // Change is one event of a stream.
 type Change struct {
 	Type Type
-	// Cursor resumes the stream after this event; empty from RESET to the end of a snapshot.
+	// Cursor is the cursor to resume after this event; empty from RESET to the end of a
+	// snapshot.
 	Cursor string
-	// Revision of the change; empty for a mark, and where a change of the caller's rights is all that happened.
+	// Revision of the change; empty for a mark, and if only the caller's rights have changed.
 	Revision string
 	// Key of the resource; zero for a mark.
 	Key backend.Key
-	// Stored is the resource at that revision, for DELETED its last state; nil for a mark, and for DELETED of
-	// what the caller may see no longer.
+	// Stored is the resource at that revision, for DELETED its last state. It is nil for a mark,
+	// and for a DELETED resource that the caller may no longer see.
 	Stored *backend.Resource
-	// Number counts the events of a stream that is live: of a mark, those before it.
+	// Number counts the events of a live stream. A mark has the number of the event
+	// before it.
 	Number uint64
 
 	feed *Feed
@@ -64,7 +68,7 @@ type Change struct {
 	position backend.Position
 }
 
-// Config of a [Feed]. All but Index is required.
+// Config of a [Feed]. All fields but Index are required.
 type Config struct {
 	Store      backend.Store
 	Hub        *hub.Hub
@@ -74,22 +78,23 @@ type Config struct {
 	Reader *query.Reader
 	// Index in memory; nil for none.
 	Index *index.Index
-	// BookmarkInterval is after how long of silence a stream tells its cursor.
+	// BookmarkInterval is the silence after which a stream sends a BOOKMARK.
 	BookmarkInterval time.Duration
 }
 
-// Feed gives the streams of changes. Safe for concurrent use.
+// Feed creates streams of changes. It is safe for concurrent use.
 type Feed struct {
 	cfg   Config
 	cache *changeCache
 }
 
-// New starts nothing.
+// New returns a feed. It starts nothing.
 func New(cfg Config) *Feed {
 	return &Feed{cfg: cfg, cache: &changeCache{index: cfg.Index}}
 }
 
-// View returns the feed of a view of the catalogue, whose reader is r. It shares the changes that were read.
+// View returns the feed of a view of the catalogue, whose reader is r. Both share the cache of
+// changes.
 func (f *Feed) View(kinds kind.Catalogue, r *query.Reader) *Feed {
 	out := *f
 	out.cfg.Kinds = kinds
@@ -97,7 +102,7 @@ func (f *Feed) View(kinds kind.Catalogue, r *query.Reader) *Feed {
 	return &out
 }
 
-// change returns the event of a resource that was read.
+// change returns an event for a resource that was read.
 func (f *Feed) change(t Type, r *query.Resource) Change {
 	return Change{
 		Type:     t,

@@ -9,7 +9,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// attribute is one of a kind's indexes, of which changes have values in their rows.
+// attribute is an index of a kind as an attribute of changes: their values are those of
+// the index rows.
 type attribute struct {
 	cache *changeCache
 	kind  *kind.Kind
@@ -18,8 +19,8 @@ type attribute struct {
 
 var _ hub.Attribute = attribute{}
 
-// Values returns the values of the rows before and after the change. They are unknown if one of the two
-// states is: then the change is offered to all.
+// Values returns the values of the rows before and after the change. all is true if one of the two
+// states is unknown; the change is then offered to all streams.
 func (a attribute) Values(e *backend.Event) (values [][]byte, all bool) {
 	if e.Resource.Kind != a.kind.Name {
 		return nil, false
@@ -41,9 +42,9 @@ func (a attribute) add(values [][]byte, rows []index.Row) [][]byte {
 	return values
 }
 
-// lookup finds the streams of a scope by what its filter wants: so an event is not compared
-// by a thousand filters that differ in the value that they want. It is nil where the filter
-// wants no certain values.
+// lookup returns the values that the filter of a scope asks for, by which the hub finds the
+// streams of a change, so that it need not test each filter. It is nil if the filter does
+// not ask for certain values.
 func (s *scope) lookup() *hub.Lookup {
 	if len(s.kinds) != 1 || s.filter == nil {
 		return nil

@@ -9,22 +9,22 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// callerRights holds the caller's rights as a stream last asked for them. The zero value is for a feed without
-// access control.
+// callerRights are the caller's rights when the stream last asked for them. The zero value is for a
+// feed without access control.
 type callerRights struct {
 	caller access.Caller
-	// rights by the policy of version, which was the newest or is newer.
+	// rights are those of a policy that is at least as new as version.
 	rights  *access.Rights
 	version uint64
-	// era ends when the policy has changed since the rights were asked for; nil without access control.
+	// era ends when the policy has changed since; nil without access control.
 	era context.Context
 }
 
-// rightsOfCaller asks for the rights of the caller of ctx by the newest policy. It waits for a moment until the
-// policy is known.
+// rightsOfCaller returns the rights of the caller of ctx by the newest policy. It waits for a
+// moment until the policy is known.
 func (f *Feed) rightsOfCaller(ctx context.Context) (out callerRights, err error) {
 	out.caller = access.CallerFrom(ctx)
-	// what changes from here on ends the era, or makes another version
+	// A later change of the policy ends the era or changes the version.
 	if source := f.cfg.Reader.PolicySource(); source != nil {
 		out.era, out.version = source.Era(), source.Version()
 	}
@@ -32,8 +32,8 @@ func (f *Feed) rightsOfCaller(ctx context.Context) (out callerRights, err error)
 	return out, err
 }
 
-// Rights returns the rights by which events, and everything that they lead to, are read; nil without access
-// control.
+// Rights returns the rights by which events and the resources that they lead to are read; nil
+// without access control.
 func (c *Stream) Rights() *access.Rights {
 	if c.rights.era == nil {
 		return nil
@@ -41,7 +41,8 @@ func (c *Stream) Rights() *access.Rights {
 	return c.rights.rights
 }
 
-// Stale reports whether the policy may have changed since the rights were asked for.
+// Stale reports whether the policy may have changed since the stream asked for the
+// rights.
 func (c *Stream) Stale() bool {
 	if c.rights.era == nil {
 		return false
@@ -50,8 +51,9 @@ func (c *Stream) Stale() bool {
 	return version == 0 || version != c.rights.version
 }
 
-// CheckRights checks for a change of the caller's rights before returned events are sent. It returns the events
-// that may be sent. The rights of a stream that leads others are not checked: see [Stream.RefreshRights].
+// CheckRights checks whether the caller's rights have changed, before events are sent, and returns
+// the events that may be sent. It does nothing for a stream that leads others: see
+// [Stream.RefreshRights].
 func (c *Stream) CheckRights(ctx context.Context, events []Change) ([]Change, error) {
 	if era := c.rights.era; era != nil && era.Err() != nil {
 		c.rights.era = c.feed.cfg.Reader.PolicySource().Era()
@@ -59,7 +61,7 @@ func (c *Stream) CheckRights(ctx context.Context, events []Change) ([]Change, er
 	if !c.Stale() {
 		return events, nil
 	}
-	// what is shared runs for one of its callers
+	// A shared execution runs in the context of one of its callers.
 	now, err := c.feed.rightsOfCaller(access.WithCaller(ctx, c.rights.caller))
 	if err != nil {
 		return nil, failure.Of(err, backend.Key{})
@@ -87,8 +89,9 @@ func (c *Stream) CheckRights(ctx context.Context, events []Change) ([]Change, er
 	return c.transition.translate(events), nil
 }
 
-// RefreshRights makes a stream that leads others take the newest policy, and returns a function that reports whether
-// one of them still has its rights; not while the policy is not known. The caller holds the lock of the group.
+// RefreshRights makes a leading stream use the newest policy, and returns a function that reports
+// whether a follower still has equal rights. While the policy is not known the function returns
+// false. The caller holds the lock of the group.
 func (c *Stream) RefreshRights() (keeps func(*Stream) bool) {
 	c.rights.version = c.feed.cfg.Reader.PolicySource().Version()
 	policy := c.feed.cfg.Reader.KnownPolicy()
@@ -97,7 +100,7 @@ func (c *Stream) RefreshRights() (keeps func(*Stream) bool) {
 	}
 }
 
-// Position returns the cursor up to which a stream that leads others was polled.
+// Position returns the cursor up to which a leading stream was polled.
 func (c *Stream) Position() string {
 	if c.watcher == nil {
 		return ""
@@ -113,8 +116,8 @@ func (c *Stream) cursor(at backend.Position) string {
 	return query.ChangeCursor(at, c.rights.rights.Stamp())
 }
 
-// LeaveGroup makes a stream whose rights have changed go on by itself, after the shared events up to a cursor.
-// The cursor is empty within the state, which is sent again.
+// LeaveGroup makes a stream whose rights have changed go on by itself, after the shared events up
+// to a cursor. An empty cursor means within the state, which is then sent again.
 func (c *Stream) LeaveGroup(cursor string) {
 	at, _, err := query.ParseChangeCursor(cursor)
 	if err != nil {
@@ -124,7 +127,7 @@ func (c *Stream) LeaveGroup(cursor string) {
 	c.inSync, c.continueFrom = true, at
 }
 
-// listen has the leader of a stream woken at the end of the era.
+// listen makes the end of the era wake the leader of a stream.
 func (c *Stream) listen(leader Leader) {
 	if leader == nil || c.rights.era == nil || c.stopListening != nil && c.rights.era.Err() == nil {
 		return

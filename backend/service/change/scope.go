@@ -15,9 +15,10 @@ import (
 type scope struct {
 	kinds           []*kind.Kind
 	namespace, name *string
-	// filter has the filter of each kind, by name; nil keeps everything.
+	// filter has the filter of each kind, by name; nil matches everything.
 	filter map[string]filter.Filter
-	// allowed are the resources of each kind that the caller may watch and see, by name; nil is everything.
+	// allowed has the resources of each kind that the caller may watch and see, by name; nil means
+	// all.
 	allowed map[string]*access.Scope
 	// cache reads the states that filters look at.
 	cache *changeCache
@@ -66,8 +67,8 @@ func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
 	return scope.under(rights), err
 }
 
-// keep narrows the scope to what the filter of a request keeps. One of several kinds names what all
-// kinds have.
+// keep restricts the scope to the filter of a request. A filter for several kinds only uses fields
+// that all kinds have.
 func (s *scope) keep(req Request) error {
 	for _, k := range s.kinds {
 		f, err := filter.Parse(k, req.Filter, req.FieldNames)
@@ -82,7 +83,7 @@ func (s *scope) keep(req Request) error {
 	return nil
 }
 
-// under returns the scope as far as a caller with some rights may watch and see it.
+// under returns the scope restricted to what rights allow to watch and see.
 func (s scope) under(rights *access.Rights) scope {
 	within := s.within()
 	s.allowed = nil
@@ -102,7 +103,7 @@ func (s scope) under(rights *access.Rights) scope {
 	return s
 }
 
-// within returns the namespace and name that the request asks for.
+// within returns the namespace and name that were requested.
 func (s *scope) within() *access.Scope {
 	if s.namespace == nil && s.name == nil {
 		return access.Everything()
@@ -131,7 +132,8 @@ func (s *scope) permits(key backend.Key) bool {
 	return of == nil || of.Has(key.Namespace, key.Name)
 }
 
-// same reports whether two scopes, which may differ only in allowed, cover the same.
+// same reports whether two scopes that differ at most in allowed cover the same
+// resources.
 func (s *scope) same(o *scope) bool {
 	return !slices.ContainsFunc(s.kinds, func(k *kind.Kind) bool {
 		a, b := s.permitted(k.Name), o.permitted(k.Name)
@@ -161,15 +163,16 @@ func (s *scope) namespaces() []string {
 	return []string{""}
 }
 
-// covers reports whether the scope has a key, without regard to its filter.
+// covers reports whether the scope covers a key, ignoring its filter.
 func (s *scope) covers(key backend.Key) bool {
 	return s.permits(key) && s.asks(key)
 }
 
-// coverage returns the method covers of a copy of the scope: the hub calls it while the scope of the stream may change.
+// coverage returns the method covers of a copy of the scope, because the hub calls it while the
+// scope of the stream may change.
 func (s scope) coverage() func(backend.Key) bool { return s.covers }
 
-// asks reports whether the request is about a key, without regard to the caller's rights and the filter.
+// asks reports whether the request includes a key, ignoring the caller's rights and the filter.
 func (s *scope) asks(key backend.Key) bool {
 	return s.kind(key.Kind) != nil && (s.namespace == nil || *s.namespace == key.Namespace) &&
 		(s.name == nil || *s.name == key.Name)
@@ -201,7 +204,7 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 	return out, true
 }
 
-// matches reports whether a filter keeps a state. One that is not known matches nothing.
+// matches reports whether a filter matches a state. An unknown state does not match.
 func (s *rowState) matches(f *filter.Filter) bool {
 	return s.resource != nil && f.MatchesRows(s.resource, s.rows)
 }

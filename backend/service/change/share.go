@@ -7,11 +7,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// JoinPoint is the point at which a stream is, where it may join an equal one.
+// JoinPoint is a state of a stream in which it may join an equal one.
 type JoinPoint int
 
-// The moments. Two streams of the same scope that are at rest have the same events from then on, and so have
-// two that are about to read the state.
+// The join points. Two streams of the same scope have the same events from then on if both are at
+// rest, or both are about to read the state.
 const (
 	Busy JoinPoint = iota
 	AtState
@@ -19,7 +19,8 @@ const (
 	AtRest
 )
 
-// JoinPoint returns the moment of the stream. It is at rest when it is in sync and has sent all events.
+// JoinPoint returns the join point at which the stream is. It is at rest when it is in sync and has
+// sent all events.
 func (c *Stream) JoinPoint() JoinPoint {
 	switch {
 	case c.Stale(), c.transition != nil, c.sendBookmark, !c.continueFrom.IsZero():
@@ -34,8 +35,8 @@ func (c *Stream) JoinPoint() JoinPoint {
 	return Busy
 }
 
-// HandOver returns a stream that leads all streams at the same moment, by Poll. This one goes on by itself
-// after [Stream.Resume].
+// HandOver returns a stream that continues at the same point and leads others by Poll. The old
+// stream goes on by itself after [Stream.Resume].
 func (c *Stream) HandOver() *Stream {
 	out := &Stream{
 		feed:     c.feed,
@@ -52,9 +53,9 @@ func (c *Stream) HandOver() *Stream {
 	return out
 }
 
-// Join leaves what comes next to a stream that leads and is or was at the same moment: the
-// state, or what happens if none of them misses anything. seen is the [Change.Number] up to which
-// this one has delivered the leader's events.
+// Join leaves further events to a leading stream that is, or was, at the same join point. It
+// returns false if the stream would miss something. seen is the [Change.Number] up to which the
+// stream has sent the leader's events.
 func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
 	if c.rights.version < leader.rights.version {
 		return 0, false // the leader does not ask for its rights by that policy again
@@ -88,8 +89,9 @@ func (c *Stream) CaughtUpWith(leader *Stream) (seen uint64, ok bool) {
 // SendsState reports whether the stream is sending the state.
 func (c *Stream) SendsState() bool { return c.state != nil }
 
-// Resume makes the stream go on by itself, from a place in the state or with the error
-// that ended what it shared. An event that waits too long is a [backend.LaggedError].
+// Resume makes the stream go on by itself, from a point in the state, or with the error
+// that ended the shared stream. An event that waits too long is a
+// [backend.LaggedError].
 func (c *Stream) Resume(from *ResumePoint, err error) {
 	if from != nil {
 		state := from.at
@@ -102,7 +104,7 @@ func (c *Stream) Resume(from *ResumePoint, err error) {
 	}
 }
 
-// Lagged returns the error of a stream that is too slow for the events that it shares with others.
+// Lagged returns the error of a stream that is too slow for shared events.
 func (c *Stream) Lagged(cursor string) error {
 	c.feed.cfg.Hub.NoteLagged()
 	at, _, err := query.ParseChangeCursor(cursor)
@@ -112,11 +114,11 @@ func (c *Stream) Lagged(cursor string) error {
 	return &backend.LaggedError{Position: at}
 }
 
-// Leader polls a stream for all that share it.
+// Leader polls a stream for all streams that share it.
 type Leader interface {
-	// Wake is called when something has happened. It is quick.
+	// Wake is called when something has happened. It must be quick.
 	Wake()
-	// Late reports whether a stream has joined since the last call. It is called before the end of the state
-	// is sent, which must come after everything that had happened when the last one joined.
+	// Late reports whether a stream has joined since the last call. It is called before the end of
+	// the state is sent, which must follow everything that had happened when the last one joined.
 	Late() bool
 }

@@ -15,32 +15,34 @@ import (
 const (
 	// snapshotStep is how many resources one step of a snapshot reads.
 	snapshotStep = 200
-	// snapshotRows is how many resources a snapshot reads for the price of one.
+	// snapshotRows is how many resources of a snapshot are charged as one.
 	snapshotRows = 10
-	// maxResets limits how often a snapshot restarts because the log did not reach back over one of its
-	// steps, or a shard lost its place.
+	// maxResets is how often a snapshot restarts because the log did not reach back over one of its
+	// steps, or a shard lost its position.
 	maxResets = 3
 )
 
-// snapshot sends the state that a scope covers, one page for each call of next. After each page the log is
-// consumed: a change of what was sent already is passed on if it is newer, and others are skipped, since
-// their page is still to come. So the log need reach back over one page only.
+// snapshot sends the state that a scope covers, one page for each call of next. After each page it
+// reads the log: a change of a resource that was sent is passed on if it is newer; other changes
+// are skipped, since their page is still to come. So the log need reach back over one page only.
 type snapshot struct {
 	feed  *Feed
 	scope scope
-	// position is how far the log is consumed; zero before the first page.
+	// position is the end of the part of the log that was read; zero before the first
+	// page.
 	position backend.Position
-	// kind is the index of the kind that is being read and after the place in it.
+	// kind is the index of the kind that is being read, and after the position in it.
 	kind   int
 	after  []byte
 	resets int
-	// sent is the part of a page that another stream had sent before this one took over; nil for none.
+	// sent is the part of a page that another stream had sent before this one took over; nil for
+	// none.
 	sent *sentPage
-	// late is set when a listener has joined, who must be told of everything up to now.
+	// late is set when a stream has joined that must get everything up to now.
 	late bool
 }
 
-// next returns the next events; none when the state was sent.
+// next returns the next events; none once the state was sent.
 func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 	if n.position.IsZero() {
 		return n.restart(ctx)
@@ -71,7 +73,7 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 	return nil, nil
 }
 
-// page is the page that is sent next, with what was told of it or of the one before it.
+// page returns the page that is sent next, with the part of it that was sent already.
 func (n *snapshot) page() sentPage {
 	page := sentPage{kind: n.kind, after: n.after, revisions: map[backend.Key]backend.Revision{}}
 	if n.sent != nil {
@@ -81,7 +83,7 @@ func (n *snapshot) page() sentPage {
 	return page
 }
 
-// restart begins the snapshot again, a bounded number of times.
+// restart begins the snapshot again, at most maxResets times.
 func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	if n.resets == maxResets {
 		return nil, backend.ErrPositionExpired
@@ -98,7 +100,7 @@ func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	return []Change{{Type: Reset}}, nil
 }
 
-// readPage reads the next resources, from memory if they are there.
+// readPage reads the next resources, from memory if possible.
 func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	k := n.scope.kinds[n.kind]
 	if out, ok, err := n.readIndexed(ctx, k); ok || err != nil {
@@ -118,8 +120,8 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A stream may look at ten times as much as an event between two events: as much
-	// as a query.
+	// Between two events a stream may look at ten times as much as one event may: as
+	// much as a query.
 	rows := len(page.Resources)
 	if err := spent.Spend(budget.Rows, rows/snapshotRows); err != nil {
 		return nil, err
@@ -144,7 +146,7 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	return out, nil
 }
 
-// advance goes on behind a page: after a place, or if the kind has nothing there with the next kind.
+// advance moves past a page: to a later position, or to the next kind if the kind has no more.
 func (n *snapshot) advance(after []byte, more bool) {
 	n.after = after
 	if !more {
@@ -152,7 +154,8 @@ func (n *snapshot) advance(after []byte, more bool) {
 	}
 }
 
-// readIndexed is readPage from the index in memory, false if that does not serve the kind.
+// readIndexed reads a page from the index. It returns false if the index does not serve
+// the kind.
 func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change, ok bool, err error) {
 	step := query.Step{
 		Kind:   k,
@@ -177,7 +180,7 @@ func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change,
 	return out, true, nil
 }
 
-// behind returns the place behind the last of some resources, nil if there are none.
+// behind returns the sort key after the last of some resources, nil if there are none.
 func behind(edges []query.Edge) []byte {
 	if len(edges) == 0 {
 		return nil
@@ -186,8 +189,8 @@ func behind(edges []query.Edge) []byte {
 	return backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 }
 
-// sentPage is the sent part of the page that begins at a place. The page is read after the position from
-// which the log is consumed, so it may show changes that are still to come from the log.
+// sentPage is the sent part of a page. The page is read after the position from which the log is
+// read, so it may already show changes that are still to come from the log.
 type sentPage struct {
 	kind  int
 	after []byte
@@ -195,8 +198,8 @@ type sentPage struct {
 	revisions map[backend.Key]backend.Revision
 }
 
-// isNewer reports whether a change is sent after the page: not if the page shows it, or a
-// later state, and not if it deletes what the page does not have.
+// isNewer reports whether a change must be sent after the page. It need not if the page
+// shows it or a later state, or if it deletes a resource that the page does not have.
 func (p *sentPage) isNewer(e *backend.Event, change Type) bool {
 	key := e.Resource.Key
 	sent, ok := p.revisions[key]
@@ -225,7 +228,7 @@ func (n *snapshot) consume(ctx context.Context, page *sentPage) (out []Change, e
 	return out, err
 }
 
-// consumeSome reads the log until it has caught up, or cannot go on.
+// consumeSome reads the log until it has caught up or cannot continue.
 func (n *snapshot) consumeSome(ctx context.Context, page *sentPage, out *[]Change) (done bool, err error) {
 	w, err := n.feed.follow(ctx, &n.scope, n.scope.covers, n.position)
 	if err != nil {
@@ -254,8 +257,8 @@ func (n *snapshot) consumeSome(ctx context.Context, page *sentPage, out *[]Chang
 	}
 }
 
-// before reports whether key precedes a place of the snapshot. A snapshot is ordered by
-// kind, then by namespace and name.
+// before reports whether key precedes a position of the snapshot. A snapshot is ordered
+// by kind, then by namespace and name.
 func (s *scope) before(key backend.Key, kind int, after []byte) bool {
 	for i, k := range s.kinds {
 		if k.Name == key.Kind {

@@ -1,5 +1,5 @@
-// Package change gives streams of changes: the state first if that is wanted, then
-// what happens, filtered.
+// Package change provides streams of changes: optionally the state first, then what
+// happens, filtered.
 package change
 
 import (
@@ -21,41 +21,44 @@ type Stream struct {
 	feed   *Feed
 	scope  scope
 	rights callerRights
-	// transition is the way from one scope to another after the rights have changed; nil for none.
+	// transition is in progress after the caller's rights have changed; nil for none.
 	transition *transition
-	// sendBookmark is set when the cursor has another stamp, and is sent next for that.
+	// sendBookmark is set if the cursor has a new stamp of rights, which a BOOKMARK
+	// must send.
 	sendBookmark bool
-	// continueFrom is where the stream goes on by itself; zero if it does.
+	// continueFrom is the position from which the stream has to begin following by
+	// itself; zero if it already does.
 	continueFrom backend.Position
-	// resnapshot reports whether the state is sent again when the stream cannot go on.
+	// resnapshot reports whether the state is sent again if the stream cannot continue.
 	resnapshot bool
-	// watcher follows the changes; nil while the state is sent, and while the stream goes
-	// on together with others. It is set under mu.
+	// watcher follows the changes; nil while the state is sent, and while the stream
+	// follows a leader. It is set under mu.
 	watcher *hub.Watcher
 	mu      sync.Mutex
 	closed  bool // guarded by mu
-	// state sends a snapshot; nil if there is none to send.
+	// state is the snapshot being sent; nil for none.
 	state *snapshot
-	// leave gives up the stream's place among the listeners.
+	// leave releases the stream's reservation at the hub.
 	leave func()
-	// mark comes before all else; nil if there is none.
+	// mark is sent before everything else; nil for none.
 	mark *Change
 	// inSync reports whether IN_SYNC was sent.
 	inSync bool
 	// number counts the events of the watcher.
 	number uint64
-	// ended is how what the stream shared with others has ended, nil if it has not.
+	// ended is the error with which the shared stream has ended; nil if it has not.
 	ended error
-	// lastSent is when the stream sent its last event. notified reports whether a leader is notified of changes.
+	// lastSent is when the stream sent its last event. notified reports whether a leader is
+	// notified of changes.
 	lastSent time.Time
 	notified bool
-	// stopListening ends the leader's listening for the end of the era; guarded by mu.
+	// stopListening stops waking the leader at the end of the era; guarded by mu.
 	stopListening func() bool
 }
 
-// Changes begins a stream: with a cursor the changes after it, then IN_SYNC,
-// then what happens; without one IN_SYNC at once. With Snapshot, and no cursor
-// or one that has expired: RESET, the state as SNAPSHOT events, then IN_SYNC.
+// Changes begins a stream. With a cursor it sends the changes after it, then IN_SYNC,
+// then what happens; without one IN_SYNC comes first. With Snapshot, and no cursor or
+// an expired one, it sends RESET, the state as SNAPSHOT events, then IN_SYNC.
 func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
 	rights, err := f.rightsOfCaller(ctx)
 	if err != nil {
@@ -97,7 +100,7 @@ func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
 	return out, nil
 }
 
-// follow watches what a scope covers, or a little more.
+// follow watches the resources of a scope, or slightly more.
 func (f *Feed) follow(
 	ctx context.Context, scope *scope, covers func(backend.Key) bool, from backend.Position,
 ) (*hub.Watcher, error) {
@@ -119,7 +122,7 @@ func (c *Stream) follow(ctx context.Context, from backend.Position) error {
 	return err
 }
 
-// watch follows another watch, nil for none, and returns the one before.
+// watch replaces the watch of the stream, nil for none, and returns the previous one.
 func (c *Stream) watch(w *hub.Watcher) (before *hub.Watcher) {
 	c.mu.Lock()
 	before = c.watcher
@@ -148,8 +151,8 @@ func (c *Stream) Close() {
 	c.leave()
 }
 
-// Next waits for the next events of the stream, at least one. Any error ends it. Events that are not sent at once have
-// to be checked again before they are: see [Stream.CheckRights].
+// Next waits for the next events of the stream, at least one. Any error ends the stream. Events
+// that are not sent at once must be checked by [Stream.CheckRights] before they are sent.
 func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 	for {
 		out, err := c.next(ctx)
@@ -162,7 +165,7 @@ func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 	}
 }
 
-// next waits for the next events; none if the policy may have changed.
+// next waits for the next events. It returns none if the policy may have changed.
 func (c *Stream) next(ctx context.Context) ([]Change, error) {
 	if mark := c.mark; mark != nil {
 		c.mark = nil
@@ -182,7 +185,7 @@ func (c *Stream) next(ctx context.Context) ([]Change, error) {
 	return nil, c.failed(err)
 }
 
-// events returns the next events of a stream that does not tell the state.
+// events returns the next events of a stream that is not sending the state.
 func (c *Stream) events(ctx context.Context) ([]Change, error) {
 	if from := c.continueFrom; !from.IsZero() { // where the stream goes on by itself
 		c.continueFrom = backend.Position{}
@@ -199,7 +202,7 @@ func (c *Stream) events(ctx context.Context) ([]Change, error) {
 	return out.Changes, err
 }
 
-// failed returns the error of a stream for its caller.
+// failed converts the error of a stream for its caller.
 func (c *Stream) failed(err error) error {
 	var over *budget.ExceededError
 	if errors.As(err, &over) {
@@ -216,21 +219,23 @@ func (c *Stream) failed(err error) error {
 // Polled is the result of [Stream.Poll].
 type Polled struct {
 	Changes []Change
-	// ResumePoint is where in the state they were read; nil behind the state.
+	// ResumePoint is the point in the state at which they were read; nil after the
+	// state.
 	ResumePoint *ResumePoint
-	// Wait is when to poll again at the latest if there are none.
+	// Wait is the longest time until the next poll if there are no events.
 	Wait time.Duration
 }
 
-// Poll returns the next events of a stream that leads, nil for none. It reads the state, and else
-// does not wait if there is a leader. Any error ends the stream; the place is returned nevertheless.
+// Poll returns the next events of a leading stream, nil for none. It reads the state; otherwise, if
+// there is a leader, it does not wait. Any error ends the stream; the resume point is returned
+// nevertheless.
 func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error) {
 	if c.state != nil {
 		if c.state.kind == len(c.state.scope.kinds) && !c.state.position.IsZero() && leader != nil && leader.Late() {
 			c.state.late = true
 		}
 		out.ResumePoint = &ResumePoint{at: *c.state}
-		// the state may be ahead of the policy
+		// The state may be newer than the policy.
 		if out.Changes, err = c.nextOfState(ctx); err == nil && c.rights.era != nil {
 			err = c.feed.cfg.Reader.AwaitPolicy(ctx)
 		}
@@ -266,8 +271,8 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 	}
 }
 
-// poll returns the next delivery; ok is false if there is none. Without a leader it waits until the next
-// bookmark or the end of the era, and so does a stream whose watch still reads the log.
+// poll returns the next delivery; ok is false if there is none. Without a leader, or while the
+// watch still reads the log, it waits until the next bookmark or the end of the era.
 func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, ok bool, err error) {
 	err = c.ended
 	c.ended = nil
@@ -313,8 +318,8 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 	return d, err == nil, err
 }
 
-// resetExpired makes a stream that cannot go on send the state again, if it may, and reports whether it
-// does.
+// resetExpired makes a stream that cannot continue send the state again, if the request allows
+// that, and reports whether it does.
 func (c *Stream) resetExpired(err error) bool {
 	if !c.resnapshot || !errors.Is(err, backend.ErrPositionExpired) {
 		return false
@@ -326,7 +331,7 @@ func (c *Stream) resetExpired(err error) bool {
 	return true
 }
 
-// changes returns the events of a delivery for the stream.
+// changes returns the events of the stream in a delivery.
 func (c *Stream) changes(d *backend.Delivery) (out []Change) {
 	for i := range d.Events {
 		c.number++
@@ -343,8 +348,8 @@ func (c *Stream) changes(d *backend.Delivery) (out []Change) {
 	return out
 }
 
-// nextOfState sends the next part of the snapshot, and goes over to the changes
-// behind it. Every snapshot ends with IN_SYNC.
+// nextOfState sends the next part of the snapshot. After the last part, which ends with
+// IN_SYNC, the stream follows the changes.
 func (c *Stream) nextOfState(ctx context.Context) ([]Change, error) {
 	out, err := c.state.next(ctx)
 	if err == nil && len(out) == 0 {
@@ -363,8 +368,8 @@ func (c *Stream) nextOfState(ctx context.Context) ([]Change, error) {
 	return out, nil
 }
 
-// Body reads the resource of the event: nil for a mark, and for a DELETED one
-// that is unreadable. An unreadable ADDED or MODIFIED is UNREADABLE; the stream
+// Body reads the resource of the event. It is nil for a mark and for an unreadable
+// DELETED resource. An unreadable ADDED or MODIFIED resource is UNREADABLE; the stream
 // goes on.
 func (c *Change) Body() (*body.Body, error) {
 	if c.Stored == nil || c.body != nil {

@@ -30,26 +30,28 @@ type transition struct {
 	// gone are resources that the held scopes have and the listener has not: it was told that they are gone, or they
 	// came later than the loss. They are looked at one by one at the end if the new scope has them.
 	gone map[backend.Key]struct{}
-	// view is nil until the log was read up to it. It knows no kind if the index follows the store no more, as in a
-	// catalogue that was replaced.
+	// view is nil until the log was read up to it. It has no kinds if the index no longer follows
+	// the store, as in a replaced catalogue.
 	view *index.View
 	// at is the position of the view.
 	at backend.Position
-	// kind and after are the place in the view, as of a snapshot.
+	// kind and after are the position in the view, as in a snapshot.
 	kind  int
 	after []byte
-	// regained are the resources in gone that were returned last, to be told.
+	// regained are the resources in gone whose return has to be sent.
 	regained []backend.Key
 }
 
-// keyRange is a part of what the listener has: all before a place that a scope permits, and no range before has.
+// keyRange is a part of what the listener has: the keys before a position that a scope permits and
+// no earlier range has.
 type keyRange struct {
 	scope scope
 	kind  int
 	end   []byte
 }
 
-// beginTransition begins a transition, from where the one before has got.
+// beginTransition begins a transition, from the point that the previous one has
+// reached.
 func (c *Stream) beginTransition(to scope) {
 	next := &transition{
 		to:   to,
@@ -75,7 +77,7 @@ func (t *transition) forgetRegained(waiting []Change) {
 	t.regained = nil
 }
 
-// rest returns the ranges beyond the place.
+// rest returns the ranges after the current position.
 func (t *transition) rest() []keyRange {
 	held := t.held
 	for len(held) > 0 && (held[0].kind < t.kind || held[0].kind == t.kind && string(held[0].end) <= string(t.after)) {
@@ -84,7 +86,8 @@ func (t *transition) rest() []keyRange {
 	return held
 }
 
-// has reports whether the listener has a resource, if it exists and the filter keeps it.
+// has reports whether the listener has a resource, provided that it exists and the
+// filter matches.
 func (t *transition) has(key backend.Key) bool {
 	if _, gone := t.gone[key]; gone {
 		return false
@@ -97,7 +100,8 @@ func (t *transition) has(key backend.Key) bool {
 	return false
 }
 
-// covers reports whether any of the scopes has a key: the watch covers all of them during the transition.
+// covers reports whether any of the scopes has a key. During the transition the watch covers all of
+// them.
 func (t *transition) covers(key backend.Key) bool {
 	return t.to.asks(key) &&
 		(t.to.permits(key) || slices.ContainsFunc(t.held, func(s keyRange) bool { return s.scope.permits(key) }))
@@ -128,7 +132,8 @@ func (t *transition) translate(events []Change) (out []Change) {
 	return out
 }
 
-// nextOfTransition returns the next events of a transition; none if the log is to be read further.
+// nextOfTransition returns the next events of a transition. It returns none if the log must be
+// read further.
 func (c *Stream) nextOfTransition(ctx context.Context) (out []Change, err error) {
 	t := c.transition
 	t.forgetRegained(nil)
@@ -155,7 +160,7 @@ func (c *Stream) nextOfTransition(ctx context.Context) (out []Change, err error)
 	return c.finishTransition(), nil
 }
 
-// takeView takes the view, and returns the events before it.
+// takeView takes the view and returns the events before it.
 func (c *Stream) takeView(ctx context.Context) ([]Change, error) {
 	t := c.transition
 	for range maxResets {
@@ -170,8 +175,8 @@ func (c *Stream) takeView(ctx context.Context) ([]Change, error) {
 		if ok {
 			return t.translate(c.changes(&d)), nil
 		}
-		// The watch has read the log beyond the hub. Once the roles and bindings are of a later state, the hub is
-		// there.
+		// The watch has read the log beyond the hub. The hub has caught up once the roles and
+		// bindings are of a later state.
 		if err := c.feed.cfg.Reader.AwaitPolicy(ctx); err != nil {
 			return nil, err
 		}
@@ -179,7 +184,8 @@ func (c *Stream) takeView(ctx context.Context) ([]Change, error) {
 	return nil, rightsChangedError{}
 }
 
-// nextDifferences returns the next part of what only one of the scopes has.
+// nextDifferences returns events for the next resources that only one of the scopes
+// has.
 func (c *Stream) nextDifferences(ctx context.Context) (out []Change, err error) {
 	t := c.transition
 	k, held := t.to.kinds[t.kind], t.rest()[0]
@@ -264,27 +270,29 @@ func (c *Stream) returnRegained(ctx context.Context) (out []Change, err error) {
 	return out, nil
 }
 
-// finishTransition ends the transition: the stream goes on behind the view.
+// finishTransition ends the transition; the stream continues after the view.
 func (c *Stream) finishTransition() []Change {
 	at := c.transition.at
 	c.transition, c.sendBookmark = nil, false
 	out := []Change{{Type: Bookmark, Cursor: c.cursor(at), Number: c.number}}
-	// If the watch has ended, the next poll tells so. If it cannot be narrowed, changes are left out one by one.
+	// If the watch has ended, the next poll returns its error. If it cannot be narrowed, changes
+	// are skipped one by one.
 	if d, ok, err := c.watcher.Cover(c.scope.coverage(), func() {}); ok && err == nil {
 		out = append(out, c.changes(&d)...)
 	}
 	return out
 }
 
-// unfinished stands for the stamp of the rights in a cursor within a transition: no rights have it.
+// unfinished is the stamp of rights in a cursor within a transition. No rights have this stamp.
 const unfinished = "unfinished"
 
-// rightsChangedError ends a stream that cannot go on since its caller's rights have changed.
+// rightsChangedError ends a stream that cannot continue because its caller's rights have
+// changed.
 type rightsChangedError struct{}
 
 func (rightsChangedError) Error() string { return "the caller's rights have changed since the cursor" }
 
-// Is makes the error one of an expired cursor.
+// Is reports whether target is the error of an expired cursor.
 func (rightsChangedError) Is(target error) bool { return target == backend.ErrPositionExpired }
 
 // Detail returns the text that is added to the caller's error.
