@@ -23,7 +23,8 @@ func (wr *Writer) Upsert(ctx context.Context, req UpsertRequest) (*Written, erro
 	return w.upsert(ctx)
 }
 
-// upsert makes attempts to create an absent resource, unless a revision is expected, and to replace an existing one.
+// upsert creates the resource if it is absent and no revision is expected, and otherwise replaces
+// it.
 func (w *write) upsert(ctx context.Context) (*Written, error) {
 	return w.repeat(ctx, func() (*Written, error) {
 		current, err := w.writer.loader.loadToWrite(ctx, w.kind, w.key)
@@ -42,7 +43,8 @@ func (w *write) upsert(ctx context.Context) (*Written, error) {
 	})
 }
 
-// upsertExisting replaces the resource. The verb of an apply is CREATE where the kind has no UPSERT.
+// upsertExisting replaces the resource. If the verb of the write is CREATE, because an apply
+// could not be an UPSERT, the caller also needs UPDATE.
 func (w *write) upsertExisting(ctx context.Context, current *stored) (*Written, error) {
 	if w.verb == descriptor.VerbCreate {
 		if err := w.rights.Authorize(w.kind.Kind, descriptor.VerbUpdate, w.key); err != nil {
@@ -52,7 +54,8 @@ func (w *write) upsertExisting(ctx context.Context, current *stored) (*Written, 
 	return w.attempt(current).replace(ctx)
 }
 
-// upsertAbsent creates the resource. The verb of an apply is UPDATE where the caller may do no more.
+// upsertAbsent creates the resource. If the verb of the write is UPDATE, because an apply could
+// not be an UPSERT, the caller also needs CREATE.
 func (w *write) upsertAbsent(ctx context.Context) (*Written, error) {
 	if w.expected != nil {
 		return nil, w.gone()
@@ -72,8 +75,9 @@ func (w *write) upsertAbsent(ctx context.Context) (*Written, error) {
 	return out, err
 }
 
-// applyUnchanged answers an apply that may not update: with refused, which names the missing verb, unless it would
-// change nothing. Write-only values are not compared: a caller could guess them.
+// applyUnchanged answers an apply whose caller may not update. It returns refused, which names the
+// missing verb, unless the apply would change nothing. Write-only values are not compared, because
+// a caller could guess them.
 func (w *write) applyUnchanged(ctx context.Context, current *stored, refused error) (*Written, error) {
 	if w.setsWriteOnly() {
 		return nil, refused
@@ -88,10 +92,10 @@ func (w *write) applyUnchanged(ctx context.Context, current *stored, refused err
 	return out, nil
 }
 
-// Apply makes one resource what a manifest says: created, replaced or left as it is.
-// metadata.revision, or the request's expectedRevision before it, is a precondition; on an
-// absent resource it is NOT_FOUND. The manifest's is ignored with IgnoreRevision and with
-// CreateOnly. The server's own fields in a manifest are always ignored.
+// Apply creates or replaces the resource of a manifest, or leaves it unchanged. The
+// revision in the request, or else metadata.revision of the manifest, is a precondition;
+// if the resource is absent it is NOT_FOUND. IgnoreRevision and CreateOnly ignore the
+// revision in the manifest. Fields that the gateway owns are always ignored in a manifest.
 func (wr *Writer) Apply(ctx context.Context, req ApplyRequest) (*Written, error) {
 	w, err := wr.beginManifest(ctx, req)
 	if err != nil {
@@ -103,7 +107,7 @@ func (wr *Writer) Apply(ctx context.Context, req ApplyRequest) (*Written, error)
 	return w.upsert(ctx)
 }
 
-// beginManifest begins the write of what a manifest says.
+// beginManifest begins the write of a manifest's resource.
 func (wr *Writer) beginManifest(ctx context.Context, req ApplyRequest) (*write, error) {
 	doc, k, err := wr.readManifest(ctx, req)
 	if err != nil {
@@ -170,7 +174,7 @@ func (wr *Writer) readManifest(ctx context.Context, req ApplyRequest) (*manifest
 	return doc, k, err
 }
 
-// manifestError returns the error of a manifest that does not parse, with the path where that is known.
+// manifestError returns the error of a manifest that does not parse, with the path if it is known.
 func manifestError(err error) error {
 	e := failure.BadInput("manifest", "manifest: %v", err)
 	var unknown *manifest.UnknownError
@@ -184,7 +188,7 @@ func manifestError(err error) error {
 	return e
 }
 
-// headPath returns the path of a key at the top of a manifest, or of its metadata.
+// headPath returns the path of a key at the top of a manifest or of its metadata.
 func headPath(path string) *failure.Path {
 	if key, ok := strings.CutPrefix(path, "metadata."); ok {
 		return metadataPath(key)
@@ -208,9 +212,9 @@ func manifestIdentity(k *kind.Kind, doc *manifest.Document, req ApplyRequest) (k
 	return id, nil
 }
 
-// applyVerb returns the verb of an apply: UPSERT where the kind offers it and the caller may use it.
-// Otherwise an apply can still create an absent resource or update an existing one; the other is refused when
-// it is known which of the two it is.
+// applyVerb returns the verb of an apply: UPSERT if the kind offers it and the caller has it,
+// else CREATE or UPDATE. Once it is known whether the resource exists, upsertExisting or
+// upsertAbsent checks the right that is needed.
 func (wr *Writer) applyVerb(
 	ctx context.Context, k *kind.Kind, id kind.Identity, req ApplyRequest,
 ) (descriptor.Verb, error) {

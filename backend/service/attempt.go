@@ -16,38 +16,40 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// attempt is one attempt at a [write]: from the stored resource that it has read to the state that it stores.
+// attempt is one attempt at a [write]: it reads the stored resource and computes the state to
+// store.
 type attempt struct {
 	*write
 	// current is the stored resource, nil for none.
 	current *stored
-	// was is the state of current; nil for none, and if it cannot be read.
+	// was is the state of current; nil if there is none or it cannot be read.
 	was *kind.State
-	// concealed reports whether was lacks the sensitive values, because they cannot be decrypted.
+	// concealed reports whether was lacks the sensitive values because they cannot be decrypted.
 	concealed bool
-	// keepsSealed reports whether the record with the sensitive values stays, as the spec does.
+	// keepsSealed reports whether the record with the sensitive values stays unchanged.
 	keepsSealed bool
-	// next is the state that is to be stored.
+	// next is the state to store.
 	next *kind.State
-	// specChanged reports whether the spec is new, or its stored form differs.
+	// specChanged reports whether the spec is new or its stored form differs.
 	specChanged bool
-	// managersOnly reports whether nothing changes but which labels and annotations a field manager owns.
+	// managersOnly reports whether only the ownership of labels and annotations by field managers
+	// changes.
 	managersOnly bool
-	// relation is what its references wait for.
+	// relation is the decision about the references of next.
 	relation dependency.Decision
-	// warnings are those of the write, followed by those of this attempt.
+	// warnings are the warnings of the write followed by those of this attempt.
 	warnings []failure.Warning
 	// sent reports whether a batch was sent that is conditional on current.
 	sent bool
 }
 
-// attempt returns an attempt at the write, by a stored resource; nil for none.
+// attempt returns an attempt at the write, based on a stored resource; nil for none.
 func (w *write) attempt(current *stored) *attempt {
 	return &attempt{write: w, current: current, warnings: slices.Clip(w.warnings)}
 }
 
-// admit returns an error if the stored resource has another revision than expected, or is being deleted: then nothing
-// can be done but take finalizers away.
+// admit returns an error if the stored resource has another revision than expected, or is being
+// deleted. Only finalizers can be removed from a resource that is being deleted.
 func (a *attempt) admit() error {
 	if a.expected != nil {
 		if err := expect(*a.expected, a.current.Resource); err != nil {
@@ -60,9 +62,9 @@ func (a *attempt) admit() error {
 	return nil
 }
 
-// readState reads the state that the attempt changes. Sensitive values that cannot be decrypted need not be, if the
-// write leaves them as they are stored, or keeps none of them; a patch of metadata alone does not need what is damaged
-// either.
+// readState reads the state that the attempt changes. Sensitive values that cannot be decrypted are
+// accepted if the write keeps them as stored or replaces all of them. A damaged spec is accepted
+// for a patch of metadata only.
 func (a *attempt) readState() error {
 	was, err := a.current.state(a.kind.Whole())
 	if err == nil {
@@ -85,8 +87,8 @@ func (a *attempt) readState() error {
 	return nil
 }
 
-// leavesWriteOnly reports whether the write leaves all write-only fields as they are, and the rest of the spec as it is
-// shown.
+// leavesWriteOnly reports whether the write changes no write-only field and no other field of the
+// spec.
 func (w *write) leavesWriteOnly(shown *kind.State) bool {
 	if expiry := w.meta.expiresAt; expiry.Set && !expiry.Value.Equal(shown.ExpiresAt) { // they expire with the resource
 		return false
@@ -100,13 +102,14 @@ func (w *write) leavesWriteOnly(shown *kind.State) bool {
 	return w.kind.Spec.Identical(w.kind.Spec.Shown(w.spec), w.kind.Spec.Shown(shown.Spec))
 }
 
-// replacesWriteOnly reports whether the write gives all write-only fields, so that none of them is kept.
+// replacesWriteOnly reports whether the write sets all write-only fields, so that no stored value
+// is kept.
 func (w *write) replacesWriteOnly() bool {
 	return w.verb != descriptor.VerbPatch && w.kind.Whole().Spec.GivesWriteOnly(failure.At("spec"), w.spec, w.writeOnly)
 }
 
-// validateNew returns the violations of a write that creates its resource, as one error. A write by a view is checked
-// by what the view can name, as an older gateway would, and then by the kinds that judge the view.
+// validateNew validates a write that creates its resource. A write through a view is validated by
+// the view, as an older gateway would, and then by the kinds that judge it.
 func (w *write) validateNew(ctx context.Context) error {
 	found := w.found.Clone()
 	if slices.Contains(w.kind.Whole().SubKinds, w.subKind) && !slices.Contains(w.kind.SubKinds, w.subKind) {
@@ -120,8 +123,8 @@ func (w *write) validateNew(ctx context.Context) error {
 	return found.Err(w.key)
 }
 
-// validate returns the violations of the change of the spec, as one error. A spec that stays need not be valid, nor
-// known in full.
+// validate validates the change of the spec. If the spec does not change, it need not be valid or
+// known completely.
 func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
 	if a.keepsSpec || a.keepsSealed {
 		return a.found.Err(a.key)
@@ -134,8 +137,8 @@ func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
 	return found.Err(a.key)
 }
 
-// validateWhole returns the violations of the change of the spec by the kinds that judge the writes of a view. The spec
-// has what the view cannot name, and may have what they cannot name either.
+// validateWhole validates the change of the spec by the kinds that judge writes of a view. The spec
+// may have fields that the view does not know, and fields that these kinds do not know.
 func (a *attempt) validateWhole(ctx context.Context, spec map[string]any) error {
 	if a.keepsSealed {
 		return nil
@@ -150,7 +153,7 @@ func (a *attempt) validateWhole(ctx context.Context, spec map[string]any) error 
 	return nil
 }
 
-// create stores a new resource, whose own violations are none.
+// create stores a new resource whose input has no violations of its own.
 func (a *attempt) create(ctx context.Context) (*Written, error) {
 	a.next = a.newState()
 	a.specChanged = true
@@ -181,7 +184,7 @@ func (w *write) newState() *kind.State {
 	return st
 }
 
-// replace stores the spec that was sent, and the metadata, in the place of the stored ones.
+// replace stores the spec and the metadata that were sent in place of the stored ones.
 func (a *attempt) replace(ctx context.Context) (*Written, error) {
 	if err := a.admit(); err != nil {
 		return nil, err
@@ -201,8 +204,8 @@ func (a *attempt) replace(ctx context.Context) (*Written, error) {
 	return a.replaceSpec(ctx, spec)
 }
 
-// replaceSpec stores a spec and the metadata in the place of the stored ones. Fields of the stored spec that this
-// gateway does not know are added to the spec, which belongs to the attempt if there are any.
+// replaceSpec stores a spec and the metadata in place of the stored ones. Fields of the stored spec
+// that this gateway does not know are added to spec, which is then changed.
 func (a *attempt) replaceSpec(ctx context.Context, spec map[string]any) (*Written, error) {
 	if err := a.validate(ctx, spec); err != nil {
 		return nil, err
@@ -227,8 +230,9 @@ func (a *attempt) replaceSpec(ctx context.Context, spec map[string]any) (*Writte
 	return a.storeChange(ctx)
 }
 
-// storeChange relates and stores the next state, if it is another than the one that was read. The generation counts
-// changes of the effective spec: it stays if a value that equals the default takes the place of none, or the reverse.
+// storeChange resolves references and stores the next state if it differs from the one that was
+// read. The generation counts changes of the effective spec: it does not change if a value that
+// equals the default is set or removed.
 func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 	if a.specChanged {
 		if a.was == nil || a.concealed || !a.kind.Whole().Spec.Equivalent(a.next.Spec, a.was.Spec) {
@@ -256,12 +260,13 @@ func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 	return a.store(ctx)
 }
 
-// finalizersChanged reports whether the attempt changes the finalizers of a resource that waits for nothing else.
+// finalizersChanged reports whether the attempt changes the finalizers of a resource whose deletion
+// waits for nothing else.
 func (a *attempt) finalizersChanged() bool {
 	return a.next.Meta.Finalizing && !slices.Equal(a.next.Meta.Finalizers, a.was.Meta.Finalizers)
 }
 
-// relate finds what the references of the next state wait for, and sets the conditions that follow.
+// relate resolves the references of the next state and sets its conditions.
 func (a *attempt) relate(ctx context.Context) error {
 	r := reconcile.Replacement{
 		Kind: a.kind.Whole(), Key: a.key, Was: a.was,
@@ -279,7 +284,7 @@ func (a *attempt) relate(ctx context.Context) error {
 	return nil
 }
 
-// store stores the next state, if the caller may write that, and answers.
+// store stores the next state if the caller may store it, and returns the answer.
 func (a *attempt) store(ctx context.Context) (*Written, error) {
 	if err := a.authorizeContent(ctx); err != nil {
 		return nil, err
@@ -300,8 +305,8 @@ func (a *attempt) store(ctx context.Context) (*Written, error) {
 	return nil, a.failed(err)
 }
 
-// readTooLittle reports whether a batch failed because the attempt relied on an outdated read of a target. The next
-// attempt reads more thoroughly.
+// readTooLittle reports whether a batch failed because the attempt had read an outdated target.
+// The next attempt reads targets more thoroughly; see [dependency.Reading].
 func (a *attempt) readTooLittle(err error) bool {
 	if sender.Raced(err, a.key) {
 		return true
@@ -309,7 +314,8 @@ func (a *attempt) readTooLittle(err error) bool {
 	return a.reading < dependency.OneByOne && errors.Is(err, backend.ErrUnreadable)
 }
 
-// answer returns the answer to a write that was made, or that would be in a dry run.
+// answer returns the answer to a write. In a dry run, res is the resource that would be
+// stored.
 func (a *attempt) answer(res *backend.Resource) *Written {
 	out := &Written{Outcome: Updated, DryRun: a.dryRun, Warnings: append(a.warnings, a.waitWarnings()...)}
 	switch {
@@ -326,7 +332,7 @@ func (a *attempt) answer(res *backend.Resource) *Written {
 	return out
 }
 
-// unchanged is the answer to a write that changes nothing.
+// unchanged returns the answer to a write that changes nothing.
 func (a *attempt) unchanged() *Written {
 	return &Written{
 		Outcome: Unchanged, DryRun: a.dryRun, Warnings: a.warnings,
@@ -334,7 +340,7 @@ func (a *attempt) unchanged() *Written {
 	}
 }
 
-// notReadable returns the warning that the caller may create the resource and not read it.
+// notReadable returns the warning that the caller may create the resource but not read it.
 func (w *write) notReadable() failure.Warning {
 	done := "was created"
 	if w.dryRun {
@@ -346,8 +352,8 @@ func (w *write) notReadable() failure.Warning {
 	}
 }
 
-// waitWarnings returns warnings about the resources that are waited for, and about conditions that were not
-// taken over meanwhile.
+// waitWarnings returns warnings about targets that the resource waits for, and about conditions
+// that were sent and not stored because it waits.
 func (a *attempt) waitWarnings() []failure.Warning {
 	var out []failure.Warning
 	if a.relation.Overruled {

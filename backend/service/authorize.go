@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// authorize returns the caller's rights if they allow a verb on a resource.
+// authorize returns the caller's rights if they include a verb on a resource.
 func (wr *Writer) authorize(
 	ctx context.Context, k *kind.Kind, v descriptor.Verb, key backend.Key,
 ) (*access.Rights, error) {
@@ -24,8 +24,9 @@ func (wr *Writer) authorize(
 	return rights, err
 }
 
-// authorizeContent refuses a state that its author may not store: roles and bindings that give rights which the author
-// does not have, and new references to resources of sensitive kinds that the author may not see.
+// authorizeContent refuses a state that the author may not store: a role or binding that gives
+// rights which the author lacks, or a new reference to a resource of a sensitive kind that the
+// author may not see.
 func (a *attempt) authorizeContent(ctx context.Context) error {
 	if !a.specChanged {
 		return nil
@@ -50,7 +51,7 @@ func (a *attempt) authorizeContent(ctx context.Context) error {
 	return nil
 }
 
-// refersTo reports whether the stored resource refers to another one.
+// refersTo reports whether the stored resource refers to the key.
 func (a *attempt) refersTo(key backend.Key) bool {
 	if a.was == nil {
 		return false

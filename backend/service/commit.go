@@ -10,11 +10,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// All verbs write through this file. It sends a write to the store, or, through owned.go, to the service that owns the
-// kind.
+// All writes leave the service through this file: to the store, or, by owned.go, to the service
+// that owns the kind.
 
-// send sends a batch to the store, and returns the resource of its first action: as it is stored now, or as it was
-// before it was deleted.
+// send sends a batch to the store, and returns the resource of its first action: the stored one, or
+// for a delete the last state.
 func (wr *Writer) send(ctx context.Context, actions ...backend.Action) (*backend.Resource, error) {
 	res, err := wr.sender.Apply(ctx, actions...)
 	if err != nil {
@@ -23,8 +23,8 @@ func (wr *Writer) send(ctx context.Context, actions ...backend.Action) (*backend
 	return res.Resources[0], nil
 }
 
-// commit stores the next state of an attempt with what belongs to it, in one batch. In a dry run it returns the
-// resource that would be stored.
+// commit stores the next state of an attempt in one batch. In a dry run it returns the resource
+// that would be stored.
 func (a *attempt) commit(ctx context.Context) (*backend.Resource, error) {
 	if a.isCallers() {
 		meta := a.next.Meta
@@ -44,8 +44,8 @@ func (a *attempt) commit(ctx context.Context) (*backend.Resource, error) {
 	return a.writer.send(ctx, actions...)
 }
 
-// actions returns the actions that store the next state: first the one that puts it, which is conditional on the stored
-// resource. The sensitive values of a sensitive kind are a record of their own, which the store gets encrypted.
+// actions returns the actions that store the next state. The first one puts it, on the condition
+// that the stored resource has not changed. Sensitive values go into a separate, encrypted record.
 func (a *attempt) actions() ([]backend.Action, error) {
 	state := a.next
 	seals := a.kind.Sensitive && !a.keepsSealed
@@ -71,9 +71,9 @@ func (a *attempt) actions() ([]backend.Action, error) {
 			Put: backend.Put{UID: put.Put.UID, ExpiresAt: state.ExpiresAt, Body: sealed},
 		})
 	}
-	// The gateway's own writes have the room up to backend.MaxStoredBytes: a resource as
-	// large as callers can make it still gets its conditions, and can be deleted. So callers may shrink a
-	// resource that is larger than they could make it.
+	// Writes of the gateway itself may use the room up to backend.MaxStoredBytes, so the largest
+	// resource that a caller can store still gets its conditions and can be deleted. Callers may
+	// shrink a resource that is larger than they could store.
 	old := a.readable()
 	smaller := old != nil && !seals && len(put.Put.Body) < len(old.Body)
 	if size := (backend.Batch{Actions: actions}).Size(); !smaller && size > backend.MaxResourceBytes {
@@ -88,7 +88,7 @@ func (a *attempt) actions() ([]backend.Action, error) {
 	return append(actions, a.relation.Checks...), nil
 }
 
-// put returns the action that puts a state.
+// put returns the action that stores a state.
 func (a *attempt) put(state *kind.State) (backend.Action, error) {
 	put, err := state.Put(a.kind.Whole(), a.key, a.readable(), a.names)
 	if err != nil {
@@ -111,8 +111,8 @@ func (a *attempt) put(state *kind.State) (backend.Action, error) {
 	return backend.Action{Key: a.key, If: condition, Op: backend.OpPut, Put: put}, nil
 }
 
-// isCallers reports whether the attempt changes what callers set: it does not if it reports a status, or changes field
-// managers alone.
+// isCallers reports whether the attempt changes what callers set. A status report, or a change of
+// field managers only, does not.
 func (a *attempt) isCallers() bool {
 	return !a.isStatus() && !a.managersOnly
 }
@@ -125,7 +125,8 @@ func (a *attempt) readable() *backend.Resource {
 	return a.current.Resource
 }
 
-// wouldStore returns what actions would store. A new resource has neither uid nor revision.
+// wouldStore returns the resource that the actions would store. A new one has neither uid
+// nor revision.
 func (a *attempt) wouldStore(actions []backend.Action) (*backend.Resource, error) {
 	now := a.writer.clock().UTC().Truncate(time.Millisecond)
 	shards, _ := a.writer.cfg.Store.(backend.Sharder)

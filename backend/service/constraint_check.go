@@ -14,30 +14,31 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Tightened are the stored resources of a kind that break a constraint or a rule which they
-// did not break by an earlier catalogue.
+// Tightened are the stored resources of a kind that break a constraint or rule of the new
+// catalogue and did not break the old one.
 type Tightened struct {
 	Kind string
-	// Resources is how many there are; at least as many if not All were looked at.
+	// Resources is their number, or a lower bound if All is false.
 	Resources int
 	All       bool
-	// First of them in the order of namespace and name, and the first thing that it breaks.
+	// First is the first of them in the order of namespace and name, with the first
+	// violation.
 	First backend.Key
 	Why   string
-	// Each has the resources in that order, at most MaxListed, with the first thing that each breaks.
+	// Each has them in that order, at most MaxListed, each with its first violation.
 	Each []Broken
 }
 
-// Broken is a resource and the first thing that it breaks.
+// Broken is a resource and its first violation.
 type Broken struct {
 	Key backend.Key
 	Why string
 }
 
-// MaxListed is how many resources [Tightened.Each] has at most.
+// MaxListed is the most resources in [Tightened.Each].
 const MaxListed = 10_000
 
-// Lines lists the resources.
+// Lines returns a line for each resource.
 func (t Tightened) Lines() (lines []string) {
 	for _, b := range t.Each {
 		lines = append(lines, fmt.Sprintf("%s: %s", b.Key, b.Why))
@@ -59,10 +60,10 @@ func (t Tightened) String() string {
 	return fmt.Sprintf("%s: stored resources that break what was tightened: %s%d; the first is %s: %s", t.Kind, least, t.Resources, t.First, t.Why)
 }
 
-// Tightened returns what resources break that they did not break by the catalogue of an
-// earlier service of the same store. It reads their bodies from its memory, where they are,
-// and stops after a time. Sensitive kinds are left out: their values would have to be
-// decrypted.
+// Tightened returns the resources that break the constraints and rules of this service and
+// did not break those of an earlier service of the same store. It reads bodies from the
+// index if possible, and stops after the time within. Sensitive kinds are left out, because
+// their values would have to be decrypted.
 func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.Duration) ([]Tightened, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -98,8 +99,8 @@ func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.D
 	return out, nil
 }
 
-// newlyBroken returns the first violation of a resource that it did not have before; empty for none, and for
-// what cannot be read.
+// newlyBroken returns the first violation of a resource that it did not have before; empty if there
+// is none or the resource cannot be read.
 func newlyBroken(now, was *kind.Kind, r *backend.Resource) string {
 	st, err := kind.StateOf(r)
 	if err != nil {
@@ -129,8 +130,8 @@ func newlyBroken(now, was *kind.Kind, r *backend.Resource) string {
 	return ""
 }
 
-// eachStored visits the resources of a kind in the order of namespace and name: from memory,
-// if they are there, else from the store.
+// eachStored visits the resources of a kind in the order of namespace and name, from memory
+// if possible.
 func (s *Service) eachStored(ctx context.Context, of string, visit func(*backend.Resource) error) (err error) {
 	if s.index != nil {
 		if view, ok := s.index.View(ctx); ok {
@@ -158,5 +159,5 @@ func (s *Service) eachStored(ctx context.Context, of string, visit func(*backend
 	return nil
 }
 
-// readAtOnce is how many resources are read from the store at once.
+// readAtOnce is how many resources are read from the store in one call.
 const readAtOnce = 500

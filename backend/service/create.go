@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
+// Create stores a new resource. If it exists, Create returns ALREADY_EXISTS.
 func (wr *Writer) Create(ctx context.Context, req CreateRequest) (*Written, error) {
 	w, err := wr.beginNew(ctx, descriptor.VerbCreate, req)
 	if err != nil {
@@ -32,10 +32,11 @@ func (wr *Writer) beginNew(ctx context.Context, verb descriptor.Verb, req Create
 	return w, nil
 }
 
-// create makes attempts to create the resource, which must not be there.
+// create creates the resource, which must not exist.
 func (w *write) create(ctx context.Context) (*Written, error) {
 	if err := w.validateNew(ctx); err != nil {
-		// That the resource exists is said first: then the input need not be mended.
+		// ALREADY_EXISTS comes before violations, so that the caller need not correct
+		// the input first.
 		if current, readErr := w.writer.loader.load(ctx, w.kind, w.key); readErr == nil && current != nil {
 			return nil, w.exists(failure.Of(backend.ErrExists, w.key))
 		}
@@ -45,8 +46,8 @@ func (w *write) create(ctx context.Context) (*Written, error) {
 	return out, w.exists(err)
 }
 
-// exists hides the revision in an error ALREADY_EXISTS from a caller who may not read the resource, and says so: by the
-// revision the caller could follow its changes.
+// exists removes the revision from an ALREADY_EXISTS error if the caller may not read the resource,
+// because revisions would reveal its changes, and adds that it may not.
 func (w *write) exists(err error) error {
 	known, ok := errors.AsType[*failure.Error](err)
 	if !ok || known.Code != failure.CodeAlreadyExists || w.isReadable() {

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
-// Delete removes a resource. One that others rely on, or that finalizers hold, stays
-// until they do not: its deletion is requested.
+// Delete deletes a resource. If others rely on it, or finalizers hold it, Delete
+// requests its deletion, which happens later.
 func (wr *Writer) Delete(ctx context.Context, req DeleteRequest) (*Written, error) {
 	w, err := wr.beginDelete(ctx, req)
 	if err != nil {
@@ -50,8 +50,8 @@ func (wr *Writer) beginDelete(ctx context.Context, req DeleteRequest) (*write, e
 	}, nil
 }
 
-// remove deletes the resource, or requests that if it is held. The store knows which resources are bound to it, even by
-// references that this gateway's catalogue does not declare.
+// remove deletes the resource, or requests its deletion if something holds it. The store decides
+// that by its own references, including those that this gateway's catalogue does not declare.
 func (w *write) remove(ctx context.Context) (*Written, error) {
 	removal := backend.Action{
 		Key: w.key, Op: backend.OpDelete,
@@ -82,8 +82,8 @@ func (w *write) remove(ctx context.Context) (*Written, error) {
 	return &Written{Resource: w.writer.present(w.kind, deleted), Deletion: Deleted}, nil
 }
 
-// loadToDelete loads the resource that is to be deleted, at the expected revision if there is one; nil
-// for a record that does not decode.
+// loadToDelete loads the resource to delete and checks the expected revision, if any. It returns
+// nil for a record that does not decode.
 func (w *write) loadToDelete(ctx context.Context) (*stored, error) {
 	current, err := w.writer.loader.load(ctx, w.kind, w.key)
 	switch {
@@ -99,8 +99,9 @@ func (w *write) loadToDelete(ctx context.Context) (*stored, error) {
 	return current, nil
 }
 
-// requestDeletion stores that the resource is to go once nothing holds it. It answers errRaced if it changed meanwhile,
-// and if nothing holds it any more. A dry run gets the answer that a delete would get.
+// requestDeletion stores a request to delete the resource once nothing holds it. It returns
+// errRaced if the resource has changed or nothing holds it any more. A dry run gets the answer that
+// a delete would get.
 func (w *write) requestDeletion(ctx context.Context) (*Written, error) {
 	current, err := w.loadToDelete(ctx)
 	switch {
@@ -126,8 +127,9 @@ func (w *write) requestDeletion(ctx context.Context) (*Written, error) {
 	return &Written{DryRun: w.dryRun, Deletion: deletion, Resource: w.writer.present(w.kind, res)}, nil
 }
 
-// markDeleting stores that the deletion was requested, which has come so far: if it is Finalizing also that it waits
-// for finalizers alone. Unless it is Pending, nothing may be bound to the resource.
+// markDeleting stores the request of a deletion that has come as far as deletion says. For
+// Finalizing it also stores conditions that say so. Unless it is Pending, nothing may be bound to
+// the resource.
 func (w *write) markDeleting(ctx context.Context, current *stored, deletion Deletion) (*backend.Resource, error) {
 	wr := w.writer
 	was, err := kind.StateOf(current.Resource)
@@ -165,8 +167,8 @@ func (wr *Writer) awaitBindings(ctx context.Context, key backend.Key) error {
 	return wr.reconciler.AwaitBindings(ctx, key)
 }
 
-// deletionOf returns how far a deletion would come now: Pending while others rely on it, Finalizing while
-// only finalizers hold it.
+// deletionOf returns how far a deletion would come now: Pending while others rely on the resource,
+// Finalizing while only finalizers hold it.
 func (wr *Writer) deletionOf(ctx context.Context, r *backend.Resource) (Deletion, error) {
 	bound, err := wr.reconciler.IsBound(ctx, r.Key)
 	switch {

@@ -7,23 +7,23 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// keyLocks lets the writers of one gateway change one resource one after the
-// other, in the order of their arrival, so that they never lose a race against
-// each other. A writer that waits is a request under way, of which the server has
-// a bounded number. The zero value is ready; safe for concurrent use.
+// keyLocks makes the writers of one gateway change a resource one after the other, in
+// the order of arrival, so that they do not lose races against each other. A waiting
+// writer is a running request, whose number the server bounds. The zero value is ready;
+// safe for concurrent use.
 type keyLocks struct {
 	mu    sync.Mutex // guards locks
 	locks map[backend.Key]*keyLock
 }
 
-// keyLock is the lock of one resource. Those that wait are served in the order of their arrival, as senders to a
-// channel are.
+// keyLock is the lock of one resource. Waiting writers get it in the order of arrival, because it
+// is a channel.
 type keyLock struct {
 	held    chan struct{} // has an element while a writer holds the lock
 	writers int           // that hold the lock or wait for it
 }
 
-// lock waits for the lock of a key, and reports whether it had to. locked is false if ctx ended first.
+// lock locks a key, and reports whether it had to wait. locked is false if ctx ended first.
 func (l *keyLocks) lock(ctx context.Context, key backend.Key) (waited, locked bool) {
 	l.mu.Lock()
 	if l.locks == nil {
@@ -50,7 +50,8 @@ func (l *keyLocks) lock(ctx context.Context, key backend.Key) (waited, locked bo
 	}
 }
 
-// TryLock locks a key, unless a writer holds the lock or waits for it. It is for those who do not write for a caller.
+// TryLock locks a key unless a writer holds its lock or waits for it. It is for work that is not
+// done for a caller.
 func (l *keyLocks) TryLock(key backend.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,10 +67,10 @@ func (l *keyLocks) TryLock(key backend.Key) bool {
 	return true
 }
 
-// Unlock is unlock, for those who use TryLock.
+// Unlock unlocks a key locked by TryLock.
 func (l *keyLocks) Unlock(key backend.Key) { l.unlock(key) }
 
-// unlock gives the lock of a key to the next writer.
+// unlock passes the lock of a key to the next writer.
 func (l *keyLocks) unlock(key backend.Key) {
 	l.mu.Lock()
 	one := l.locks[key]
@@ -78,7 +79,7 @@ func (l *keyLocks) unlock(key backend.Key) {
 	l.leave(key, one)
 }
 
-// leave forgets the lock with its last writer.
+// leave removes the lock of a key after its last writer.
 func (l *keyLocks) leave(key backend.Key, one *keyLock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

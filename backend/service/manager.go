@@ -11,18 +11,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// A field manager is who applies manifests: a pipeline, an operator, a person. A resource
-// remembers which labels and annotations each one's last manifest had. So an apply can
-// remove what its own manifest does not have any more, and leave alone what others have set:
+// A field manager is the name of whoever applies manifests: a pipeline, an operator, a
+// person. A resource records which labels and annotations the last manifest of each field
+// manager had. So an apply removes the keys that its own manifest no longer has, and keeps
+// those that others have set:
 //
 //	manifest before   manifest now    stored before             stored after
 //	a, b              a               a, b, c (by a patch)      a, c
 //
-// A key that several manifests have goes with the last of them.
+// A key that several manifests have is removed with the last of them.
 
 // Limits of field managers.
 const (
-	// DefaultFieldManager applies manifests whose request names no other.
+	// DefaultFieldManager is the field manager of a request that names none.
 	DefaultFieldManager = "sluice"
 	maxManagers         = 16
 	maxManagerLength    = 64
@@ -44,7 +45,7 @@ func checkManager(v *kind.Violations, name string) {
 func labelKeys(m body.Manager) []string      { return m.Labels }
 func annotationKeys(m body.Manager) []string { return m.Annotations }
 
-// ownedAlone returns the keys that the manager of the change owns and no other does.
+// ownedAlone returns the keys that only the manager of the change owns.
 func (c *metadataChange) ownedAlone(managers []body.Manager, keys func(body.Manager) []string) map[string]bool {
 	at := slices.IndexFunc(managers, func(m body.Manager) bool { return c.manager != "" && m.Name == c.manager })
 	if at < 0 {
@@ -64,8 +65,8 @@ func (c *metadataChange) ownedAlone(managers []body.Manager, keys func(body.Mana
 	return out
 }
 
-// managers returns the owners after the change. A removed key has no owners any more, and neither has a key
-// that anything but an apply has set to another value.
+// managers returns the owners after the change. A removed key loses its owners, and so does a key
+// to which anything but an apply gives another value.
 func (c *metadataChange) managers(old, next body.Metadata) (out []body.Manager) {
 	stay := func(keys []string, was, now map[string]string) []string {
 		return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {

@@ -13,7 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// manifestMetadata is the metadata of a manifest. Absent fields stay as they are, and null clears.
+// manifestMetadata is the metadata of a manifest. Absent fields keep their values, and null clears
+// them.
 type manifestMetadata struct {
 	manifest.Metadata
 	manager string
@@ -52,10 +53,9 @@ func (m manifestMetadata) change(v *kind.Violations) metadataChange {
 	return out
 }
 
-// Manifest writes a stored resource as the manifest that would apply it
-// UNCHANGED through this gateway: with all that its kind can name and that is
-// shown. Write-only fields and fields of a newer gateway are not printed, and are kept when the manifest is
-// applied.
+// Manifest returns the manifest of a stored resource, which this gateway would apply with the
+// result UNCHANGED. Write-only fields and unknown fields are left out; applying the manifest keeps
+// them.
 func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, error) {
 	k, st, err := s.stateOf(r)
 	if err != nil {
@@ -64,7 +64,8 @@ func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, 
 	return writeManifest(k, st, r, k.Spec.Shown(st.Spec), format)
 }
 
-// writeManifest writes the manifest of a resource with a spec, which it changes.
+// writeManifest writes the manifest of a resource with the given spec, which it
+// changes.
 func writeManifest(
 	k *kind.Kind, st *kind.State, r *backend.Resource, spec map[string]any, format ManifestFormat,
 ) (string, error) {
@@ -95,14 +96,14 @@ func writeManifest(
 	return string(out), nil
 }
 
-// SpecJSON is the spec of a stored resource, with all that its kind can name and
-// that is shown, in stored form.
+// SpecJSON returns the spec of a stored resource in stored form, without write-only and
+// unknown fields.
 func (s *Service) SpecJSON(r *backend.Resource) ([]byte, error) {
 	return s.partJSON(r, func(k *kind.Kind, st *kind.State) map[string]any { return k.Spec.Shown(st.Spec) })
 }
 
-// StatusJSON is the status of a stored resource, with all that its kind can name, in
-// stored form; nil if there is none.
+// StatusJSON returns the status of a stored resource in stored form, without unknown
+// fields; nil if there is none.
 func (s *Service) StatusJSON(r *backend.Resource) ([]byte, error) {
 	return s.partJSON(r, func(k *kind.Kind, st *kind.State) map[string]any {
 		status := st.Status()

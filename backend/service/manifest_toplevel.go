@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Fields of a spec can stand at the top of a manifest, as the data of a Secret
-// does elsewhere. In the store, and in the API, they are fields like any other.
+// Some fields of a spec stand at the top of a manifest, like the data of a Secret. In
+// the store and in the API they are ordinary fields.
 
 // unknownKey refuses a key at the top of a manifest that the kind does not place
 // there. k is nil if the kind is not known.
@@ -30,9 +30,9 @@ func unknownKey(k *kind.Kind, doc *manifest.Document) error {
 	return nil
 }
 
-// manifestSpec is the spec that a manifest gives, from its spec and from what
-// stands at its top; nil if there is none. A kind whose fields can all stand at
-// the top needs no spec there.
+// manifestSpec returns the spec of a manifest, from its spec and from fields at its
+// top; nil if there is none. A kind whose fields can all stand at the top needs no
+// spec.
 func manifestSpec(k *kind.Kind, doc *manifest.Document) (any, error) {
 	if len(k.Placed) == 0 {
 		if doc.Spec == nil {
@@ -64,8 +64,8 @@ func manifestSpec(k *kind.Kind, doc *manifest.Document) (any, error) {
 	return spec, nil
 }
 
-// placeSpec puts a spec into a manifest. An empty one is left out where the kind
-// places fields at the top.
+// placeSpec puts a spec into a manifest. An empty spec is left out if the kind has
+// fields at the top.
 func placeSpec(k *kind.Kind, doc *manifest.Document, spec map[string]any) (err error) {
 	for key, name := range k.Placed {
 		value, ok := spec[name]

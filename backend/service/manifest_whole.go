@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// WholeManifests writes manifests with write-only values, of resources that come from a file and not from a store.
+// WholeManifests writes manifests with write-only values, for resources of an export.
 type WholeManifests struct{ kinds kind.Catalogue }
 
 // NewWholeManifests returns the writer of manifests of some kinds.
@@ -18,7 +18,7 @@ func NewWholeManifests(kinds []descriptor.Kind) (*WholeManifests, error) {
 	return &WholeManifests{compiled}, err
 }
 
-// Kind returns the kind of a name, which may be one of its short names; an error that names those there are for others.
+// Kind returns the kind of a name or short name, or an error that lists the known kinds.
 func (m *WholeManifests) Kind(name string) (*descriptor.Kind, error) {
 	k, err := m.kinds.Find(name)
 	if err != nil {
@@ -27,11 +27,12 @@ func (m *WholeManifests) Kind(name string) (*descriptor.Kind, error) {
 	return k.Kind, nil
 }
 
-// ErrNoKind: the catalogue does not have the kind of a resource.
+// ErrNoKind means that the catalogue does not have the kind of a resource.
 var ErrNoKind = errors.New("the catalogue does not have its kind")
 
-// Write writes the manifest that would make a resource, with all that its kind can name, and reports whether that is
-// all of its spec. sensitive is the decrypted record with its sensitive values; nil for none.
+// Write returns the manifest that would create a resource. whole reports whether it has all of the
+// spec, which is not so if the kind does not know some of it. sensitive is the decrypted record of
+// its sensitive values; nil for none.
 func (m *WholeManifests) Write(r, sensitive *backend.Resource, format ManifestFormat) (text string, whole bool, err error) {
 	k, err := m.kinds.Find(r.Kind)
 	if err != nil || k.Name != r.Kind { // a stored kind can have a short name of another one

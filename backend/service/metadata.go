@@ -31,14 +31,15 @@ type PairPatch struct {
 	Value *string
 }
 
-// Optional tells what was left out from what was given. The zero value was
-// left out; Set with a zero Value clears.
+// Optional is a value that can be left out. The zero value is left out; Set with a zero
+// Value clears.
 type Optional[T any] struct {
 	Set   bool
 	Value T
 }
 
-// Metadata is the metadata that a caller sets. Fields that are left out stay as they are.
+// Metadata is the metadata that a caller sets. Fields that are left out keep their
+// values.
 type Metadata struct {
 	Labels      Optional[[]Label]
 	Annotations Optional[[]Annotation]
@@ -54,8 +55,8 @@ type MetadataPatch struct {
 	Description         Optional[string]
 	// ExpiresAt is for kinds that expire.
 	ExpiresAt Optional[time.Time]
-	// AddFinalizers and RemoveFinalizers change what holds the resource while its deletion
-	// waits. One that is there already, or is not there, is no error.
+	// AddFinalizers and RemoveFinalizers add and remove finalizers. Adding one that
+	// exists, or removing one that does not, is no error.
 	AddFinalizers, RemoveFinalizers []string
 }
 
@@ -65,8 +66,8 @@ type metadataChange struct {
 	description                     Optional[string]
 	expiresAt                       Optional[time.Time]
 	addFinalizers, removeFinalizers []string
-	// manager owns the labels and annotations of a manifest: keys that it owns and the manifest does not have
-	// are removed, and others stay. Empty: the given ones replace all.
+	// manager is the field manager of a manifest: keys that it owns and the manifest lacks are
+	// removed, and all others are kept. If it is empty, the given keys replace all.
 	manager string
 }
 
@@ -81,9 +82,9 @@ type pairsChange struct {
 // metadataPath returns the path of a field of the metadata.
 func metadataPath(name string) *failure.Path { return failure.At("metadata").Name(name) }
 
-// changer is a request for a change of the metadata.
+// changer is a request that changes metadata.
 type changer interface {
-	// change checks the request and returns what it asks for.
+	// change checks the request and returns the change.
 	change(v *kind.Violations) metadataChange
 }
 
@@ -150,10 +151,10 @@ func (m MetadataPatch) change(v *kind.Violations) metadataChange {
 	return out
 }
 
-// anyValue accepts the value of an annotation.
+// anyValue accepts every value of an annotation.
 func anyValue(at *failure.Path, value string) {}
 
-// check checks the change by itself, without the stored metadata.
+// check checks the change without the stored metadata.
 func (c *metadataChange) check(v *kind.Violations) {
 	checkTotals(v, c.labels.set, c.annotations.set)
 	if n := utf8.RuneCountInString(c.description.Value); n > MaxDescription {
@@ -168,7 +169,8 @@ func (c *metadataChange) check(v *kind.Violations) {
 	}
 }
 
-// take adds the change of a key, which stands at a path and must not be named twice.
+// take adds the change of a key. The key is at the given path, and must not occur
+// twice.
 func (c *pairsChange) take(v *kind.Violations, at *failure.Path, key string, value *string) {
 	v.LabelKey(at, key)
 	if _, set := c.set[key]; set || c.remove[key] {
@@ -187,7 +189,7 @@ func (c *pairsChange) take(v *kind.Violations, at *failure.Path, key string, val
 	c.set[key] = *value
 }
 
-// checkTotals checks how many labels there are, and how large all annotations are.
+// checkTotals checks the number of labels and the total size of annotations.
 func checkTotals(v *kind.Violations, labels, annotations map[string]string) {
 	if n := len(labels); n > maxLabels {
 		v.Add(metadataPath("labels"), "maxItems", maxLabels, "must be at most %d, are %d", maxLabels, n)
@@ -221,7 +223,7 @@ func checkFinalizers(v *kind.Violations, list *failure.Path, names []string) {
 	}
 }
 
-// bounded returns as many finalizers as a list may have; with more it is refused.
+// bounded returns the first finalizers of a list, as many as are allowed.
 func bounded(names []string) []string { return names[:min(len(names), backend.MaxFinalizers)] }
 
 // applyTo returns the stored metadata after the change.
@@ -246,7 +248,8 @@ func (c *metadataChange) applyTo(old body.Metadata) body.Metadata {
 	return next
 }
 
-// applyTo returns the pairs after the change. Those that leave and are not set go too.
+// applyTo returns the pairs after the change. Keys in leave that are not set are
+// removed.
 func (c *pairsChange) applyTo(old map[string]string, leave map[string]bool) map[string]string {
 	if !c.all && len(c.set)+len(c.remove)+len(leave) == 0 {
 		return old
@@ -260,7 +263,7 @@ func (c *pairsChange) applyTo(old map[string]string, leave map[string]bool) map[
 	return next
 }
 
-// releases reports whether the change does nothing but remove finalizers.
+// releases reports whether the change only removes finalizers.
 func (c *metadataChange) releases() bool {
 	return len(c.removeFinalizers) > 0 && len(c.addFinalizers) == 0 && !c.description.Set && !c.expiresAt.Set &&
 		!c.labels.given() && !c.annotations.given()
@@ -268,8 +271,8 @@ func (c *metadataChange) releases() bool {
 
 func (c *pairsChange) given() bool { return c.all || len(c.set)+len(c.remove) > 0 }
 
-// validate checks the metadata after the change: the totals if they have changed, and that a resource with an
-// expiry has no finalizers.
+// validate checks the metadata after the change: the totals if they have changed, and that a
+// resource with an expiry has no finalizers.
 func (c *metadataChange) validate(was, next *kind.State) *kind.Violations {
 	var found kind.Violations
 	labels, annotations := next.Meta.Labels, next.Meta.Annotations

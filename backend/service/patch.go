@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// Patch changes parts of a spec at the expected revision; the result must be acceptable.
+// Patch changes parts of a spec at the expected revision, and validates the result.
 func (wr *Writer) Patch(ctx context.Context, req PatchRequest) (*Written, error) {
 	w, err := wr.beginPatch(ctx, req)
 	if err != nil {
@@ -24,7 +24,8 @@ func (wr *Writer) Patch(ctx context.Context, req PatchRequest) (*Written, error)
 	return w.change(ctx, func(a *attempt) (*Written, error) { return a.patch(ctx, patch) })
 }
 
-// beginPatch begins a patch. One of finalizers alone needs the verb FINALIZE, another one that changes them PATCH, too.
+// beginPatch begins a patch. A patch of finalizers only needs the verb FINALIZE; any other one that
+// changes finalizers needs PATCH as well.
 func (wr *Writer) beginPatch(ctx context.Context, req PatchRequest) (*write, error) {
 	t := target{verb: descriptor.VerbPatch, id: req.Identity, meta: req.MetadataPatch, names: req.FieldNames}
 	finalizes := len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0
@@ -40,15 +41,16 @@ func (wr *Writer) beginPatch(ctx context.Context, req PatchRequest) (*write, err
 
 // specPatch is a patch of a spec: two merge patches, one applied after the other.
 type specPatch struct {
-	// fields has what the caller sent, nulls and all.
+	// fields is the patch that was sent, including nulls.
 	fields map[string]any
-	// merged has the fields whose values are merged with the stored ones by key.
+	// merged has the fields whose entries are merged with the stored ones.
 	merged map[string]any
 }
 
 func (p specPatch) isEmpty() bool { return len(p.fields)+len(p.merged) == 0 }
 
-// takePatch reads the merge patch that was sent, and notes fields that the kind does not have.
+// takePatch reads the merge patch that was sent, and records fields that the kind does not
+// have.
 func (w *write) takePatch(ctx context.Context, sent any) (specPatch, error) {
 	fields, err := jsontree.Object(sent)
 	if err != nil {

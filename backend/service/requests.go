@@ -6,17 +6,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// CreateRequest asks for a new resource. Spec is anything whose JSON is the
-// spec in stored form.
+// CreateRequest asks for a new resource. Spec is any value whose JSON is the spec in
+// stored form.
 type CreateRequest struct {
 	kind.Identity
 	Metadata
-	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be
+	// stored.
 	DryRun bool
-	// SubKind is one of those the kind names; empty for none.
+	// SubKind is one of the kind's subKinds; empty for none.
 	SubKind string
 	Spec    any
-	// FieldNames are those by which the caller knows the fields: paths and messages have them.
+	// FieldNames selects the names by which the caller knows fields, for paths and messages.
 	FieldNames failure.FieldNames
 }
 
@@ -28,7 +29,7 @@ type UpdateRequest struct {
 	DryRun           bool
 	ExpectedRevision string
 	Spec             any
-	// FieldNames are those by which the caller knows the fields: paths and messages have them.
+	// FieldNames selects the names by which the caller knows fields, for paths and messages.
 	FieldNames failure.FieldNames
 }
 
@@ -40,52 +41,52 @@ type PatchRequest struct {
 	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision string
-	// Patch is anything whose JSON is the patch; nil leaves the spec as it is.
+	// Patch is any value whose JSON is the patch; nil keeps the spec.
 	Patch any
-	// FieldNames are those by which the caller knows the fields: paths and messages have them.
+	// FieldNames selects the names by which the caller knows fields, for paths and messages.
 	FieldNames failure.FieldNames
 }
 
-// finalizersAlone reports whether the patch changes nothing but finalizers.
+// finalizersAlone reports whether the patch only changes finalizers.
 func (r *PatchRequest) finalizersAlone() bool {
 	return r.Patch == nil && !r.Labels.Set && !r.Annotations.Set && !r.Description.Set && !r.ExpiresAt.Set
 }
 
-// UpsertRequest creates a resource or replaces its spec without regard to its revision. An existing resource
-// keeps its subKind and must have the one that is given, if any.
+// UpsertRequest creates a resource, or replaces its spec at any revision. An existing resource
+// keeps its subKind; if one is given, it must be the same.
 type UpsertRequest CreateRequest
 
-// StatusRequest replaces the status and leaves everything else. The revision
-// must be the current one.
+// StatusRequest replaces the status and nothing else. The revision must be the current
+// one.
 type StatusRequest struct {
 	kind.Identity
 	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision string
-	// Status is anything whose JSON is the status. Its maxima are checked, and nothing else, unless
-	// it is Untyped.
+	// Status is any value whose JSON is the status. Only its maxima are checked, and its types if
+	// Untyped is set.
 	Status any
 	// Untyped is set if the types of the status were not checked yet.
 	Untyped bool
-	// FieldNames are those by which the caller knows the fields: paths and messages have them.
+	// FieldNames selects the names by which the caller knows fields, for paths and messages.
 	FieldNames failure.FieldNames
 }
 
-// StatusPatchRequest changes parts of a status by a JSON merge patch (RFC 7386), but for the
-// conditions: a condition of the patch replaces the stored one of its type, and the others stay.
+// StatusPatchRequest changes parts of a status by a JSON merge patch (RFC 7386), except that a
+// condition of the patch replaces the stored one of its type, and other conditions are kept.
 type StatusPatchRequest struct {
 	kind.Identity
 	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun bool
-	// ExpectedRevision nil changes the status at any revision.
+	// ExpectedRevision is the required revision; nil allows any.
 	ExpectedRevision *string
-	// Patch is anything whose JSON is the patch.
+	// Patch is any value whose JSON is the patch.
 	Patch any
-	// FieldNames are those by which the caller knows the fields: paths and messages have them.
+	// FieldNames selects the names by which the caller knows fields, for paths and messages.
 	FieldNames failure.FieldNames
 }
 
-// DeleteRequest removes a resource; a nil revision removes it at any revision.
+// DeleteRequest deletes a resource; a nil revision allows any.
 type DeleteRequest struct {
 	kind.Identity
 	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
@@ -93,67 +94,70 @@ type DeleteRequest struct {
 	ExpectedRevision *string
 }
 
-// ApplyRequest creates or replaces what one manifest document says.
+// ApplyRequest creates or replaces the resource of a manifest.
 type ApplyRequest struct {
 	// Manifest is one YAML or JSON document of at most 4 MiB.
 	Manifest string
-	// Namespace is used where the manifest names none.
+	// Namespace is used if the manifest names none.
 	Namespace *string
-	// ExpectedRevision goes before the manifest's metadata.revision.
+	// ExpectedRevision takes precedence over the manifest's metadata.revision.
 	ExpectedRevision *string
-	// IgnoreRevision passes over the manifest's metadata.revision, and over nothing
-	// else of it. It excludes ExpectedRevision.
+	// IgnoreRevision ignores the manifest's metadata.revision, and nothing else. It
+	// excludes ExpectedRevision.
 	IgnoreRevision bool
-	// FieldManager owns the labels and annotations that the manifest has: at most 64
-	// characters; nil is [DefaultFieldManager]. With "" nobody owns them, and those that
-	// the manifest has replace all, as in an update.
+	// FieldManager becomes the owner of the labels and annotations in the manifest: at
+	// most 64 characters; nil means [DefaultFieldManager]. With "" they have no owner
+	// and replace all, as in an update.
 	FieldManager *string
-	// CreateOnly answers ALREADY_EXISTS for a resource that is there.
+	// CreateOnly returns ALREADY_EXISTS if the resource exists.
 	CreateOnly bool
 	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun bool
 }
 
-// Outcome of a write, but for a delete.
+// Outcome is the outcome of a write other than a delete.
 type Outcome string
 
 // The outcomes.
 const (
 	Created Outcome = "CREATED"
 	Updated Outcome = "UPDATED"
-	// Unchanged: nothing was written, or only which labels and annotations a field manager owns.
+	// Unchanged: nothing was written, or only the ownership of labels and annotations by field
+	// managers.
 	Unchanged Outcome = "UNCHANGED"
 )
 
 // Written is the answer to a write.
 type Written struct {
-	// Resource as stored; for a delete its last state. For a dry run it is the resource that would be stored:
-	// a new one has neither uid nor revision. It is nil if the caller may create the resource and not read it, which a
-	// warning says, and for the dry run of deleting a record that cannot be read.
+	// Resource is the stored resource, for a delete its last state, for a dry run the resource that
+	// would be stored; a new one then has neither uid nor revision. It is nil if the caller may
+	// create the resource but not read it, which a warning says, and for a dry run of deleting a
+	// record that cannot be read.
 	Resource *query.Resource
-	// Outcome of the write; empty for a delete.
+	// Outcome is the outcome of the write; empty for a delete.
 	Outcome Outcome
-	// Deletion is how far a deletion has come; empty for other writes.
+	// Deletion is the progress of a deletion; empty for other writes.
 	Deletion Deletion
 	Warnings []failure.Warning
 	// DryRun reports whether nothing was written.
 	DryRun bool
 }
 
-// Deletion is how far a deletion has come.
+// Deletion is the progress of a deletion.
 type Deletion string
 
-// How far a deletion has come.
+// The states of a deletion.
 const (
 	// Deleted: the resource is gone.
 	Deleted Deletion = "DELETED"
-	// Pending: others rely on the resource. It goes once none does.
+	// Pending: others rely on the resource. It is deleted once none does.
 	Pending Deletion = "PENDING"
-	// Finalizing: nobody relies on the resource. It goes once its finalizers are removed.
+	// Finalizing: no other resource relies on it. It is deleted once its finalizers are
+	// removed.
 	Finalizing Deletion = "FINALIZING"
 )
 
-// ManifestFormat is how a manifest is written.
+// ManifestFormat is the format of a manifest.
 type ManifestFormat string
 
 // The formats.

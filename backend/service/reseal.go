@@ -22,8 +22,8 @@ const (
 	maxResealPause = 5 * time.Second
 )
 
-// Sealed returns the ids of the keys that have encrypted records of some kinds, in order.
-// It looks at the first records of each kind.
+// Sealed returns the ids of the encryption keys that have encrypted records of some
+// kinds, in order. It looks at the first records of each kind only.
 func Sealed(ctx context.Context, store backend.Store, kinds []string) ([]string, error) {
 	var ids []string
 	for _, kind := range kinds {
@@ -43,10 +43,11 @@ func Sealed(ctx context.Context, store backend.Store, kinds []string) ([]string,
 	return ids, nil
 }
 
-// reseal encrypts the sensitive values with the first key that another or none has
-// encrypted, so that the other keys can be taken away: each record once, on the condition
-// that nobody has written it since it was read. It leaves what it cannot decrypt. Without
-// keys it warns of encrypted values. It returns when it is done or ctx ends.
+// reseal encrypts the sensitive values that are not encrypted, or by another encryption
+// key than the first, so that the other keys can be removed. Each record is written once,
+// on the condition that it has not changed. Records that cannot be decrypted are left as
+// they are. Without encryption keys it only warns of encrypted values. It returns when it
+// is done or ctx ends.
 func (s *Service) reseal(ctx context.Context) {
 	log := s.cfg.Logger
 	if s.cfg.Keys == nil {
@@ -78,7 +79,8 @@ func (s *Service) reseal(ctx context.Context) {
 	)
 }
 
-// warnOfSealed logs which keys have encrypted sensitive values, if any have, on a gateway without keys.
+// warnOfSealed logs the ids of the encryption keys of sensitive values, on a gateway that has no
+// keys.
 func (s *Service) warnOfSealed(ctx context.Context) {
 	kinds := s.sensitiveKinds()
 	backoff := wait.Backoff{Least: minResealPause, Most: maxResealPause}
@@ -91,8 +93,8 @@ func (s *Service) warnOfSealed(ctx context.Context) {
 	}
 }
 
-// resealKind encrypts the records of a kind, and returns how many, and how many it had to leave. whole is false if ctx
-// has ended before it had looked at all of them.
+// resealKind encrypts the records of a kind. It returns how many it has written and how many it had
+// to leave. whole is false if ctx ended before it had looked at all of them.
 func (s *Service) resealKind(ctx context.Context, kind string) (done, left int, whole bool) {
 	backoff := wait.Backoff{Least: minResealPause, Most: maxResealPause}
 	r := backend.Range{Kind: backend.SensitiveKind(kind), Limit: resealPage}
@@ -118,7 +120,8 @@ func (s *Service) resealKind(ctx context.Context, kind string) (done, left int, 
 	return done, left, true
 }
 
-// resealAll encrypts records, and returns how many, and how many it had to leave.
+// resealAll encrypts records, and returns how many it has written and how many it had
+// to leave.
 func (s *Service) resealAll(ctx context.Context, records []*backend.Resource) (done, left int, err error) {
 	for _, r := range records {
 		changed, err := s.resealOne(ctx, r)
@@ -127,7 +130,7 @@ func (s *Service) resealAll(ctx context.Context, records []*backend.Resource) (d
 			done++
 		case err == nil:
 		case errors.Is(err, backend.ErrConflict), errors.Is(err, backend.ErrNotFound):
-			// Who wrote it meanwhile has encrypted it, or deleted it.
+			// Another writer has encrypted or deleted the record.
 		case errors.Is(err, backend.ErrEncrypted), errors.Is(err, backend.ErrUnreadable),
 			errors.Is(err, backend.ErrTooLarge):
 			left++
@@ -143,8 +146,8 @@ func (s *Service) resealAll(ctx context.Context, records []*backend.Resource) (d
 	return done, left, nil
 }
 
-// resealOne encrypts a record, unless it is as it would be stored now. It decrypts such a
-// one, too: the key that has its id may be another.
+// resealOne encrypts a record, unless it already has the form in which it would be stored
+// now. It decrypts such a record, too, because another key may have the same id.
 func (s *Service) resealOne(ctx context.Context, r *backend.Resource) (changed bool, err error) {
 	plain, err := s.cfg.Keys.Open(r.Key, r.UID, r.Body)
 	if err != nil || s.cfg.Keys.Current(r.Body) {

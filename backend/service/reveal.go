@@ -15,16 +15,16 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Revealed are the write-only values of a resource of a sensitive kind, all of one
-// revision of it.
+// Revealed has the write-only values of a resource of a sensitive kind, all of one
+// revision.
 type Revealed struct {
 	Resource *backend.Resource
 	Values   []kind.Value
 }
 
-// Reveal is the one verb that shows write-only values. It returns the values of a resource of a sensitive
-// kind, nil if there is no such resource. They are read from the store each time, so they are never older
-// than what it has acknowledged.
+// Reveal returns the write-only values of a resource of a sensitive kind, nil if there is no such
+// resource. No other method shows them. They are read from the store each time, so they include
+// everything acknowledged.
 func (s *Service) Reveal(ctx context.Context, id kind.Identity) (*Revealed, error) {
 	if err := s.sensitive(id.Kind); err != nil {
 		return nil, err
@@ -69,12 +69,12 @@ func (s *Service) Reveal(ctx context.Context, id kind.Identity) (*Revealed, erro
 	return &Revealed{Resource: current.Resource, Values: k.Spec.Revealed(failure.At("spec"), st.Spec)}, nil
 }
 
-// maxReveals is how many resources are revealed at a time: an operation can ask for many
-// at once, and how large they are is known when they are there.
+// maxReveals is how many resources are revealed at a time: an operation can ask for
+// many, and their size is known only once they are read.
 const maxReveals = 8
 
-// revealedCopies is about how often a value is in memory until it is sent: as it is
-// stored, read, decoded, and in the answer.
+// revealedCopies is about how many times a value is in memory until it is sent: stored,
+// read, decoded, and in the answer.
 const revealedCopies = 4
 
 // holdRevealed charges values to the budget of the operation. It may wait for memory.
@@ -86,7 +86,7 @@ func holdRevealed(ctx context.Context, current *stored) error {
 	return page.Failure(budget.From(ctx).Hold(ctx, bytes), current.Key)
 }
 
-// sensitive returns an error for kinds that have no values to reveal, which names the ones that have.
+// sensitive returns an error for a kind without sensitive values, which lists the sensitive kinds.
 func (s *Service) sensitive(name string) error {
 	k, err := s.kinds.Find(name)
 	if err == nil && k.Sensitive {
@@ -112,9 +112,9 @@ func (s *Service) sensitiveKinds() (out []string) {
 	return out
 }
 
-// loadWhole loads a resource with its sensitive values at one moment: the resource is
-// the same before and after the values were read, and each change of the values
-// changes it too.
+// loadWhole loads a resource with its sensitive values at one revision: it reads the
+// resource before and after the values, and each change of the values changes the
+// resource too.
 func (s *Service) loadWhole(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc

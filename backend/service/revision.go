@@ -7,9 +7,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// expect checks a caller's revision: it must be the current one, the one of the last change of the spec,
-// or lie between them in the current epoch. So a change of the spec since the caller read is a conflict and a
-// change of the status is not.
+// expect checks a caller's revision: it must be the current one, that of the last change of the
+// spec, or between the two in the current epoch. So an earlier revision conflicts with a later
+// change of the spec, but not of the status.
 func expect(expected string, current *backend.Resource) error {
 	r, err := backend.ParseRevision(expected)
 	if err != nil {
@@ -23,7 +23,7 @@ func expect(expected string, current *backend.Resource) error {
 	return conflict(expected, current)
 }
 
-// conflict returns the error of a write that expects another revision than the current one.
+// conflict returns the error of a write that expects another revision.
 func conflict(expected string, current *backend.Resource) error {
 	shown := failure.Shorten(expected)
 	e := &failure.Error{Code: failure.CodeConflict, ExpectedRevision: shown, CurrentRevision: current.Revision.String()}
@@ -33,8 +33,8 @@ func conflict(expected string, current *backend.Resource) error {
 	return e.At(current.Key)
 }
 
-// gone returns the error of an apply that expects a revision of an absent resource; it says how to apply
-// without one.
+// gone returns the error of an apply that expects a revision of an absent resource, with a hint how
+// to apply without one.
 func (w *write) gone() error {
 	e := failure.Of(backend.ErrNotFound, w.key)
 	e.ExpectedRevision = failure.Shorten(*w.expected)

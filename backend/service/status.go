@@ -11,9 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// UpdateStatus replaces the status and leaves everything else, at exactly the
-// current revision. It moves no spec revision, so that it does not disturb a client that is about to change
-// the spec.
+// UpdateStatus replaces the status and nothing else, at exactly the current revision. It does not
+// change the spec revision, so a client that is about to change the spec gets no conflict.
 func (wr *Writer) UpdateStatus(ctx context.Context, req StatusRequest) (*Written, error) {
 	w, err := wr.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity, names: req.FieldNames})
 	if err != nil {
@@ -36,7 +35,7 @@ func (wr *Writer) UpdateStatus(ctx context.Context, req StatusRequest) (*Written
 	})
 }
 
-// takeStatus reads the status that was sent as a whole.
+// takeStatus reads a whole status.
 func (w *write) takeStatus(ctx context.Context, req StatusRequest) (map[string]any, error) {
 	status, err := w.object("status", req.Status)
 	if err != nil {
@@ -56,8 +55,8 @@ func (w *write) takeStatus(ctx context.Context, req StatusRequest) (map[string]a
 	return status, nil
 }
 
-// PatchStatus changes parts of the status and leaves everything else. Two controllers that patch
-// different conditions of one resource do not overwrite each other's.
+// PatchStatus changes parts of the status and nothing else. Two controllers that patch different
+// conditions of a resource do not overwrite each other.
 func (wr *Writer) PatchStatus(ctx context.Context, req StatusPatchRequest) (*Written, error) {
 	w, err := wr.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity, names: req.FieldNames})
 	if err != nil {
@@ -74,10 +73,10 @@ func (wr *Writer) PatchStatus(ctx context.Context, req StatusPatchRequest) (*Wri
 	return w.change(ctx, func(a *attempt) (*Written, error) { return a.patchStatus(ctx, patch) })
 }
 
-// isStatus reports whether a status is written.
+// isStatus reports whether the write is of a status.
 func (w *write) isStatus() bool { return w.verb == descriptor.VerbStatus }
 
-// admitStatus returns an error if another revision than the current one is expected.
+// admitStatus returns an error if the current revision is not the expected one.
 func (a *attempt) admitStatus() error {
 	if a.expected != nil && a.current.Revision.String() != *a.expected {
 		return conflict(*a.expected, a.current.Resource)
@@ -85,7 +84,7 @@ func (a *attempt) admitStatus() error {
 	return nil
 }
 
-// patchStatus applies a patch to the stored status, and stores the result.
+// patchStatus applies a patch to the stored status and stores the result.
 func (a *attempt) patchStatus(ctx context.Context, patch map[string]any) (*Written, error) {
 	if err := a.admitStatus(); err != nil {
 		return nil, err
@@ -126,8 +125,8 @@ func (a *attempt) replaceStatus(ctx context.Context, status map[string]any) (*Wr
 	return a.storeChange(ctx)
 }
 
-// mergeConditions returns the patch of a status with the stored conditions of other types: a condition of the
-// patch takes the place of the stored one of its type, or comes after all of them.
+// mergeConditions returns the patch of a status completed by the stored conditions of other types.
+// A condition of the patch replaces the stored one of its type, or is added at the end.
 func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
 	next, given := patch[kind.ConditionIndex].([]any)
 	if !given || !k.HasConditions() {
@@ -155,8 +154,8 @@ func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
 	return out
 }
 
-// repeatedConditions adds the conditions of a status, or of a patch of one, whose type an earlier one
-// has: which of the two is meant is not known.
+// repeatedConditions records a violation for each condition whose type an earlier one has, because
+// it is not known which one is meant.
 func repeatedConditions(k *kind.Kind, found *kind.Violations, status map[string]any) {
 	if !k.HasConditions() {
 		return

@@ -13,18 +13,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// stored is a resource as the store has it.
+// stored is a resource as the store returned it.
 type stored struct {
 	*backend.Resource
-	// sensitive is the record with the sensitive values, decrypted, nil if there is
-	// none, and unread why it could not be read.
+	// sensitive is the decrypted record of its sensitive values, nil if there is none.
+	// unread is the reason why it could not be read.
 	sensitive *backend.Resource
 	unread    error
-	// read is the result of state, once it was called.
+	// read caches the result of state.
 	read *kind.State
 }
 
-// loader reads resources for writes, and for those who may see sensitive values.
+// loader reads resources for writes and for reveal.
 type loader struct {
 	store      backend.Store
 	keys       *keyring.Keyring
@@ -32,9 +32,9 @@ type loader struct {
 	unreadable *kind.Unreadable
 }
 
-// load reads what the store has of a resource, nil for nothing. The record with the
-// sensitive values is read after the resource. A write that relies on both is
-// conditional on the resource's revision, which changes with either.
+// load reads a resource from the store, nil if there is none, and then its sensitive
+// values. A write that depends on both is conditional on the revision of the resource,
+// which changes with either.
 func (l *loader) load(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
 	var out *stored
 	for range maxLoads {
@@ -55,8 +55,8 @@ func (l *loader) load(ctx context.Context, k *kind.Kind, key backend.Key) (*stor
 	return out, nil
 }
 
-// loadToWrite is load of what a write changes or replaces: reading and writing all of it
-// has a price.
+// loadToWrite is load for a write, which is charged for reading and writing the whole
+// resource.
 func (l *loader) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
 	out, err := l.load(ctx, k, key)
 	if err == nil {
@@ -65,7 +65,7 @@ func (l *loader) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key)
 	return out, err
 }
 
-// payToWrite charges that a resource is read and written; nil for none.
+// payToWrite charges reading and writing the resource; nil is free.
 func (r *stored) payToWrite(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -73,16 +73,16 @@ func (r *stored) payToWrite(ctx context.Context) error {
 	return budget.From(ctx).Spend(budget.Steps, len(r.Body)/budget.RewrittenBytes)
 }
 
-// maxLoads is how often a resource and its sensitive values are read until they are of
-// one resource: between the two, one can be deleted and another created under its name.
+// maxLoads is how often a resource and its sensitive values are read until they belong
+// together: in between, one resource can be deleted and another created under its name.
 const maxLoads = 16
 
 // mixed reports whether the sensitive values belong to another resource.
 func (r *stored) mixed() bool { return r.sensitive != nil && r.sensitive.UID != r.UID }
 
-// recent returns a resource from the index, nil if it is not there, or if its references were taken by other
-// declarations, which the index does not have. It may be older than the stored one: what follows from it holds
-// only if a batch that is conditional on its revision was applied.
+// recent returns a resource from the index, nil if the index lacks it or its references were
+// derived by other declarations, which the index does not keep. It may be outdated, so a result
+// holds only if a batch that is conditional on its revision was applied.
 func (l *loader) recent(k *kind.Kind, key backend.Key) *stored {
 	if l.index == nil || k.Sensitive {
 		return nil
@@ -129,7 +129,7 @@ func (l *loader) decrypt(to *stored) {
 	to.sensitive = &plain
 }
 
-// state returns the stored state. It is read once, and must not be changed.
+// state returns the stored state, which is read once and must not be changed.
 func (r *stored) state(k *kind.Kind) (*kind.State, error) {
 	if r.read != nil {
 		return r.read, nil

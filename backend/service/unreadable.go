@@ -33,14 +33,13 @@ import (
 // Without their key they are encrypted, not damaged ([backend.ErrEncrypted]): the key may
 // come back, so they are kept by all writes that do not replace all of them.
 
-// replaceable reports whether a write may replace a damaged resource: the caller expects no revision of
-// it.
+// replaceable reports whether a write may replace a damaged resource: it expects no revision.
 func replaceable(err error, expected *string) bool {
 	return expected == nil && errors.Is(err, backend.ErrUnreadable)
 }
 
-// present returns the answer to a write. What was stored can be read, unless an older or
-// newer gateway stored the parts that stay; then the answer has no body.
+// present returns the resource for the answer to a write. If parts that were kept cannot
+// be read, because another version of the gateway stored them, it has no body.
 func (wr *Writer) present(k *kind.Kind, stored *backend.Resource) *query.Resource {
 	b, err := k.Body.Read(stored)
 	if err != nil {
@@ -64,8 +63,8 @@ func (w *write) deleteUnreadable(ctx context.Context) (*Written, error) {
 	return &Written{Resource: wr.present(w.kind, deleted), Deletion: Deleted}, nil
 }
 
-// discard deletes a resource whose record does not decode, so that the next attempt can create it: it returns errRaced,
-// or the error of the write or the store.
+// discard deletes a resource whose record does not decode, so that the next attempt can create it.
+// It returns errRaced after success, or the error of the write or the store.
 func (w *write) discard(ctx context.Context) (*Written, error) {
 	if err := w.validateNew(ctx); err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ func (w *write) discard(ctx context.Context) (*Written, error) {
 	return nil, errRaced
 }
 
-// wouldDiscard answers the dry run of a discard with the resource that would be created.
+// wouldDiscard answers the dry run of discard with the resource that would be created.
 func (w *write) wouldDiscard(ctx context.Context) (*Written, error) {
 	a := w.attempt(nil)
 	a.next = w.newState()
@@ -99,7 +98,7 @@ func (w *write) wouldDiscard(ctx context.Context) (*Written, error) {
 	return out, nil
 }
 
-// overwrite stores what was sent in the place of a body that cannot be read, of which nothing can be kept.
+// overwrite replaces a body that cannot be read by what was sent, without keeping anything.
 func (a *attempt) overwrite(ctx context.Context) (*Written, error) {
 	if err := a.validateNew(ctx); err != nil {
 		return nil, err
