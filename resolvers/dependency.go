@@ -368,7 +368,7 @@ func (r *Resolver) addUnreadable(
 // dependencyNodeResolver resolves the fields of DependencyNode. gqlgen gives it the name.
 type dependencyNodeResolver struct{ *Resolver }
 
-// DependencyNode is part of [core.ResolverRoot].
+// DependencyNode implements [core.ResolverRoot].
 func (r *Resolver) DependencyNode() core.DependencyNodeResolver { return dependencyNodeResolver{r} }
 
 // lookup reads the resource of a node, in one call with the resources of the other nodes.

@@ -1,5 +1,6 @@
-// Package audit writes who did what: a line of JSON for each change of the store, read off its log, and one for
-// each request that is refused and each reveal of sensitive values. It has no values of resources.
+// Package audit writes the audit log: a line of JSON for each change of the store, read from the
+// store's log, and one for each refused request, each reveal of sensitive values and other events.
+// It contains no values of resources.
 package audit
 
 import (
@@ -20,24 +21,24 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Events of lines, besides the types of changes.
+// Events of lines besides the types of changes.
 const (
-	// Opened begins a file: the changes after its position follow.
+	// Opened begins a file. The lines after it are about changes after its position.
 	Opened = "OPENED"
-	// Gap: changes before its position are missing, because the log did not have them any more.
+	// Gap: changes before its position are missing, because the store's log no longer had them.
 	Gap = "GAP"
-	// Refused is a request that was refused since its caller is not known or may not do it.
+	// Refused: a request was refused because its caller is unknown, or may not make it.
 	Refused = "REFUSED"
-	// Revealed is a reveal of sensitive values.
+	// Revealed: sensitive values are about to be shown.
 	Revealed = "REVEALED"
-	// Exported is an export of everything that is stored, see Line.Form.
+	// Exported: everything stored is about to be exported, see Line.Form.
 	Exported = "EXPORTED"
-	// Controlled is a kind that was given to a controller, Released one that was taken back.
+	// Controlled: a kind was given to a controller. Released: it was taken back.
 	Controlled = "KIND_CONTROLLED"
 	Released   = "KIND_RELEASED"
-	// HistoryLost is a store that went on without changes which the gateway had seen.
+	// HistoryLost: the store lacks changes that the gateway had seen.
 	HistoryLost = "HISTORY_LOST"
-	// Replaced is a catalogue that took the place of the one that was served.
+	// Replaced: another catalogue is served from now on.
 	Replaced = "CATALOGUE_REPLACED"
 )
 
@@ -59,29 +60,29 @@ type Line struct {
 	By        string `json:"by,omitempty"`
 	Address   string `json:"address,omitempty"`
 	RequestID string `json:"requestId,omitempty"`
-	// Paths that a change of a resource changed, in the names of the store; none of a sensitive kind.
+	// Paths are the changed paths of a resource, in stored names; none for a sensitive kind.
 	Paths []string `json:"paths,omitempty"`
-	// Form says what was written of an export: [FormExport] or [FormBackup].
+	// Form is the form of an export: [FormExport] or [FormBackup].
 	Form string `json:"form,omitempty"`
-	// Secrets says how an export holds secrets: sealed, plain or none.
+	// Secrets is how an export holds secrets: sealed, plain or none.
 	Secrets string `json:"secrets,omitempty"`
 	// Catalogue is the hash of a catalogue that is served from now on.
 	Catalogue string `json:"catalogue,omitempty"`
-	// EpochBefore is the epoch of a history that was lost, and Epoch the epoch that replaces it. Lost is the number of
-	// missing changes, 0 if that is not known.
+	// EpochBefore is the epoch of the lost history, and Epoch the one that replaces it. Lost is the
+	// number of missing changes, 0 if unknown.
 	EpochBefore uint64 `json:"epochBefore,omitempty"`
 	Epoch       uint64 `json:"epoch,omitempty"`
 	Lost        uint64 `json:"lost,omitempty"`
-	// Position in the log: all changes up to it stand before the next line.
+	// Position in the store's log: all changes up to it precede the next line.
 	Position string `json:"position"`
 }
 
 // Config of a log. All fields are required.
 type Config struct {
 	Hub *hub.Hub
-	// Sensitive reports whether the changed paths of a kind are not told.
+	// Sensitive reports whether the changed paths of a kind must not be written.
 	Sensitive func(kind string) bool
-	// To is where the lines go.
+	// To is the file to write to.
 	To     *File
 	Logger *zap.Logger
 }
@@ -93,13 +94,14 @@ type Log struct {
 	turn chan struct{} // has an element while the file and at are used
 	// at is the position of the last line.
 	at backend.Position
-	// written is at, for Behind, which waits for nobody.
+	// written is a copy of at that Behind reads without a lock.
 	written atomic.Pointer[backend.Position]
-	// rotated has an element when renamed files are to be removed or compressed.
+	// rotated has an element when renamed files have to be removed or compressed.
 	rotated chan struct{}
 }
 
-// Open takes up the log where its file ends, or begins it at the present position. It starts nothing.
+// Open continues the log where its file ends, or begins it at the present position. It starts
+// nothing.
 func Open(ctx context.Context, cfg Config) (*Log, error) {
 	l := &Log{cfg: cfg, turn: make(chan struct{}, 1), rotated: make(chan struct{}, 1)}
 	var err error
@@ -121,7 +123,7 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 
 func (l *Log) setWritten(at backend.Position) { l.written.Store(&at) }
 
-// Behind returns how many changes the gateway knows of that have no line yet.
+// Behind returns the number of changes known to the gateway that have no line yet.
 func (l *Log) Behind() (changes uint64) {
 	at, head := l.written.Load(), l.cfg.Hub.Position()
 	for i := range head.Shards() {
@@ -147,14 +149,14 @@ func (l *Log) now(ctx context.Context) (backend.Position, error) {
 	return w.Position(), nil
 }
 
-// patience is how long a request waits for its line. A pipe that nobody reads and a file system that hangs take no
-// lines.
+// patience is how long a request waits for its line, since the reader of a pipe, or the file
+// system, may hang.
 const patience = 2 * time.Second
 
 var errStuck = errors.New("the target of the audit log takes no lines")
 
-// alone calls f, which uses the file, once nothing else does. If ctx ends before f does, f goes on, and others wait
-// for it.
+// alone calls f, which uses the file, when no other call does. If ctx ends first, f continues, and
+// later calls wait for it.
 func (l *Log) alone(ctx context.Context, f func() error) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -174,7 +176,7 @@ func (l *Log) alone(ctx context.Context, f func() error) error {
 	}
 }
 
-// Bounds of the pauses until a watch that ended, or a file that could not be written, is tried again.
+// Bounds of the pauses after a watch has ended or the file could not be written.
 const (
 	minPause = 200 * time.Millisecond
 	maxPause = 2 * time.Second
@@ -216,10 +218,10 @@ func (l *Log) Run(ctx context.Context) error {
 	}
 }
 
-// tidyInterval is the pause between two looks for files that have become too old.
+// tidyInterval is the pause between two checks for files that have become too old.
 const tidyInterval = time.Hour
 
-// tidy removes and compresses renamed files until ctx ends, without holding up lines.
+// tidy removes and compresses renamed files until ctx ends, without delaying lines.
 func (l *Log) tidy(ctx context.Context) {
 	hourly := time.NewTicker(tidyInterval)
 	defer hourly.Stop()
@@ -246,7 +248,7 @@ func (l *Log) close(ctx context.Context) {
 	})
 }
 
-// follow writes changes until the watch of them ends.
+// follow writes changes until their watch ends.
 func (l *Log) follow(ctx context.Context) error {
 	w, err := l.cfg.Hub.Watch(ctx, hub.Watch{From: l.at})
 	if err != nil {
@@ -268,7 +270,7 @@ func (l *Log) follow(ctx context.Context) error {
 	}
 }
 
-// skip notes that the changes up to now are not known.
+// skip writes a Gap: the changes up to the present position are missing.
 func (l *Log) skip(ctx context.Context) error {
 	at, err := l.now(ctx)
 	if err != nil {
@@ -295,7 +297,7 @@ func (l *Log) line(e *backend.Event) Line {
 		Position:  e.Position.String(),
 	}
 	if !l.cfg.Sensitive(e.Resource.Kind) {
-		// By says it
+		// The field By has it.
 		out.Paths = slices.DeleteFunc(
 			kind.ChangedPaths(e), func(path string) bool { return path == "metadata.updatedBy" || path == "metadata.owner" },
 		)
@@ -303,7 +305,8 @@ func (l *Log) line(e *backend.Event) Line {
 	return out
 }
 
-// write appends lines, after which all changes up to a position are written. Only Run calls it, so Run may read at.
+// write appends lines, after which all changes up to a position are written. Only Run calls it, so
+// Run may read at.
 func (l *Log) write(ctx context.Context, at backend.Position, lines ...Line) error {
 	return l.alone(ctx, func() error {
 		if len(lines) > 0 {
@@ -317,7 +320,8 @@ func (l *Log) write(ctx context.Context, at backend.Position, lines ...Line) err
 	})
 }
 
-// append writes lines at once, after one that says where the file begins if it is empty. Only [Log.alone] calls it.
+// append writes lines in one write, after an Opened line if the file is empty. Only [Log.alone]
+// calls it.
 func (l *Log) append(lines ...Line) error {
 	to := l.cfg.To
 	if err := to.rotate(); err != nil {
@@ -350,7 +354,7 @@ func (l *Log) append(lines ...Line) error {
 	return nil
 }
 
-// Refuse writes that a request was refused.
+// Refuse writes a Refused line.
 func (l *Log) Refuse(ctx context.Context, refused *failure.Error) {
 	_ = l.request(ctx, "a refusal is missing in the audit log", Line{
 		Event:     Refused,
@@ -362,7 +366,7 @@ func (l *Log) Refuse(ctx context.Context, refused *failure.Error) {
 	})
 }
 
-// Reveal writes that the sensitive values of a resource are revealed. If it cannot be written, they must not be.
+// Reveal writes a Revealed line. If it returns an error, the values must not be shown.
 func (l *Log) Reveal(ctx context.Context, key backend.Key) error {
 	return l.request(ctx, "sensitive values are not revealed: the audit log cannot be written", Line{Event: Revealed, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name})
 }
@@ -375,13 +379,13 @@ const (
 	FormBackup = "backup"
 )
 
-// Export writes that the caller of ctx exports everything that is stored, in a form and with secrets as it says.
-// Without that line nothing is to be exported.
+// Export writes an Exported line for the caller of ctx. If it returns an error, nothing may be
+// exported.
 func (l *Log) Export(ctx context.Context, form, secrets string) error {
 	return l.request(ctx, "nothing is exported: the audit log cannot be written", Line{Event: Exported, Form: form, Secrets: secrets})
 }
 
-// Control writes that a kind was given to a controller or taken back.
+// Control writes a Controlled or a Released line.
 func (l *Log) Control(ctx context.Context, kind string, controlled bool) {
 	event := Released
 	if controlled {
@@ -390,13 +394,12 @@ func (l *Log) Control(ctx context.Context, kind string, controlled bool) {
 	_ = l.request(ctx, "a change of who controls a kind is missing in the audit log", Line{Event: event, Kind: kind})
 }
 
-// Replace writes that another catalogue is served.
+// Replace writes a Replaced line.
 func (l *Log) Replace(ctx context.Context, hash string) {
 	_ = l.request(ctx, "a replaced catalogue is missing in the audit log", Line{Event: Replaced, Catalogue: hash})
 }
 
-// LoseHistory writes that the store went on without changes which the gateway had seen. lost is 0 if it is not known
-// how many.
+// LoseHistory writes a HistoryLost line. lost is the number of missing changes, 0 if unknown.
 func (l *Log) LoseHistory(ctx context.Context, before, now, lost uint64) {
 	_ = l.request(
 		ctx, "a lost history is missing in the audit log",
@@ -404,7 +407,8 @@ func (l *Log) LoseHistory(ctx context.Context, before, now, lost uint64) {
 	)
 }
 
-// request writes a line about the request of a context. It logs missing if it cannot.
+// request writes a line about the request of ctx. If it cannot, it logs the message
+// missing.
 func (l *Log) request(ctx context.Context, missing string, line Line) error {
 	by := access.ActorFrom(ctx)
 	line.Time = time.Now().UTC()
@@ -418,7 +422,7 @@ func (l *Log) request(ctx context.Context, missing string, line Line) error {
 	return err
 }
 
-// note writes lines that are no changes. They are written even if the request of ctx has ended.
+// note writes lines that are not about changes, even if the request of ctx has ended.
 func (l *Log) note(ctx context.Context, lines ...Line) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -430,7 +434,7 @@ func (l *Log) note(ctx context.Context, lines ...Line) error {
 	})
 }
 
-// Reopen begins a new file, since the one that is written may have been renamed.
+// Reopen begins a new file, since the present one may have been renamed.
 func (l *Log) Reopen(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -22,16 +22,17 @@ const DefaultSize = 128 << 20
 // maxLine is the most bytes of a line that is read.
 const maxLine = 1 << 20
 
-// File is where lines go. Each line has a position in the log, so the gateway continues a file that a crash has cut
-// short after its last whole line: no change is missing, and none is written twice.
+// File is the file of the audit log. Each line has a position in the store's log, so after a crash
+// the gateway continues after the last whole line: no change is missing or written twice.
 type File struct {
-	// Path of the file; it is made with the mode 0600. Empty writes to Out, which begins at the present position.
+	// Path of the file, which is created with the mode 0600. If it is empty, lines go to Out,
+	// beginning at the present position.
 	Path string
-	// Size is from how many bytes on the file is renamed, to its name with the time, and a new one begins. Default
-	// [DefaultSize].
+	// Size is the number of bytes from which the file is renamed, with the time added to its name.
+	// Default [DefaultSize].
 	Size int64
-	// MaxAge is how long renamed files are kept after their renaming; 0 for ever. Only files that this package has renamed
-	// are removed and compressed.
+	// MaxAge is how long renamed files are kept after the renaming; 0 for ever. Only files that
+	// this package has renamed are removed and compressed.
 	MaxAge time.Duration
 	// MaxFiles is how many renamed files are kept; 0 for all.
 	MaxFiles int
@@ -44,16 +45,18 @@ type File struct {
 	// lock keeps other processes from writing the file.
 	lock *flock.Flock
 	size int64
-	// renameAt is the size from which on the file is renamed.
+	// renameAt is the size from which the file is renamed.
 	renameAt int64
-	// cut is set while a line may be incomplete: what was written of it is removed before the next.
+	// cut is set while a line may be incomplete; the incomplete part is removed before the next
+	// line.
 	cut bool
-	// untidy is set until [File.tidy] is asked for, since there may be a file to compress or to remove.
+	// untidy is set until [File.tidy] is requested, because there may be a file to compress or to
+	// remove.
 	untidy bool
 }
 
-// open opens the file and returns the position of its last line. If it has no line, a file that was renamed counts (see
-// renamed); zero if there is none.
+// open opens the file and returns the position of its last line. If it has no line, the position is
+// that of a renamed file (see renamed); zero if there is none.
 func (f *File) open() (at backend.Position, err error) {
 	if f.Size == 0 {
 		f.Size = DefaultSize
@@ -80,8 +83,9 @@ func (f *File) open() (at backend.Position, err error) {
 	return at, nil
 }
 
-// CheckFile returns an error if the file at a path cannot go on as an audit log; fs.ErrNotExist if there is none. It
-// changes nothing, and another process may write the file meanwhile.
+// CheckFile returns an error if the file at a path cannot be continued as an audit log;
+// fs.ErrNotExist if there is none. It changes nothing, and another process may write the file at
+// the same time.
 func CheckFile(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
@@ -103,7 +107,8 @@ func CheckFile(path string) error {
 
 func notRegular(path string) error { return fmt.Errorf("%s is no regular file", path) }
 
-// lastLine returns the position of the last whole line of a file, and where that line ends.
+// lastLine returns the position in the last whole line of a file, and the offset where that
+// line ends.
 func lastLine(file io.ReaderAt, size int64) (at backend.Position, whole int64, err error) {
 	size, err = sizeWithoutZeros(file, size)
 	if err != nil {
@@ -131,7 +136,7 @@ func lastLine(file io.ReaderAt, size int64) (at backend.Position, whole int64, e
 	return at, from + int64(end), err
 }
 
-// readTail returns the last maxLine bytes of a file of size bytes, and where they begin.
+// readTail returns the last maxLine bytes of a file of size bytes, and their offset.
 func readTail(file io.ReaderAt, size int64) (tail []byte, from int64, err error) {
 	from = max(size-maxLine, 0)
 	tail = make([]byte, size-from)
@@ -141,8 +146,8 @@ func readTail(file io.ReaderAt, size int64) (tail []byte, from int64, err error)
 	return tail, from, nil
 }
 
-// sizeWithoutZeros returns the size of a file without the NUL bytes at its end: some file systems leave any number of
-// them after a crash.
+// sizeWithoutZeros returns the size of a file without NUL bytes at its end, which some file systems
+// leave after a crash.
 func sizeWithoutZeros(file io.ReaderAt, size int64) (int64, error) {
 	for size > 0 {
 		tail, from, err := readTail(file, size)
@@ -157,8 +162,9 @@ func sizeWithoutZeros(file io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// renamed returns the position of the last line of the newest file whose name begins with the name of this one, as
-// after a rename by this package or logrotate: either may have been killed before the new file had a line.
+// renamed returns the position in the last line of the newest file whose name begins with the name
+// of this one. After a renaming by this package or logrotate, the process may have been killed
+// before the new file had a line.
 func (f *File) renamed() (at backend.Position) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	if err != nil {
@@ -248,8 +254,8 @@ func (f *File) close() {
 	}
 }
 
-// rotate renames the file if it is large enough, and begins another. If it cannot, it tries again when the file has
-// grown as much once more.
+// rotate renames the file if it is large enough, and begins another. If that fails, it tries again
+// when the file has grown by the same size.
 func (f *File) rotate() error {
 	if f.file == nil || f.size < f.renameAt {
 		return nil
@@ -268,7 +274,7 @@ func (f *File) rotate() error {
 	return f.reopen()
 }
 
-// prepare makes the file end after its last whole line.
+// prepare truncates the file after its last whole line.
 func (f *File) prepare() error {
 	if f.Path == "" {
 		return nil

@@ -19,15 +19,15 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Names of files. A rotated file is named like audit.log.20261127T160000.000000, compressed with the suffix .gz. While
-// it is compressed, the new file is hidden and has the suffix .gz.part.
+// Names of files. A rotated file is named like audit.log.20261127T160000.000000, compressed with
+// the suffix .gz. During compression the new file is hidden and has the suffix .gz.part.
 const (
 	rotatedTime      = "20060102T150405.000000"
 	compressedSuffix = ".gz"
 	partSuffix       = compressedSuffix + ".part"
 )
 
-// copyAtOnce is how many bytes are compressed before it is looked whether to stop.
+// copyAtOnce is how many bytes are compressed between two checks whether to stop.
 const copyAtOnce = 1 << 20
 
 // rotatedName returns a free name for the file at a path, with the present time.
@@ -42,18 +42,19 @@ func rotatedName(path string) string {
 	}
 }
 
-// rotatedFile is a file that was renamed because it was large enough.
+// rotatedFile is a file that was renamed because of its size.
 type rotatedFile struct {
 	// path is its name without the suffix of compressed files.
 	path string
 	// at is when it was renamed.
 	at time.Time
-	// plain reports whether it is there as it was written: it is not compressed, or compressing it was interrupted.
+	// plain reports whether the uncompressed file exists: it was not compressed, or that was
+	// interrupted.
 	plain bool
 }
 
-// rotatedFiles returns the rotated files of the audit log at a path, the newest first, and the paths of files that an
-// interrupted compression has left.
+// rotatedFiles returns the rotated files of the audit log at a path, the newest first, and the
+// paths of files left by an interrupted compression.
 func rotatedFiles(path string) (rotated []*rotatedFile, left []string, err error) {
 	folder := filepath.Dir(path)
 	prefix := filepath.Base(path) + "."
@@ -89,9 +90,9 @@ func rotatedFiles(path string) (rotated []*rotatedFile, left []string, err error
 	return rotated, left, nil
 }
 
-// tidy removes and compresses rotated files as f says. The files that it changes are written by nobody, so lines can be
-// written meanwhile. It does nothing while the present file has no line, since the newest rotated file then says where
-// the log goes on.
+// tidy removes and compresses rotated files by the settings of f. No process writes these files, so
+// lines can be written at the same time. It does nothing while the present file has no line, since
+// the newest rotated file then has the position to continue from.
 func (f *File) tidy(ctx context.Context) error {
 	if f.Path == "" || f.MaxAge == 0 && f.MaxFiles == 0 && !f.Compress {
 		return nil
@@ -126,7 +127,8 @@ func (f *File) tidy(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// inUse reports whether a process still writes the file: it was renamed, and no new one could be made.
+// inUse reports whether a process still writes the file: it was renamed, and no new file could be
+// created.
 func (r *rotatedFile) inUse() bool {
 	if !r.plain {
 		return false
@@ -137,7 +139,7 @@ func (r *rotatedFile) inUse() bool {
 	return err != nil || !locked
 }
 
-// remove removes the file in both of its forms.
+// remove removes the file, compressed and uncompressed.
 func (r *rotatedFile) remove() error {
 	var errs []error
 	for _, path := range []string{r.path + compressedSuffix, r.path} {
@@ -148,8 +150,8 @@ func (r *rotatedFile) remove() error {
 	return errors.Join(errs...)
 }
 
-// compress replaces the file by a compressed one. Each line is in one of the two at any time; if it is interrupted while
-// both are there, the next call begins again with the plain one.
+// compress replaces the file by a compressed one. Every line is in one of the two at any time. If
+// it is interrupted while both exist, the next call begins again from the uncompressed one.
 func (r *rotatedFile) compress(ctx context.Context) error {
 	folder, name := filepath.Split(r.path)
 	part := filepath.Join(folder, "."+name+partSuffix)
@@ -203,7 +205,7 @@ func compressTo(ctx context.Context, to, from string) (err error) {
 	return out.Sync()
 }
 
-// syncFolder writes the names of a folder to the disk, where the system can.
+// syncFolder syncs the names in a folder to the disk, if the system can.
 func syncFolder(path string) {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -213,10 +215,10 @@ func syncFolder(path string) {
 	_ = folder.Close()
 }
 
-// tailWriter keeps the last bytes that were written to it, at least maxLine if there were as many.
+// tailWriter keeps the last bytes written to it, at least maxLine if there were so many.
 type tailWriter struct{ tail []byte }
 
-// Write is part of [io.Writer].
+// Write implements [io.Writer].
 func (w *tailWriter) Write(p []byte) (int, error) {
 	w.tail = append(w.tail, p...)
 	if len(w.tail) > 2*maxLine {

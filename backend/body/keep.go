@@ -9,10 +9,10 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Keep reads a body that is kept for long, as [Shape.Read] does. The tape, the resource's name
-// and uid, the body itself, and what more makes of it become copies in one piece of memory that
-// nothing else shares. The resource is kept even if its body is unreadable. Size is the
-// size of the piece in bytes.
+// Keep reads a body that will be kept for long, as [Shape.Read] does. It copies the tape, the
+// name and uid of the resource, the body, and the result of more into one piece of memory that
+// nothing else shares. It does so even if the body is unreadable. Size is the size of the piece
+// in bytes.
 func (a *Arena) Keep(
 	s *Shape, r *backend.Resource, more func(*Body) []byte,
 ) (kept Body, made string, size int, err error) {
@@ -39,15 +39,15 @@ func (a *Arena) Keep(
 	return kept, text(piece[end:]), cap(piece), nil
 }
 
-// text returns bytes that are never changed again as a string.
+// text returns bytes as a string without copying them. They must never change.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// wide reports whether a tape has numbers that take more than 16 bits.
+// wide reports whether a tape has numbers of more than 16 bits.
 func wide(r *backend.Resource, tape []Span) bool {
 	return len(r.Body) > math.MaxInt16 || len(tape) > math.MaxInt16
 }
 
-// encodedLen returns how many bytes encode appends.
+// encodedLen returns the number of bytes that encode appends.
 func (b *Body) encodedLen(tape []Span) int {
 	if b.wide {
 		return 8 * len(tape)
@@ -55,7 +55,7 @@ func (b *Body) encodedLen(tape []Span) int {
 	return 4 * len(tape)
 }
 
-// encode appends a tape as [Body.span] reads it.
+// encode appends a tape in the form that [Body.span] reads.
 func (b *Body) encode(dst []byte, tape []Span) []byte {
 	for _, s := range tape {
 		if b.wide {

@@ -14,30 +14,30 @@ import (
 // maxDepth bounds the nesting of a body.
 const maxDepth = 100
 
-// Read scans a stored body. One that is not JSON of the shape, with all that it
-// requires, is [backend.ErrUnreadable].
+// Read parses a stored body. If it is not JSON of the shape, or lacks a required value,
+// the error is [backend.ErrUnreadable].
 func (s *Shape) Read(stored *backend.Resource) (*Body, error) { return new(Arena).Read(s, stored) }
 
-// Arena is the memory of the bodies of one answer: they share chunks of it. The zero value is ready; it is
-// not safe for concurrent use.
+// Arena is memory shared by the bodies of one answer. The zero value is ready; it is not safe for
+// concurrent use.
 type Arena struct {
 	bodies slab.Slab[Body]
 	tapes  slab.Slab[byte]
-	// spans is where the tape of a body is made, and piece the piece of one that is kept.
+	// spans is scratch memory for a tape, and piece for a kept body.
 	spans []Span
 	piece []byte
 }
 
 const (
-	// firstTape is how many spans a tape has room for at first.
+	// firstTape is the initial capacity of a tape, in spans.
 	firstTape = 128
-	// maxTape is the most spans that an arena keeps room for.
+	// maxTape is the largest capacity that an arena keeps, in spans.
 	maxTape = 2048
-	// tapeChunk is how many bytes of tapes share a chunk.
+	// tapeChunk is the size of a chunk of tapes, in bytes.
 	tapeChunk = 16 << 10
 )
 
-// Read is [Shape.Read].
+// Read is like [Shape.Read], with memory of the arena.
 func (a *Arena) Read(s *Shape, stored *backend.Resource) (*Body, error) {
 	tape, err := a.scan(s, stored)
 	if err != nil {
@@ -50,7 +50,7 @@ func (a *Arena) Read(s *Shape, stored *backend.Resource) (*Body, error) {
 	return b, nil
 }
 
-// scan makes the tape of a body, which is valid until the next one is made.
+// scan returns the tape of a body, which is valid until the next call.
 func (a *Arena) scan(s *Shape, stored *backend.Resource) (tape []Span, err error) {
 	raw, err := backend.DecodeBody(stored.Body)
 	if err != nil {
@@ -75,12 +75,12 @@ func (a *Arena) scan(s *Shape, stored *backend.Resource) (tape []Span, err error
 	return r.tape, nil
 }
 
-// parser reads one body. Its methods take the place where a value begins
-// and return the place behind it.
+// parser parses one body. Its methods take the position where a value begins and return
+// the position after it.
 type parser struct {
 	raw  []byte
 	tape []Span
-	// invalid is set if some text is not UTF-8.
+	// invalid is set if a string is not UTF-8.
 	invalid bool
 	depth   int
 }
@@ -102,7 +102,7 @@ func (r *parser) word(i int, w string) bool {
 	return i+len(w) <= len(r.raw) && string(r.raw[i:i+len(w)]) == w
 }
 
-// object reads an object into a new table.
+// object parses an object into a new table.
 func (r *parser) object(i int, s *Shape) (t Table, end int, err error) {
 	if !r.is(i, '{') {
 		return 0, i, r.bad(i, s.Name+", an object,")
@@ -156,9 +156,9 @@ func (r *parser) object(i int, s *Shape) (t Table, end int, err error) {
 	return t, end, nil
 }
 
-// name reads a name and the colon behind it: the slot of the field, -1 if the
-// shape has none of that name. Names come in the order in which the service
-// stores them, unless others have written the body, so the next ones are tried first.
+// name parses a name and the colon after it, and returns the slot of the field, -1 for
+// a name that the shape lacks. The service stores names in a fixed order, so the next
+// expected names are tried first.
 func (r *parser) name(i int, s *Shape, place int) (slot, next int, err error) {
 	rest := r.raw[i:]
 	for _, name := range s.stored[place:min(place+maxAbsent, len(s.stored))] {
@@ -185,11 +185,11 @@ func (r *parser) name(i int, s *Shape, place int) (slot, next int, err error) {
 	return -1, next, nil
 }
 
-// maxAbsent is how many names are compared before the name is looked up.
+// maxAbsent is the number of names that are compared before the name is looked up.
 const maxAbsent = 8
 
-// separator passes over what stands behind an element: a comma that another
-// element follows, or nothing before the closing bracket.
+// separator parses what follows an element: a comma before another element, or nothing
+// before the closing bracket.
 func (r *parser) separator(i int, closing byte) (int, error) {
 	i = r.space(i)
 	if r.is(i, closing) {
@@ -226,7 +226,7 @@ func (r *parser) field(i int, f *Field) (Span, int, error) {
 	return span, end, err
 }
 
-// objects reads a list of objects. Their tables are chained.
+// objects parses a list of objects, whose tables are chained.
 func (r *parser) objects(i int, f *Field) (Span, int, error) {
 	if !r.is(i, '[') {
 		return Span{}, i, r.bad(i, "a list")
@@ -251,7 +251,7 @@ func (r *parser) objects(i int, f *Field) (Span, int, error) {
 	return Span{int32(first), n<<1 | 1}, i + 1, nil // never zero, also for an empty list
 }
 
-// scalars reads a list of scalars, without nulls.
+// scalars parses a list of scalars, without nulls.
 func (r *parser) scalars(i int, f *Field) (Span, int, error) {
 	if !r.is(i, '[') {
 		return Span{}, i, r.bad(i, "a list")
@@ -278,7 +278,7 @@ func (r *parser) scalars(i int, f *Field) (Span, int, error) {
 	return span, end, nil
 }
 
-// mapping reads a map of strings; null stands for the empty one.
+// mapping parses a map of strings; a null value means the empty string.
 func (r *parser) mapping(i int) (int, error) {
 	if !r.is(i, '{') {
 		return i, r.bad(i, "a map")
@@ -305,7 +305,8 @@ func (r *parser) mapping(i int) (int, error) {
 	return i + 1, nil
 }
 
-// scalar reads a scalar of a type; ready reports whether its bytes can stand in an answer.
+// scalar parses a scalar of a type. ready reports whether an answer can contain its bytes
+// unchanged.
 func (r *parser) scalar(i int, t descriptor.FieldType) (end int, ready bool, err error) {
 	switch t {
 	case descriptor.TypeString:
@@ -337,7 +338,7 @@ func (r *parser) scalar(i int, t descriptor.FieldType) (end int, ready bool, err
 	return r.integer(i, t)
 }
 
-// integer reads a whole number, written without fraction and exponent.
+// integer parses a whole number, written without fraction and exponent.
 func (r *parser) integer(i int, t descriptor.FieldType) (end int, ready bool, err error) {
 	if end, err = r.number(i); err != nil {
 		return i, false, err
@@ -349,7 +350,7 @@ func (r *parser) integer(i int, t descriptor.FieldType) (end int, ready bool, er
 	return end, n != 0 || end == i+1, nil // -0 is 0
 }
 
-// number passes over a number of JSON (RFC 8259 section 6).
+// number parses a number of JSON (RFC 8259 section 6).
 func (r *parser) number(i int) (int, error) {
 	digits := func(i int) int {
 		for i < len(r.raw) && r.raw[i] >= '0' && r.raw[i] <= '9' {
@@ -386,7 +387,7 @@ func (r *parser) number(i int) (int, error) {
 	return i, nil
 }
 
-// skip passes over any value, of a field that the shape does not have.
+// skip skips any value, of a field that the shape lacks.
 func (r *parser) skip(i int) (end int, err error) {
 	if i >= len(r.raw) {
 		return i, r.bad(i, "a value")
@@ -429,7 +430,7 @@ func (r *parser) skip(i int) (end int, err error) {
 	return r.number(i)
 }
 
-// scalarEnd is the end of a scalar that was read before.
+// scalarEnd returns the end of a scalar that was parsed before.
 func (r *parser) scalarEnd(i int) int {
 	if r.raw[i] == '"' {
 		end, _, _ := r.text(i)

@@ -1,6 +1,6 @@
-// Package body reads the stored JSON of a resource in one pass, by the shape of
-// its kind: where each field's value is, whether everything has its type, and
-// whether everything required is there. The values stay JSON.
+// Package body parses the stored JSON of a resource in one pass, by the shape of its
+// kind. It finds the position of each field's value, and checks types and required
+// values. The values stay JSON.
 package body
 
 import (
@@ -22,13 +22,13 @@ type Shape struct {
 	slots  map[string]int
 	// required are the slots that must have a value.
 	required []int
-	// stored are the names in the order in which the service stores them, and places
-	// is where each slot is among them.
+	// stored are the names in the order in which the service stores them; places has
+	// the index of each slot in it.
 	stored []storedName
 	places []int
 }
 
-// storedName is a name as it stands in a body, with its quotes and its colon.
+// storedName is a name as it is in a body, with quotes and colon.
 type storedName struct {
 	text string
 	slot int
@@ -41,22 +41,23 @@ type Field struct {
 	List bool
 	// Shape of an object, or of the elements of a list of objects.
 	Shape *Shape
-	// Default is the effective value of an absent field as a body would have it; nil for none.
+	// Default is the JSON of the effective value of an absent field; nil for none.
 	Default []byte
-	// EnumNames are the names of an enum's values by their stored forms.
+	// EnumNames maps the stored forms of an enum's values to their names.
 	EnumNames map[string]string
-	// object is set if null is refused: the parts of a body are objects, or absent.
+	// object is set if null is refused, as for the parts of a body, which are objects
+	// or absent.
 	object bool
 }
 
-// Slot is the place of a field in the tables of the shape.
+// Slot returns the index of a field in the tables of the shape.
 func (s *Shape) Slot(name string) (int, bool) {
 	slot, ok := s.slots[name]
 	return slot, ok
 }
 
-// Find follows a path of names joined by dots, through lists too, and returns
-// the slots and the field at its end.
+// Find follows a path of names joined by dots, also through lists, and returns the
+// slots of its steps and the field at its end.
 func (s *Shape) Find(path string) ([]int, *Field, error) {
 	var slots []int
 	var f *Field
@@ -80,7 +81,7 @@ const (
 	SlotVersion
 	SlotMetadata
 	SlotSpec
-	// SlotStatus is there only if the kind has a status.
+	// SlotStatus exists only if the kind has a status.
 	SlotStatus
 )
 
@@ -96,8 +97,8 @@ const (
 	SlotUpdatedBy
 )
 
-// Compiler compiles the shapes of a catalogue. Shapes that several kinds use
-// are compiled once. The zero value is ready; it is not safe for concurrent use.
+// Compiler compiles the shapes of a catalogue. A shape that several kinds use is
+// compiled once. The zero value is ready; it is not safe for concurrent use.
 type Compiler struct {
 	metadata *Shape
 	done     map[*descriptor.Shape]*Shape
@@ -133,7 +134,7 @@ func (c *Compiler) Kind(k *descriptor.Kind) *Shape {
 	return s
 }
 
-// newShape returns a shape whose fields are stored in the order of before.
+// newShape returns a shape whose fields are stored in the order given by before.
 func newShape(name string, fields []Field, before func(a, b storedName) int) *Shape {
 	s := &Shape{Name: name, Fields: fields, slots: make(map[string]int, len(fields)), places: make([]int, len(fields))}
 	for i := range fields {
@@ -147,10 +148,10 @@ func newShape(name string, fields []Field, before func(a, b storedName) int) *Sh
 	return s
 }
 
-// inOrder is the order of declaration.
+// inOrder compares by the order of declaration.
 func inOrder(a, b storedName) int { return cmp.Compare(a.slot, b.slot) }
 
-// Shape compiles a shape and those below it.
+// Shape compiles a shape and the shapes in it.
 func (c *Compiler) Shape(s *descriptor.Shape) *Shape {
 	if s == nil {
 		return nil
@@ -168,7 +169,7 @@ func (c *Compiler) Shape(s *descriptor.Shape) *Shape {
 			required = append(required, i)
 		}
 	}
-	// as encoding/json writes maps
+	// encoding/json writes maps in this order.
 	out := newShape(s.Name, fields, func(a, b storedName) int { return cmp.Compare(a.text, b.text) })
 	out.required = required
 	c.done[s] = out

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// text passes over a string. escaped reports whether its bytes are not the text: it has escapes, or is not
-// UTF-8.
+// text parses a string. escaped reports whether its bytes differ from the text, because it has
+// escapes or is not UTF-8.
 func (r *parser) text(i int) (end int, escaped bool, err error) {
 	if !r.is(i, '"') {
 		return i, false, r.bad(i, "a string")
@@ -42,7 +42,8 @@ func (r *parser) text(i int) (end int, escaped bool, err error) {
 	return i, false, r.bad(len(r.raw), "the end of a string")
 }
 
-// escapes are the characters that a backslash and another one stand for.
+// escapes maps the character after a backslash to the character that the escape stands
+// for.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // Unquote appends the text of a JSON string that was scanned. Invalid text becomes U+FFFD, as in
@@ -80,7 +81,7 @@ func Unquote(dst, raw []byte) []byte {
 	return dst
 }
 
-// Text is the text of a JSON string that was scanned.
+// Text returns the text of a JSON string that was scanned.
 func Text(raw []byte) string {
 	if inside := raw[1 : len(raw)-1]; bytes.IndexByte(inside, '\\') < 0 && utf8.Valid(inside) {
 		return string(inside)
@@ -88,7 +89,7 @@ func Text(raw []byte) string {
 	return string(Unquote(nil, raw))
 }
 
-// hex4 reads the four hexadecimal digits of an escape.
+// hex4 parses the four hexadecimal digits of an escape.
 func hex4(raw []byte, i int) (rune, bool) {
 	if i+4 > len(raw) {
 		return 0, false

@@ -6,22 +6,22 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Viewer makes the shapes of bodies as another catalogue describes them: with its names of types and of values of
-// enums, and its defaults. Fields have the slots, and bodies are readable, as in the shape of which one is a view. So
-// a body that was read by either can be used with the other. The zero value is ready; it is not safe for concurrent
-// use.
+// Viewer creates the shapes of bodies for another catalogue: with its names of types and enum
+// values, and its defaults. Slots and readability are those of the original shape, so a body that
+// was read by one shape can be used with the other. The zero value is ready; it is not safe for
+// concurrent use.
 type Viewer struct {
 	done map[viewKey]*Shape
 }
 
-// viewKey is a shape, and what the other catalogue says of it.
+// viewKey is a shape together with its description in the other catalogue.
 type viewKey struct {
 	shape *Shape
 	of    *descriptor.Shape
 }
 
-// Kind returns the shape of a kind's bodies as another descriptor of the kind describes it. Fields that the descriptor
-// does not have, or has as another type, stay as they are.
+// Kind returns the shape of a kind's bodies for another descriptor of the kind. Fields that the
+// descriptor lacks, or has with another type, stay unchanged.
 func (v *Viewer) Kind(s *Shape, k *descriptor.Kind) *Shape {
 	out := *s
 	out.Name = k.Name

@@ -40,7 +40,7 @@ type Backup struct {
 	done func()
 }
 
-// Read is part of [io.Reader].
+// Read implements [io.Reader].
 func (b *Backup) Read(p []byte) (int, error) { return b.file.Read(p) }
 
 // Close closes and removes the copy.
@@ -127,7 +127,7 @@ type syncedWriter struct {
 	pending int
 }
 
-// Write is part of [io.Writer].
+// Write implements [io.Writer].
 func (w *syncedWriter) Write(p []byte) (int, error) {
 	n, err := w.to.Write(p)
 	w.pending += n

@@ -28,7 +28,7 @@ type damage struct {
 	stack []byte
 }
 
-// Error is part of error.
+// Error implements error.
 func (d *damage) Error() string { return "the file is damaged: " + d.cause }
 
 // Is makes the damage the error of the contract.

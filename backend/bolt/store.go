@@ -98,7 +98,7 @@ func (s *Store) Now() time.Time { return s.core.cfg.Clock().UTC() }
 // Unreadable is the number of times that a read skipped a resource which does not decode.
 func (s *Store) Unreadable() uint64 { return s.core.unreadable.Load() }
 
-// Apply is [backend.Store.Apply].
+// Apply implements [backend.Store].
 func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Result{}, err
@@ -116,12 +116,12 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 	return w.result, nil
 }
 
-// Get is [backend.Store.Get].
+// Get implements [backend.Store].
 func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	return s.get(ctx, keys, false)
 }
 
-// GetBare is [backend.BareGetter.GetBare].
+// GetBare implements [backend.BareGetter].
 func (s *Store) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	return s.get(ctx, keys, true)
 }
@@ -136,12 +136,12 @@ func (s *Store) get(ctx context.Context, keys []backend.Key, bare bool) ([]*back
 	return s.core.get(ctx, keys, bare)
 }
 
-// Range is [backend.Store.Range].
+// Range implements [backend.Store].
 func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
 	return storekit.First(s.Ranges(ctx, []backend.Range{r}))
 }
 
-// Ranges is [backend.Ranger.Ranges].
+// Ranges implements [backend.Ranger].
 func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 	return s.core.ranges(ctx, rs)
 }
 
-// Position is [backend.Store.Position].
+// Position implements [backend.Store].
 func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Position{}, err
@@ -171,7 +171,7 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 	return backend.NewPosition(s.core.state.Head()), nil
 }
 
-// Watch is [backend.Store.Watch].
+// Watch implements [backend.Store].
 func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 // logReader is the log as the watchers of one handle see it.
 type logReader struct{ s *Store }
 
-// ReadLog is [storekit.LogReader.ReadLog].
+// ReadLog implements [storekit.LogReader].
 func (r logReader) ReadLog(ctx context.Context, after backend.Revision, limit int) (storekit.LogPage, error) {
 	if err := r.s.ready(ctx); err != nil {
 		return storekit.LogPage{}, err
@@ -249,7 +249,7 @@ func (s *Store) ready(ctx context.Context) error {
 
 var _ backend.Heads = (*Store)(nil)
 
-// Head is [backend.Heads.Head]. It answers also while the file is being opened again: core.state
+// Head implements [backend.Heads]. It answers also while the file is being opened again: core.state
 // has everything that was acknowledged.
 func (s *Store) Head(ctx context.Context) (backend.Position, error) {
 	if err := s.ready(ctx); err != nil {

@@ -16,7 +16,7 @@ import (
 
 var _ backend.Verifier = (*Store)(nil)
 
-// Verify is [backend.Verifier.Verify]. With Config.ReadOnly it reads the pages of the file, too, which nobody changes
+// Verify implements [backend.Verifier]. With Config.ReadOnly it reads the pages of the file, too, which nobody changes
 // then. A part of the file that cannot be read does not keep it from the others.
 func (s *Store) Verify(ctx context.Context, v backend.Verification) (backend.Verified, error) {
 	if err := s.ready(ctx); err != nil {

@@ -92,7 +92,7 @@ func (w *writer) run(call *call) error {
 
 var _ storekit.ShardState = (*writer)(nil)
 
-// Stored is part of [storekit.ShardState].
+// Stored implements [storekit.ShardState].
 func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	w.key = k.Append(w.key[:0])
 	v := valueOf(w.stored, w.key)
@@ -106,7 +106,7 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	return r, nil
 }
 
-// Bound is part of [storekit.ShardState]. A referrer that does not decode counts as bound.
+// Bound implements [storekit.ShardState]. A referrer that does not decode counts as bound.
 func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 	own := k.Append(nil)
 	r := backend.Range{Referenced: &k, BoundOnly: true}

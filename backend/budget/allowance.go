@@ -10,7 +10,7 @@ import (
 // for a resource with a few dozen related ones.
 const FreeSteps = 5000
 
-// refill is how long it takes to refill an empty allowance.
+// refill is the time in which an empty allowance is refilled.
 const refill = 4 * time.Second
 
 // connectionShare is the divisor of the allowance that gives the share of one connection.
@@ -38,7 +38,7 @@ func (a *Allowance) Connection() *Allowance {
 	return out
 }
 
-// take takes n steps if they are left.
+// take takes n steps if so many are left.
 func (a *Allowance) take(n int64) bool {
 	return a == nil || a.left.AllowN(time.Now(), int(n)) && a.within.take(n)
 }

@@ -25,12 +25,12 @@ const (
 	Bytes
 	// Held are the bytes that were read and are held until the answer is written.
 	Held
-	// Steps are the work of a processor, each about a tenth of a microsecond. Rows and objects are
+	// Steps are processor work, in units of about a tenth of a microsecond. Rows and objects are
 	// charged in steps too.
 	Steps
-	// Events are the steps that an event took of the [Allowance] of all events.
+	// Events are the steps that an event took from the [Allowance] of all events.
 	Events
-	// Things is the number of things.
+	// Things is the number of kinds of things.
 	Things
 )
 
@@ -58,11 +58,11 @@ func (t Thing) String() string { return t.about().name }
 // Limits of an operation, by things. Zero is no limit.
 type Limits [Things]int64
 
-// Shared is the part of the budgets of operations that they share. Each field may be nil.
+// Shared has the resources that budgets of operations share. Each field may be nil.
 type Shared struct {
 	// Memory is the operation's share of the gateway's memory.
 	Memory *Share
-	// CPUSlots let few operations at a time run for long.
+	// CPUSlots limits how many operations run for long at a time.
 	CPUSlots *CPUSlots
 	// Events is the allowance of an event of a subscription.
 	Events *Allowance
@@ -168,8 +168,8 @@ func (b *Budget) exceed(t Thing) {
 	b.over.CompareAndSwap(nil, &ExceededError{Thing: t, Limit: b.limits[t]})
 }
 
-// Hold notes that the operation holds n more bytes. It may wait for memory. Its errors are
-// [ErrBusy], the [ExceededError] of [Held], and the error of ctx.
+// Hold records that the operation holds n more bytes. It may wait for memory. Its errors
+// are [ErrBusy], the [ExceededError] of [Held], and the error of ctx.
 func (b *Budget) Hold(ctx context.Context, n int) error {
 	if b == nil {
 		return nil
@@ -181,7 +181,7 @@ func (b *Budget) Hold(ctx context.Context, n int) error {
 	return b.memory.Hold(ctx, int64(n), b.pause)
 }
 
-// Release notes that the operation holds n bytes fewer.
+// Release records that the operation holds n bytes fewer.
 func (b *Budget) Release(n int) {
 	if b != nil {
 		b.spent[Held].Add(-int64(n))
@@ -205,7 +205,7 @@ func (b *Budget) Unexpect(n int) {
 	}
 }
 
-// Grow is [Budget.Hold] for the answer, which [Bytes] limits.
+// Grow is like [Budget.Hold], for the answer, which [Bytes] limits.
 func (b *Budget) Grow(ctx context.Context, n int) error {
 	if b == nil {
 		return nil
@@ -243,7 +243,7 @@ func (b *Budget) Over() error {
 	return nil
 }
 
-// Arrive notes that the event arrived now: [Budget.Since] counts from here.
+// Arrive records that the event arrived now: [Budget.Since] counts from here.
 func (b *Budget) Arrive() {
 	if b != nil {
 		b.arrived.Store(time.Now().UnixNano())
@@ -258,8 +258,8 @@ func (b *Budget) Since() time.Duration {
 	return 0
 }
 
-// Halt notes that the operation was ended before its answer was complete: the client gets only its last
-// error.
+// Halt records that the operation was ended before its answer was complete, so the client gets only
+// its last error.
 func (b *Budget) Halt() {
 	if b != nil {
 		b.halted.Store(true)

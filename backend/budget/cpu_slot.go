@@ -8,20 +8,21 @@ import (
 )
 
 const (
-	// An operation needs a slot once it has run for longAfter and done longSteps of work: one that only
-	// waited for a processor needs none.
+	// An operation needs a slot once it has run for longAfter and done longSteps of work. One that
+	// only waited for a processor needs none.
 	longAfter = 5 * time.Millisecond
 	longSteps = 20_000
 	// awayAfter is how long an operation keeps its slot while it waits for the store.
 	awayAfter = 2 * time.Millisecond
-	// atStore is how much of each call of the store counts as running time: the embedded store works
-	// during that time.
+	// atStore is the part of each call of the store that counts as running time, in which the
+	// embedded store works.
 	atStore = 500 * time.Microsecond
 )
 
-// CPUSlots let few operations at a time run for long, so that short ones find a free processor. An operation needs no
-// slot until it has run for 5 ms, without the time that it waits for the store, and done some work. Then it waits for
-// a slot, first come, first served, and keeps it until it ends or waits. Nil CPUSlots bound nothing.
+// CPUSlots limits how many operations run for long at a time, so that short ones find a free
+// processor. An operation needs no slot until it has run for 5 ms, not counting waits for the
+// store, and done some work. Then it waits for a slot, first come, first served, and keeps it until
+// it ends or waits. Nil CPUSlots bound nothing.
 type CPUSlots struct {
 	free    chan struct{}
 	waiting atomic.Int64
@@ -49,14 +50,15 @@ type cpuSlot struct {
 	has   bool
 	// got is closed when the operation gets a slot; nil if no goroutine waits.
 	got chan struct{}
-	// away is how many goroutines of the operation wait for the store, since left.
+	// away is the number of goroutines of the operation that wait for the store, since
+	// the time left.
 	away int
 	left time.Time
-	// lend gives up the slot of an operation that is away for long.
+	// lend gives up the slot of an operation that waits for the store for long.
 	lend *time.Timer
 }
 
-// BeginWait notes that a goroutine of the operation waits for the store from now on.
+// BeginWait records that a goroutine of the operation begins to wait for the store.
 func (b *Budget) BeginWait() {
 	if b == nil || b.slot.of == nil {
 		return
@@ -86,8 +88,8 @@ func (t *cpuSlot) lendOut() {
 	}
 }
 
-// EndWait notes that a goroutine no longer waits for the store, and waits for a slot if the operation needs
-// one.
+// EndWait records that a goroutine no longer waits for the store, and waits for a slot if the
+// operation needs one.
 func (b *Budget) EndWait(ctx context.Context) {
 	if b == nil || b.slot.of == nil {
 		return

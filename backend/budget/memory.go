@@ -25,8 +25,9 @@ import (
 type Memory struct {
 	most          int64
 	used, waiting atomic.Int64
-	// Of sixteen parts, requests have four, answers and beginning operations three each; operations that wait for
-	// a level, events, subscriptions, and each level below the last have one.
+	// The memory is divided into sixteen parts: requests have four, answers and beginning
+	// operations three each; operations that wait for a level, events, subscriptions, and each
+	// level below the last have one.
 	requests, answers, operations, waiters, subscriptions, events *Room
 	levels                                                        []level
 
@@ -110,7 +111,8 @@ type Share struct {
 	held    int64
 	level   int  // index in memory.levels plus 1; 0 before the first climb
 	refused bool // it has got ErrBusy
-	// sent is the part of the room of answers that it has since then; abort cuts its client off.
+	// sent is the part of the room of answers that the share holds since the answer is sent;
+	// abort cuts its client off.
 	sent  int64
 	since time.Time
 	abort func()
@@ -136,9 +138,10 @@ func (m *Memory) BeginEvents() *Share {
 	return &Share{memory: m, begin: EventBytes, event: true}
 }
 
-// Hold notes that the operation holds n more bytes. If there is no room it calls pause and waits:
-// for [Patience] if the operation has only its initial grant, otherwise, and for events, until ctx ends. It then fails
-// with [ErrBusy], as does every later call that needs more. If ctx is cancelled, it returns [context.Canceled].
+// Hold records that the operation holds n more bytes. If there is no room it calls pause and waits:
+// for [Patience] if the operation has only its initial grant, otherwise, and for events, until ctx
+// ends. It then fails with [ErrBusy], as does every later call that needs more. If ctx is
+// cancelled, it returns [context.Canceled].
 func (s *Share) Hold(ctx context.Context, n int64, pause func()) error {
 	if s == nil {
 		return nil
@@ -199,7 +202,7 @@ func (s *Share) await(ctx context.Context, to level) error {
 	return to.room.AwaitPatiently(ctx, to.bytes)
 }
 
-// leave gives back what the operation has on its level, or its initial grant.
+// leave returns the memory of the operation's level, or its initial grant.
 func (s *Share) leave() {
 	switch {
 	case s.level > 0:
@@ -212,7 +215,7 @@ func (s *Share) leave() {
 	}
 }
 
-// Release notes that the operation holds n bytes fewer. It keeps its level.
+// Release records that the operation holds n bytes fewer. It keeps its level.
 func (s *Share) Release(n int64) {
 	if s == nil {
 		return
@@ -225,10 +228,10 @@ func (s *Share) Release(n int64) {
 // SlowAfter is how long a client may read an answer before it may be cut off for others.
 const SlowAfter = 5 * time.Second
 
-// Keep gives back all but n bytes, when the operation has ended and its answer is sent. If there
-// is no room for the answer, Keep cuts off the client that has read its own for longest, and for at least
-// [SlowAfter]; abort cuts off this one. The answer is sent in any case: if there is
-// still no room after [Patience], it keeps the memory of its level, as a small one does.
+// Keep returns all but n bytes, when the operation has ended and its answer is sent. If there is no
+// room for the answer, Keep cuts off the client that has read its own answer for longest, and for
+// at least [SlowAfter]; abort cuts off this one. The answer is sent in any case: if there is still
+// no room after [Patience], it keeps the memory of its level.
 func (s *Share) Keep(n int64, abort func()) {
 	if s == nil {
 		return
@@ -276,7 +279,7 @@ func (s *Share) Refused() bool {
 	return s.refused
 }
 
-// Reset gives everything back but the initial grant.
+// Reset returns everything but the initial grant.
 func (s *Share) Reset() {
 	if s == nil {
 		return
@@ -289,7 +292,7 @@ func (s *Share) Reset() {
 	}
 }
 
-// Close gives everything back.
+// Close returns everything.
 func (s *Share) Close() {
 	if s == nil {
 		return

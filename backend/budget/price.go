@@ -1,6 +1,7 @@
 package budget
 
-// Prices in steps, and the packages that charge them. They were measured on the dearest cases and rounded up.
+// Prices in steps, and the packages that charge them. They were measured on the most expensive
+// cases and rounded up.
 const (
 	// Scan is a page, a step of a scan, or a count: backend/service/query/page.
 	Scan = 250
@@ -11,7 +12,7 @@ const (
 	Looked = 2
 	// Counted is a resource that a store counts without reading it: backend/service/query/page.
 	Counted = 4
-	// Object is an object that is resolved by hand, which gqlgen executes, besides its fields: graph/engine.
+	// Object is an object that is resolved by hand, without its fields: graph/engine.
 	Object = 75
 	// Field is one of its fields: graph/engine.
 	Field = 15
@@ -25,8 +26,8 @@ const (
 	Binding = 30
 	// InputValue is a value of an argument that is coerced, checked and stored: graph/engine.
 	InputValue = 10
-	// FilterTimes is how many times as much as another input a filter costs, which is
-	// compiled: graph/engine.
+	// FilterTimes is the factor by which a filter costs more than other inputs, because
+	// it is compiled: graph/engine.
 	FilterTimes = 4
 	// ManifestValue is a value of a manifest that is read: backend/service.
 	ManifestValue = 40
@@ -54,7 +55,7 @@ const (
 // InputHeld is the bytes that a coerced value holds besides its text: graph/engine.
 const InputHeld = 100
 
-// steps returns the price of one of a thing, besides its own limit.
+// steps returns the price of one of a thing in steps.
 func (t Thing) steps() int64 {
 	switch t {
 	case Rows:

@@ -13,8 +13,9 @@ func (f *Field) InAPI() string {
 	return f.Name
 }
 
-// APIPath returns a path from the body's root, or a part of it, in the names of the API: for
-// "spec.import.id" it may be "spec.import.cloudId". What is no field stays as it is.
+// APIPath converts a path from the body's root, or a part of one, to the names of the API:
+// "spec.import.id" may become "spec.import.cloudId". Steps that are not fields stay
+// unchanged.
 func (k *Kind) APIPath(path string) string {
 	steps := strings.Split(path, ".")
 	var s *Shape
@@ -34,7 +35,7 @@ func (k *Kind) APIPath(path string) string {
 	return strings.Join(steps, ".")
 }
 
-// StoredPath translates a path from the names of the API to the names of the store. It reverses
+// StoredPath converts a path from the names of the API to stored names, the reverse of
 // [Kind.APIPath].
 func (k *Kind) StoredPath(path string) string {
 	steps := strings.Split(path, ".")

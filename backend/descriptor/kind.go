@@ -1,5 +1,5 @@
-// Package descriptor describes kinds: what their SDL says, as data. The layers
-// above the stores work by descriptors; a store knows no kind.
+// Package descriptor describes kinds as data, as their SDL declares them. The layers
+// above the stores use descriptors; a store knows no kind.
 package descriptor
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Scope is where the names of a kind live: in namespaces, or not.
+// Scope says whether the resources of a kind are in namespaces.
 type Scope string
 
 // The scopes.
@@ -16,7 +16,7 @@ const (
 	Global     Scope = "GLOBAL"
 )
 
-// DefaultNamespace is where a NAMESPACED resource lives when nobody says otherwise.
+// DefaultNamespace is the namespace of a NAMESPACED resource if none is given.
 const DefaultNamespace = "default"
 
 // Verb is something a caller can do with a kind.
@@ -45,50 +45,50 @@ const (
 	VerbReveal Verb = "REVEAL"
 )
 
-// Kind describes one kind of resource. Descriptors are made of the SDL,
-// shared, and never changed.
+// Kind describes one kind of resource. Descriptors are made from the SDL, shared, and
+// never changed.
 type Kind struct {
-	// Name is the kind as manifests and the API state it: "Network".
+	// Name is the name in manifests and the API: "Network".
 	Name string
-	// Singular and Plural are the field names of the API: "network", "networks".
+	// Singular and Plural are the names of fields of the API: "network", "networks".
 	Singular, Plural string
-	// ShortNames name the kind on the command line and wherever the API takes the
-	// name of a kind: "net".
+	// ShortNames are further names on the command line and in arguments of the API:
+	// "net".
 	ShortNames  []string
 	Description string
 	// Group and Version make a manifest's apiVersion: "<group>/<version>", or the
 	// version alone where the group is empty.
 	Group, Version string
 	Scope          Scope
-	// Verbs are those the kind offers.
+	// Verbs are the verbs that the kind offers.
 	Verbs []Verb
 	// SubKinds are the accepted values of a resource's subKind; none means that
 	// the kind has no subKind.
 	SubKinds []string
-	// OutOfMemory says that gateways read the resources from the store and keep none in memory.
+	// OutOfMemory reports that gateways do not keep the resources in memory.
 	OutOfMemory bool
 	// Service is the name of the resource service that owns the resources; empty if the gateway stores them itself.
 	Service string
-	// Review is the name of a resource service that owns nothing of the kind and is asked before a caller's change of a
-	// spec or of metadata is stored; empty if none is.
+	// Review is the name of a resource service that is asked before a caller's change of the spec
+	// or metadata is stored; empty if there is none. It does not own the kind.
 	Review string
-	// ReviewAllowsFailure reports whether changes are stored while the service of Review does not answer.
+	// ReviewAllowsFailure reports whether changes are stored if the service in Review does not
+	// answer.
 	ReviewAllowsFailure bool
-	// Expires says that callers may set expiresAt.
+	// Expires reports whether callers may set expiresAt.
 	Expires bool
-	// Sensitive says that the values of write-only fields are stored in a range of
-	// their own, apart from the resources and from the log.
+	// Sensitive reports whether the values of write-only fields are stored apart from
+	// the resources and the log.
 	Sensitive bool
-	// FilterableFields are the fields that filters and orders may name, beside name,
+	// FilterableFields are the fields that filters and orders accept, besides name,
 	// namespace, times, labels and conditions.
 	FilterableFields []FilterableField
-	// References are the fields that name other resources.
+	// References are the fields with names of other resources.
 	References []Reference
-	// Columns of tables that show resources of the kind, in their order, beside
-	// those that the tables of all kinds have.
+	// Columns of tables, in order, besides those that the tables of all kinds have.
 	Columns []Column
-	// Spec and Status describe the two parts of the body. Of a status that is written the
-	// maxima are checked and nothing else; see [Field.Constraint].
+	// Spec and Status describe the two parts of the body. Only the maxima of a status are
+	// checked; see [Field.Constraint].
 	Spec, Status *Shape
 }
 
@@ -127,9 +127,9 @@ func (k *Kind) Conditions() *Shape {
 	return f.Shape
 }
 
-// FieldAt returns the field at a path from the body's root, "spec.resource.mtu", and
-// whether a resource may have several values there, since a list is on the way; nil
-// if there is none.
+// FieldAt returns the field at a path from the body's root, like "spec.resource.mtu";
+// nil if there is none. many reports whether a list is on the path, so that a resource
+// may have several values.
 func (k *Kind) FieldAt(path string) (f *Field, many bool) {
 	part, rest, _ := strings.Cut(path, ".")
 	s := map[string]*Shape{"spec": k.Spec, "status": k.Status}[part]
@@ -147,8 +147,8 @@ func (k *Kind) FieldAt(path string) (f *Field, many bool) {
 	return f, many
 }
 
-// NamespaceFrom returns the namespace in which resources of a namespace find one of the
-// kind by its name: their own, or none if the kind is GLOBAL.
+// NamespaceFrom returns the namespace in which resources of a namespace find a resource
+// of the kind by name: the same one, or none if the kind is GLOBAL.
 func (k *Kind) NamespaceFrom(namespace string) string {
 	if k.Scope == Global {
 		return ""
@@ -156,12 +156,12 @@ func (k *Kind) NamespaceFrom(namespace string) string {
 	return namespace
 }
 
-// FilterableField is a scalar field, or a list of scalars, that filters may name.
+// FilterableField is a scalar field, or a list of scalars, that filters accept.
 type FilterableField struct {
 	// Path from the body's root, joined by dots: "spec.resource.mtu". It is also
 	// the name of the index in memory.
 	Path string
-	// Sortable says that orders may name it; only fields that are no lists are.
+	// Sortable reports whether orders accept it; a list is never sortable.
 	Sortable bool
 }
 
@@ -169,28 +169,29 @@ type FilterableField struct {
 type Column struct {
 	// Title of the column: "MTU".
 	Title string
-	// Path from the body's root, joined by dots; steps into lists are by the name of
-	// the list alone, so that a resource may have several values there.
+	// Path from the body's root, joined by dots. A list is a step like an object, so a
+	// resource may have several values.
 	Path string
-	// Wide: only wide tables have the column.
+	// Wide reports whether only wide tables have the column.
 	Wide bool
 }
 
-// Reference is a field, or a list of them, that holds names of resources of one kind: in
-// the same namespace, or of a GLOBAL kind. GLOBAL kinds refer to GLOBAL kinds.
+// Reference is a field, or a list of fields, with names of resources of one kind, in the
+// same namespace or of a GLOBAL kind. GLOBAL kinds refer only to GLOBAL kinds.
 type Reference struct {
-	// Path from the body's root, joined by dots; steps into lists of objects are
-	// by the name of the list alone: "spec.resource.addresses.subnetRef".
+	// Path from the body's root, joined by dots. A list of objects is a step like an
+	// object: "spec.resource.addresses.subnetRef".
 	Path string
-	// Kind that is referred to.
+	// Kind of the target.
 	Kind string
-	// Field is the API's field for the resource referred to, "network", or for
-	// a list of names its connection, "securityGroups".
+	// Field is the API's field for the target, "network", or for a list of names its
+	// connection, "securityGroups".
 	Field string
-	// Inverse is the field of the kind referred to that lists who refers to it
-	// by this reference, "subnets"; empty if there is none.
+	// Inverse is the field of the target's kind that lists the referrers, "subnets";
+	// empty if there is none.
 	Inverse string
-	// Guarded says that the resource referred to must stay while it is in use.
+	// Guarded reports whether the target cannot be deleted while a resource relies on
+	// it.
 	Guarded bool
 }
 
@@ -199,7 +200,7 @@ type Shape struct {
 	// Name of the type in the SDL.
 	Name   string
 	Fields []Field
-	// Rules are CEL expressions over the object with its effective defaults, as self.
+	// Rules are CEL expressions over self, the object with its effective defaults.
 	Rules []Rule
 	// MinProperties and MaxProperties bound the number of fields that are set; zero means no bound.
 	MinProperties, MaxProperties int
@@ -233,8 +234,8 @@ const (
 	TypeMap FieldType = "Map"
 )
 
-// ListType says how a list is compared: SET without order and repetition, MAP
-// by the keys of its objects, ATOMIC as a whole.
+// ListType selects how a list is compared: SET ignores order and repetition, MAP uses
+// the keys of its objects, ATOMIC is compared as a whole.
 type ListType string
 
 // The list types.
@@ -245,15 +246,15 @@ const (
 )
 
 // Field describes one field of a shape. Name is its name in manifests and in the stored
-// body, APIName that in the API; empty: the same.
+// body, APIName its name in the API if that differs.
 type Field struct {
 	Name        string
 	APIName     string
 	Description string
 	Type        FieldType
-	// Required holds on write and on read.
+	// Required reports whether the field must have a value, when written and when read.
 	Required bool
-	// List says that the field is a list of Type; its elements are never null.
+	// List reports whether the field is a list of Type, whose elements are never null.
 	List     bool
 	ListType ListType
 	// Keys are the fields that identify an element of a MAP list.
@@ -261,26 +262,27 @@ type Field struct {
 	// Enum, for TypeEnum; Shape, for TypeObject.
 	Enum  *Enum
 	Shape *Shape
-	// Constraint bounds the value, or each element of a list. That of a field of a status
-	// has maxima alone: MaxLength, MaxItems, KeyMaxLength.
+	// Constraint bounds the value, or each element of a list. The constraint of a status
+	// field has only MaxLength, MaxItems and KeyMaxLength.
 	Constraint Constraint
-	// ManifestAt is the key at the top of a manifest that holds this field of a spec
-	// in place of the manifest's spec; empty if the spec does.
+	// ManifestAt is the key at the top of a manifest under which the field stands
+	// instead of in the spec; empty if it stands in the spec.
 	ManifestAt string
-	// WriteOnly: the field of a spec is taken and never shown. A write that leaves it
-	// out keeps it; null and what is empty clear it. It is in no list, is no
-	// reference and no index, and not required.
+	// WriteOnly reports whether the field is accepted and never shown. A write that
+	// leaves it out keeps it; null and empty values clear it. Such a field is not
+	// required, not in a list, and neither a reference nor indexed.
 	WriteOnly bool
-	// MergeInto is the map of the same shape that takes the entries of this one, which
-	// is not stored itself; empty if it is stored. Both are write-only.
+	// MergeInto is the map of the same shape into which the entries of this one are
+	// merged; this one is then not stored. Empty if it is stored. Both are write-only.
 	MergeInto string
-	// Immutable: the effective value cannot be changed to another one, but removed.
+	// Immutable reports whether the effective value can be removed but not changed to
+	// another one.
 	Immutable bool
-	// Default is the effective default in stored form (a number as a
-	// json.Number), nil for none. It is used
-	// by rules and immutability and never stored.
+	// Default is the effective default in stored form (a number as a json.Number), nil
+	// for none. It applies when the field is read, and is never stored.
 	Default any
-	// Deprecated is the reason, empty if the field is not.
+	// Deprecated is the reason of the deprecation, empty if the field is not
+	// deprecated.
 	Deprecated string
 }
 
@@ -315,10 +317,10 @@ type Constraint struct {
 	In []string
 	// MinItems and MaxItems bound a list, and the number of keys of a map.
 	MinItems, MaxItems *int
-	// Unique: no two elements of the list are equal. SET implies it.
+	// Unique reports whether the elements of the list must differ. SET implies it.
 	Unique bool
-	// KeyMinLength, KeyMaxLength and KeyPattern bound the keys of a map; the
-	// other bounds of text are those of its values.
+	// KeyMinLength, KeyMaxLength and KeyPattern bound the keys of a map; the other
+	// bounds of strings apply to its values.
 	KeyMinLength, KeyMaxLength *int
 	KeyPattern                 string
 }
@@ -334,11 +336,10 @@ func (e *Enum) Has(stored string) bool {
 	return slices.ContainsFunc(e.Values, func(v EnumValue) bool { return v.Stored == stored })
 }
 
-// EnumValue is one value of an enum: its GraphQL name, and the form in which
-// it is stored and stands in manifests.
+// EnumValue is a value of an enum: its GraphQL name, and its form in the store and in
+// manifests.
 type EnumValue struct{ Name, Stored, Description string }
 
-// Rule is a CEL expression over self that must hold, and what to say if it does
-// not. One that mentions oldSelf, the object as it is stored, is judged only
-// where there is one.
+// Rule is a CEL expression over self that must hold, and the message if it does not. A
+// rule that mentions oldSelf, the stored object, is evaluated only if there is one.
 type Rule struct{ CEL, Message string }

@@ -2,9 +2,8 @@ package descriptor
 
 import "regexp/syntax"
 
-// MaxPattern is how many instructions the compiled program of a pattern may have: a text
-// is matched in about 2.5 ns for each instruction and byte in the worst case, and nothing
-// interrupts it.
+// MaxPattern is the most instructions that the compiled program of a pattern may have. A
+// match takes up to 2.5 ns for each instruction and byte, and cannot be interrupted.
 const MaxPattern = 1000
 
 // PatternSize returns how many instructions the compiled program of a pattern has.

@@ -10,8 +10,9 @@ import (
 // timeForm is the form of RFC 3339 section 5.6, with nanoseconds at most.
 var timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// ParseTime reads a time in RFC 3339 form, as UTC. It refuses what is not kept: more
-// than nanoseconds, leap seconds, and years that have no four digits in UTC.
+// ParseTime parses a time in RFC 3339 form and returns it in UTC. It refuses times that
+// cannot be stored: with more than nanoseconds, leap seconds, or a year that does not
+// have four digits in UTC.
 func ParseTime(text string) (time.Time, error) {
 	text = strings.ToUpper(text) // T and Z are in either case
 	t, err := time.Parse(time.RFC3339Nano, text)
@@ -25,5 +26,5 @@ func ParseTime(text string) (time.Time, error) {
 	return t, nil
 }
 
-// FormatTime writes a time as a Time is stored: RFC 3339 in UTC.
+// FormatTime formats a time in its stored form: RFC 3339 in UTC.
 func FormatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -1,6 +1,7 @@
 // Package keyring encrypts the bodies of records with sensitive values, so that a
-// store, its files and its copies do not hold them in plain form. Every key has an id;
-// the first one encrypts and all decrypt, so that keys can be replaced one by one.
+// store, its files and its backups do not hold them in plain form. Each encryption key
+// has an id; the first key encrypts and all keys decrypt, so keys can be replaced one
+// by one.
 package keyring
 
 import (
@@ -22,17 +23,18 @@ const KeyBytes = 32
 const MaxKeys = 32
 
 // Form of a sealed body: the codec byte, the version of the form, the length of the id
-// and the id, a salt, and what AES-256-GCM makes: nonce, text and tag. The salt and the
-// key give a key of this one body by HKDF with SHA-256 (RFC 5869), so no number of bodies
-// wears a key out. Authenticated besides are all that stands before the nonce, the key of
-// the record and the uid of its resource: a body is of use in no other place.
+// and the id, a salt, and the output of AES-256-GCM: nonce, text and tag. Each body has a
+// key of its own, which HKDF with SHA-256 (RFC 5869) derives from the encryption key and
+// the salt, so there is no limit to the number of bodies. The part before the nonce, the
+// key of the record and the uid of its resource are authenticated too, so a body cannot
+// be moved to another record.
 const (
 	form      byte = 1
 	saltBytes      = 16
 	purpose        = "sluice sensitive values"
 )
 
-// idForm is the form of an id.
+// idForm matches an id.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{0,62}$`)
 
 // Key is one key with its id.
@@ -41,25 +43,25 @@ type Key struct {
 	Secret [KeyBytes]byte
 }
 
-// String is the id, so that no log shows the secret.
+// String returns the id, so that no log shows the secret.
 func (k Key) String() string { return "key " + k.ID }
 
-// GoString is the id too.
+// GoString returns the id too.
 func (k Key) GoString() string { return k.String() }
 
-// Keyring encrypts by its first key and decrypts by all. Nil has none: it encrypts
-// nothing and decrypts nothing. It is safe for concurrent use.
+// Keyring encrypts with its first key and decrypts with all. A nil Keyring has no keys:
+// it neither encrypts nor decrypts. It is safe for concurrent use.
 type Keyring struct {
 	keys []Key
-	// plain says that nothing is encrypted.
+	// plain reports that nothing is encrypted.
 	plain bool
 }
 
-// Plain is a keyring of the same keys that decrypts alone: while gateways that lack the
-// keys read the same store, or to end encryption.
+// Plain returns a keyring of the same keys that only decrypts: while other gateways of
+// the store lack the keys, or to end encryption.
 func (r *Keyring) Plain() *Keyring { return &Keyring{keys: r.keys, plain: true} }
 
-// New returns a keyring of at least one key. Ids and keys differ.
+// New returns a keyring of at least one key. The ids and keys must differ.
 func New(keys ...Key) (*Keyring, error) {
 	if len(keys) == 0 || len(keys) > MaxKeys {
 		return nil, fmt.Errorf("there are %d keys; 1 to %d are accepted", len(keys), MaxKeys)
@@ -80,7 +82,7 @@ func New(keys ...Key) (*Keyring, error) {
 	return &Keyring{keys: keys}, nil
 }
 
-// ID is the id of the key that encrypts; empty for none.
+// ID returns the id of the key that encrypts; empty for none.
 func (r *Keyring) ID() string {
 	if r == nil || r.plain {
 		return ""
@@ -88,8 +90,8 @@ func (r *Keyring) ID() string {
 	return r.keys[0].ID
 }
 
-// Seal returns the stored form of a body of the record under a key, whose resource has a
-// uid: encrypted if there is a key.
+// Seal returns the stored form of a body, encrypted if there is a key. at is the key of
+// the record, uid that of its resource.
 func (r *Keyring) Seal(at backend.Key, uid string, body []byte) ([]byte, error) {
 	if r == nil || r.plain {
 		return body, nil
@@ -109,8 +111,8 @@ func (r *Keyring) Seal(at backend.Key, uid string, body []byte) ([]byte, error) 
 	return aead.Seal(out, nil, body, bound(out, at, uid)), nil
 }
 
-// Open returns the body that Seal was given, or a body that is stored in plain form as
-// it is. Errors are an [Error], or wrap [backend.ErrUnreadable].
+// Open returns the body that was given to Seal. A body stored in plain form is returned
+// unchanged. An error is an [Error] or wraps [backend.ErrUnreadable].
 func (r *Keyring) Open(at backend.Key, uid string, stored []byte) ([]byte, error) {
 	head, id, rest, err := parts(stored)
 	if err != nil || head == nil {
@@ -131,7 +133,7 @@ func (r *Keyring) Open(at backend.Key, uid string, stored []byte) ([]byte, error
 	return body, nil
 }
 
-// Current reports whether a stored body has the form that Seal gives it now.
+// Current reports whether a stored body has the form that Seal would give it now.
 func (r *Keyring) Current(stored []byte) bool {
 	head, id, _, err := parts(stored)
 	return err == nil && (head != nil) == (r.ID() != "") && id == r.ID()
@@ -178,7 +180,7 @@ func (r *Keyring) find(id string) *Key {
 	return nil
 }
 
-// aead is the cipher of one body.
+// aead returns the cipher of one body.
 func (k *Key) aead(salt []byte) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, k.Secret[:], salt, purpose, KeyBytes)
 	if err != nil {
@@ -191,12 +193,13 @@ func (k *Key) aead(salt []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// Error says that a body cannot be decrypted; it is a [backend.ErrEncrypted].
+// Error is the error of a body that cannot be decrypted. It wraps
+// [backend.ErrEncrypted].
 type Error struct {
 	// ID of the key that encrypted it.
 	ID string
-	// Missing says that the keyring does not have the key. Else the body was changed or
-	// is not in its place, or the key is another one than the one that had the id.
+	// Missing reports that the keyring lacks the key. Otherwise the body was changed or
+	// moved, or the key with that id is another one.
 	Missing bool
 }
 
@@ -211,5 +214,5 @@ func (e *Error) Error() string {
 // Unwrap returns [backend.ErrEncrypted].
 func (e *Error) Unwrap() error { return backend.ErrEncrypted }
 
-// Detail is what callers may be told.
+// Detail returns the text for callers.
 func (e *Error) Detail() string { return e.Error() }

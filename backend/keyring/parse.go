@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// plain in the place of the first key says that nothing is to be encrypted.
+// plain before the first key means that nothing is encrypted.
 const plain = "plain"
 
-// Parse reads keys, each as id:base64 of 32 bytes, one a line or separated by commas. What
-// follows a # on a line is passed over. The word plain before the first key says that
-// they decrypt alone. Errors have no part of a key.
+// Parse parses keys, each in the form id:base64 of 32 bytes, one on each line or separated
+// by commas. Text after a # on a line is ignored. The word plain before the first key
+// means that the keys only decrypt. Errors contain no part of a key.
 func Parse(text string) (*Keyring, error) {
 	var keys []Key
 	decrypts := false

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// ClearRemoved returns the edited text of a document with null for each of labels,
-// annotations, description and expiresAt that the edit has removed. Without it an
-// apply would leave the removed ones as they are.
+// ClearRemoved returns the edited text of a document in which labels, annotations,
+// description and expiresAt that the edit has removed are null. Otherwise an apply
+// would keep them.
 func ClearRemoved(before, edited string) (string, error) {
 	was, err := members(before)
 	if err != nil {
@@ -37,7 +37,7 @@ func ClearRemoved(before, edited string) (string, error) {
 	return string(out), err
 }
 
-// document is a document as a tree, one level deep, and its metadata.
+// document is a document parsed one level deep, and its metadata.
 type document struct{ top, metadata map[string]json.RawMessage }
 
 func members(text string) (document, error) {

@@ -7,10 +7,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// oldBreaks are characters that break lines in YAML 1.1 and for the parser, but not in YAML 1.2 (section 5.4).
+// oldBreaks are characters that break lines in YAML 1.1, and for the parser, but not in YAML 1.2
+// (section 5.4).
 const oldBreaks = "\u0085\u2028\u2029"
 
-// hidden replaces the old line breaks of a text by characters that it does not have, and back.
+// hidden replaces these characters in a text by characters that the text lacks, and back.
 type hidden struct {
 	hide, show *strings.Replacer
 	any        bool
@@ -39,7 +40,7 @@ func lineBreaks(text string) hidden {
 	return hidden{strings.NewReplacer(hide...), strings.NewReplacer(show...), true}
 }
 
-// restoreIn shows the line breaks in the texts of a node.
+// restoreIn restores the characters in the texts of a node.
 func (h hidden) restoreIn(n *yaml.Node) {
 	if !h.any {
 		return

@@ -11,24 +11,25 @@ import (
 	"time"
 )
 
-// MaxBytes is the most one document may have: more than the largest resource
-// (1 MiB as stored) has when it is written with indentation and escapes.
+// MaxBytes is the most bytes of one document. The largest resource (1 MiB stored) has
+// fewer, even with indentation and escapes.
 const MaxBytes = 4 << 20
 
 // ErrEmpty is returned for a document without content.
 var ErrEmpty = errors.New("the document is empty")
 
-// Document is one manifest, read but not judged. [Document.JSON] writes it in the order of the fields.
+// Document is a manifest that was parsed and not validated. [Document.JSON] writes it in the order
+// of the fields.
 type Document struct {
 	APIVersion string `json:"apiVersion"`
-	// Version is the specification's short form of APIVersion.
+	// Version is the short form of APIVersion in the specifications.
 	Version  string   `json:"-"`
 	Kind     string   `json:"kind"`
 	SubKind  string   `json:"subKind,omitempty"`
 	Metadata Metadata `json:"metadata"`
 	// Spec as written; nil if absent.
 	Spec json.RawMessage `json:"spec,omitempty"`
-	// Placed are further keys at the top, as written: fields of the spec that the kind places there, see
+	// Placed are further keys at the top: fields of the spec that the kind places there, see
 	// [descriptor.Field.ManifestAt], or unknown keys.
 	Placed map[string]json.RawMessage `json:"-"`
 }
@@ -49,11 +50,11 @@ type Metadata struct {
 	Cleared []string `json:"-"`
 }
 
-// UnknownError is a key that a manifest does not have.
+// UnknownError is the error of a key that manifests do not have.
 type UnknownError struct {
 	// Path of the key, like "metadata.nam".
 	Path string
-	// Accepted are the keys that may stand in its place.
+	// Accepted are the keys that are accepted in its place.
 	Accepted []string
 }
 
@@ -65,12 +66,12 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s is not a field of a manifest; accepted are %s", path, strings.Join(e.Accepted, ", "))
 }
 
-// Unknown is the error of a key at the top that the kind does not place there.
+// Unknown returns the error of a key at the top that the kind does not place there.
 func Unknown(key string, placed []string) error {
 	return &UnknownError{Path: key, Accepted: append(strings.Fields(topKeys), placed...)}
 }
 
-// TypeError is a value at the head of a manifest that is of another type.
+// TypeError is the error of a value at the head of a manifest that has the wrong type.
 type TypeError struct {
 	// Path of the field, like "metadata.labels".
 	Path string
@@ -80,10 +81,10 @@ type TypeError struct {
 
 func (e *TypeError) Error() string { return e.Path + " must be " + e.Want }
 
-// maxShown is how many characters of a key an error repeats.
+// maxShown is the most characters of a key that an error repeats.
 const maxShown = 64
 
-// Keys of a manifest. The server's own are dropped where they stand.
+// Keys of a manifest. Those that the gateway owns are dropped.
 const (
 	topKeys       = "apiVersion version kind subKind metadata spec"
 	topOwned      = "status"
@@ -93,6 +94,6 @@ const (
 		"creationTimestamp deletionTimestamp resourceVersion managedFields selfLink" // Kubernetes' own
 )
 
-// Owned reports whether a key of the metadata is the server's own, so that it is dropped
-// from a manifest.
+// Owned reports whether the gateway owns a key of the metadata, so that the key is
+// dropped from a manifest.
 func Owned(key string) bool { return slices.Contains(strings.Fields(metadataOwned), key) }

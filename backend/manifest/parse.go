@@ -16,8 +16,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Parse reads one document. Repeated keys are refused, and so are unknown keys of the metadata. Unknown keys
-// at the top are for the kind to judge.
+// Parse parses one document. It refuses repeated keys and unknown keys of the metadata. Unknown
+// keys at the top are left to the kind.
 func Parse(text string) (*Document, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("the document has %d bytes, at most %d are accepted", len(text), MaxBytes)
@@ -30,7 +30,7 @@ func Parse(text string) (*Document, error) {
 	default:
 		return nil, fmt.Errorf("%d documents, one is wanted", len(docs))
 	}
-	// Errors have the lines of the whole text.
+	// The added newlines give errors the line numbers of the whole text.
 	raw, err := ToJSON(strings.Repeat("\n", docs[0].Line-1) + docs[0].Text)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,8 @@ func Parse(text string) (*Document, error) {
 	return d, r.err
 }
 
-// Size is at least how many keys and values a text has, before it is read.
+// Size returns a lower bound for the number of keys and values in a text, before it is
+// parsed.
 func Size(text string) (n int) {
 	for i := range len(text) {
 		switch text[i] {
@@ -90,7 +91,7 @@ func Size(text string) (n int) {
 	return n
 }
 
-// sift drops the server's own keys of the metadata and refuses unknown ones.
+// sift drops the keys of the metadata that the gateway owns, and refuses unknown ones.
 func sift(meta map[string]json.RawMessage) error {
 	const path = "metadata."
 	for key := range meta {
@@ -124,7 +125,7 @@ func (r *documentReader) into(m map[string]json.RawMessage, path, key string, ds
 	}
 }
 
-// pairs reads labels or annotations. Those that are null are cleared.
+// pairs parses labels or annotations. Null values are added to cleared.
 func (r *documentReader) pairs(meta map[string]json.RawMessage, key string, set *map[string]string, cleared *[]string) {
 	var all map[string]*string
 	r.into(meta, "metadata.", key, &all)
@@ -141,7 +142,7 @@ func (r *documentReader) pairs(meta map[string]json.RawMessage, key string, set 
 	}
 }
 
-// time reads a time; null is none.
+// time parses a time; null means none.
 func (r *documentReader) time(m map[string]json.RawMessage, path, key string, dst **time.Time) {
 	var text *string
 	r.into(m, path, key, &text)
@@ -156,9 +157,9 @@ func (r *documentReader) time(m map[string]json.RawMessage, path, key string, ds
 	*dst = &t
 }
 
-// ToJSON reads a text of one value as JSON if it is that, else as YAML: YAML accepts
-// most JSON, but not all characters that JSON does. Repeated keys, and values that are not the same in both,
-// are refused. No error quotes a value.
+// ToJSON converts a text of one value to JSON. It parses the text as JSON if it is JSON, else as
+// YAML, which does not accept all characters that JSON does. It refuses repeated keys and values
+// that differ in JSON. No error quotes a value.
 func ToJSON(text string) ([]byte, error) {
 	if raw := []byte(text); json.Valid(raw) {
 		if err := checkJSON(raw); err != nil {
@@ -225,8 +226,8 @@ func checkJSON(raw []byte) error {
 	}
 }
 
-// loneSurrogate finds the escape of a surrogate that is not one of a pair in
-// valid JSON, -1 if there is none.
+// loneSurrogate returns the index of the escape of an unpaired surrogate in valid JSON,
+// -1 if there is none.
 func loneSurrogate(raw []byte) int {
 	unit := func(i int) (u rune) {
 		if i+6 > len(raw) || raw[i] != '\\' || raw[i+1] != 'u' {

@@ -17,7 +17,7 @@ const (
 	tagFloat = "!!float"
 )
 
-// quoted are the styles of scalars that are texts whatever they say.
+// quoted are the styles of scalars that are always strings.
 const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
 var (
@@ -27,8 +27,9 @@ var (
 	infinite = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 )
 
-// plainScalar returns the tag of a scalar without quotes by the core schema of YAML 1.2 (section 10.3.2), and its JSON
-// form. That is empty for a text, and for a number that is infinite or none. The digits of numbers stay as they are.
+// plainScalar returns the tag of a scalar without quotes by the core schema of YAML 1.2 (section
+// 10.3.2), and its JSON. The JSON is empty for a string, and for a number that is infinite or not a
+// number. Digits of numbers are kept.
 func plainScalar(text string) (tag, value string) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
@@ -62,7 +63,7 @@ func plainScalar(text string) (tag, value string) {
 	return tagText, ""
 }
 
-// minus returns the sign of a number in JSON, which has no plus.
+// minus returns the sign of a number in JSON, which allows no plus.
 func minus(sign string) string { return strings.TrimPrefix(sign, "+") }
 
 // whole returns digits without leading zeros.

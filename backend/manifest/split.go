@@ -12,10 +12,10 @@ type Part struct {
 	Line int
 }
 
-// byteOrderMark may stand before any document.
+// byteOrderMark may precede any document.
 const byteOrderMark = "\ufeff"
 
-// Split cuts a stream of documents: YAML at its markers, --- and ..., and JSON values that follow each other. Parts
+// Split splits a stream of documents: YAML at its markers --- and ..., JSON after each value. Parts
 // without content are left out.
 func Split(text string) []Part {
 	var parts []Part
@@ -55,8 +55,8 @@ func withoutMark(part string) string {
 	return part[:len(part)-len(content)] + rest
 }
 
-// cutMarker reports whether a row begins with a marker, which can be nothing else in YAML, and returns what follows
-// on it. Blanks before that are cut off, since YAML accepts no tab before the first token.
+// cutMarker reports whether a line begins with a marker, and returns the rest of the line. Blanks
+// before the rest are removed, since YAML accepts no tab before the first token.
 func cutMarker(row, marker string) (marked bool, rest string) {
 	rest, marked = strings.CutPrefix(row, marker)
 	content := strings.TrimLeft(rest, " \t")
@@ -66,7 +66,7 @@ func cutMarker(row, marker string) (marked bool, rest string) {
 	return true, content
 }
 
-// splitJSON cuts a part that is several JSON objects, one after the other.
+// splitJSON splits a part that consists of several JSON objects.
 func splitJSON(part Part) []Part {
 	text := strings.TrimLeft(part.Text, " \t\r\n")
 	if !strings.HasPrefix(text, "{") || json.Valid([]byte(text)) {

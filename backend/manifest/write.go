@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// JSON writes the document, indented, without what the server owns.
+// JSON returns the document, indented, without what the gateway owns.
 func (d *Document) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -25,7 +25,7 @@ func (d *Document) JSON() ([]byte, error) {
 	return d.place(b.Bytes())
 }
 
-// place adds what stands at the top to a document, an object without it.
+// place adds the keys of Placed to the JSON object of a document.
 func (d *Document) place(document []byte) ([]byte, error) {
 	all := bytes.TrimSuffix(bytes.TrimSpace(document), []byte("}"))
 	for _, key := range slices.Sorted(maps.Keys(d.Placed)) {
@@ -40,8 +40,8 @@ func (d *Document) place(document []byte) ([]byte, error) {
 	return append(b.Bytes(), '\n'), err
 }
 
-// YAML writes the document, keys in alphabetical order, without what the server
-// owns. Any text comes back as it was.
+// YAML returns the document in YAML, with keys in alphabetical order and without what
+// the gateway owns. Every string is read back unchanged.
 func (d *Document) YAML() ([]byte, error) {
 	raw, err := d.JSON()
 	if err != nil {
@@ -50,8 +50,8 @@ func (d *Document) YAML() ([]byte, error) {
 	return YAML(raw)
 }
 
-// YAML writes any JSON value as YAML, keys in alphabetical order. Any text comes
-// back as it was.
+// YAML converts any JSON value to YAML, with keys in alphabetical order. Every string
+// is read back unchanged.
 func YAML(raw []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -69,8 +69,8 @@ func YAML(raw []byte) ([]byte, error) {
 	return b.Bytes(), enc.Close()
 }
 
-// node returns a JSON value for the library to write, with the style of every text: the library's choice is
-// not always read back as that text.
+// node returns a JSON value as a node with an explicit style for every string, because the
+// library's default style does not read every string back unchanged.
 func node(v any) *yaml.Node {
 	switch v := v.(type) {
 	case map[string]any:
@@ -103,15 +103,16 @@ func textNode(s string) *yaml.Node {
 }
 
 var (
-	// plainText is text that needs no quotes, unless it is read as something else.
+	// plainText matches strings that need no quotes, unless notText matches.
 	plainText = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./-]*( [A-Za-z0-9_./(][A-Za-z0-9_./(),-]*)*$`)
-	// notText matches text that YAML 1.1 or 1.2 reads as a number, a time, a Boolean or null.
+	// notText matches strings that YAML 1.1 or 1.2 reads as a number, a time, a Boolean or
+	// null.
 	notText = regexp.MustCompile(`(?i)^([0-9][0-9_]*(\.[0-9_]*)?([e][0-9+-]*)?|0[xob][0-9a-f_]*|[0-9]+-[0-9-]*|y|n|yes|no|on|off|true|false|null)$`)
 )
 
 func isPlain(s string) bool { return plainText.MatchString(s) && !notText.MatchString(s) }
 
-// isBlock reports whether text is easier to read as a block of lines.
+// isBlock reports whether a string is easier to read as a block of lines.
 func isBlock(s string) bool {
 	if !strings.Contains(strings.TrimRight(s, "\n"), "\n") {
 		return false

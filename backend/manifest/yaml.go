@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// ParseYAML returns the root of a text of one value, nil if there is none. It refuses what stands after the
-// value. Aliases are not expanded. No error quotes a value.
+// ParseYAML returns the root node of a text of one value, nil if there is none. It refuses text
+// after the value. Aliases are not expanded. No error quotes a value.
 func ParseYAML(text string) (*yaml.Node, error) {
 	var first, next yaml.Node
 	breaks := lineBreaks(text)
@@ -37,8 +37,8 @@ func ParseYAML(text string) (*yaml.Node, error) {
 	return nil, notYAML(withoutValues(err, text))
 }
 
-// NodeJSON writes a value within a YAML text as JSON, as [ToJSON] writes a text. Its errors have the lines of the
-// whole text. It refuses an alias whose anchor is outside of the value, since the value alone would lack it.
+// NodeJSON converts a value within a YAML text to JSON, as [ToJSON] does. Its errors have line
+// numbers of the whole text. It refuses an alias whose anchor is outside of the value.
 func NodeJSON(n *yaml.Node) ([]byte, error) {
 	var aliases []*yaml.Node
 	inside := map[*yaml.Node]bool{}
@@ -68,14 +68,15 @@ func NodeJSON(n *yaml.Node) ([]byte, error) {
 	return raw, nil
 }
 
-// converter writes a YAML value as JSON. Open has the nodes that are being written.
+// converter converts a YAML value to JSON. open has the nodes that are being converted,
+// to detect cycles.
 type converter struct{ open map[*yaml.Node]bool }
 
-// expansion has the sizes of nodes, in bytes, with what aliases in them stand for. A node
-// of which an alias within it stands for itself counts as nothing: it is refused later.
+// expansion caches the sizes of nodes in bytes, with aliases expanded. A node that
+// contains an alias of itself has the size 0; it is refused later.
 type expansion map[*yaml.Node]int
 
-// of returns the size of a node, and MaxBytes + 1 for any larger one.
+// of returns the size of a node, or MaxBytes + 1 if it is larger.
 func (e expansion) of(n *yaml.Node) int {
 	n = resolve(n)
 	if size, known := e[n]; known {
@@ -90,8 +91,8 @@ func (e expansion) of(n *yaml.Node) int {
 	return size
 }
 
-// appendJSON appends the JSON form of a node. A key is its text, also where YAML reads it as another type. It
-// refuses tags that JSON has no type for, keys that stand twice and aliases of what they are in.
+// appendJSON appends the JSON of a node. A key is its text, even if YAML reads it as another type.
+// It refuses tags without a type in JSON, repeated keys, and aliases of a node that contains them.
 func (c *converter) appendJSON(out []byte, n *yaml.Node) ([]byte, error) {
 	n = resolve(n)
 	if c.open[n] {
@@ -146,8 +147,8 @@ type member struct {
 	value *yaml.Node
 }
 
-// members returns the members of a mapping: its own, then those that its merge keys (<<)
-// add.
+// members returns the members of a mapping: its own, then those added by merge keys
+// (<<).
 func (c *converter) members(n *yaml.Node) (members []member, err error) {
 	seen := map[string]bool{}
 	var merged []*yaml.Node
@@ -251,8 +252,8 @@ func twice(key string) string {
 
 func notYAML(err error) error { return fmt.Errorf("not acceptable as YAML: %w", err) }
 
-// withoutValues returns a parser's error about a text without what the text says. Its composer quotes an anchor, which
-// may be a password that begins with * and has no quotes.
+// withoutValues returns a parser's error without values of the text: the composer quotes an anchor,
+// which may be an unquoted password that begins with *.
 func withoutValues(err error, text string) error {
 	e, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
@@ -267,9 +268,10 @@ func withoutValues(err error, text string) error {
 	return fmt.Errorf("line %d: %s", line, e.Message)
 }
 
-// AnchorError is an alias of an anchor that the text does not have before it.
+// AnchorError is the error of an alias whose anchor does not precede it in the text.
 type AnchorError struct {
-	// Name of the anchor. It may be a password that begins with * and has no quotes, so Error does not show it.
+	// Name is the name of the anchor. It may be an unquoted password that begins with *, so Error
+	// does not show it.
 	Name string
 	// Line of the alias, from 1.
 	Line int

@@ -35,13 +35,13 @@ type Data struct {
 
 var _ storekit.ShardState = (*Data)(nil)
 
-// Stored is part of [storekit.ShardState]. The caller holds mu.
+// Stored implements [storekit.ShardState]. The caller holds mu.
 func (d *Data) Stored(k backend.Key) (*backend.Resource, error) {
 	r, _ := d.resources.Get(string(k.Append(nil)))
 	return r, nil
 }
 
-// Bound is part of [storekit.ShardState]. The caller holds mu.
+// Bound implements [storekit.ShardState]. The caller holds mu.
 func (d *Data) Bound(k backend.Key, now time.Time) (bound bool, err error) {
 	r := backend.Range{Referenced: &k, BoundOnly: true}
 	start, end := r.Bounds()

@@ -79,7 +79,7 @@ func (s *Store) Close() error {
 // Now is the store's clock, in UTC.
 func (s *Store) Now() time.Time { return s.cfg.Clock().UTC() }
 
-// Apply is [backend.Store.Apply].
+// Apply implements [backend.Store].
 func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
 	if err := s.lock(ctx, &s.data.mu); err != nil {
 		return backend.Result{}, err
@@ -99,7 +99,7 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 	return res, nil
 }
 
-// Get is [backend.Store.Get].
+// Get implements [backend.Store].
 func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	if err := s.lock(ctx, s.data.mu.RLocker()); err != nil {
 		return nil, err
@@ -126,12 +126,12 @@ func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resour
 	return out, nil
 }
 
-// Range is [backend.Store.Range].
+// Range implements [backend.Store].
 func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
 	return storekit.First(s.Ranges(ctx, []backend.Range{r}))
 }
 
-// Ranges is [backend.Ranger.Ranges].
+// Ranges implements [backend.Ranger].
 func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	if err := s.lock(ctx, s.data.mu.RLocker()); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 	return out, nil
 }
 
-// Position is [backend.Store.Position].
+// Position implements [backend.Store].
 func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 	if err := s.lock(ctx, s.data.mu.RLocker()); err != nil {
 		return backend.Position{}, err
@@ -161,7 +161,7 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 	return backend.NewPosition(s.data.state.Head()), nil
 }
 
-// Watch is [backend.Store.Watch].
+// Watch implements [backend.Store].
 func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
 	return storekit.NewLogWatcher(ctx, logReader{s}, w)
 }
@@ -169,7 +169,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 // logReader is the log as the watchers of one handle see it.
 type logReader struct{ s *Store }
 
-// ReadLog is [storekit.LogReader.ReadLog].
+// ReadLog implements [storekit.LogReader].
 func (r logReader) ReadLog(ctx context.Context, after backend.Revision, limit int) (storekit.LogPage, error) {
 	if err := r.s.lock(ctx, r.s.data.mu.RLocker()); err != nil {
 		return storekit.LogPage{}, err

@@ -27,7 +27,7 @@ import (
 // A batch whose reply was lost may have been applied. The caller of Apply finds out from the log,
 // once the batch's deadline has passed and no server will apply it any more.
 
-// Apply is [backend.Store.Apply].
+// Apply implements [backend.Store].
 func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Result{}, err
@@ -118,7 +118,7 @@ func (c *core) waitForReplica(ctx context.Context, pipe goredis.Pipeliner) *gore
 	return pipe.Do(ctx, "wait", 1, (c.cfg.Timeout * 2 / 3).Milliseconds())
 }
 
-// Sync is [backend.Syncer.Sync]. With DurabilityReplica it waits until a replica
+// Sync implements [backend.Syncer]. With DurabilityReplica it waits until a replica
 // has everything that the shard's server has now.
 func (s *Store) Sync(ctx context.Context, namespace string) error {
 	if s.core.cfg.Durability != DurabilityReplica || s.core.cfg.ReadOnly {

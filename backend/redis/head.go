@@ -30,7 +30,7 @@ type headQuestion struct {
 	err      error
 }
 
-// Head is [backend.Heads.Head]. All callers that wait share one question, which begins after each of them has
+// Head implements [backend.Heads]. All callers that wait share one question, which begins after each of them has
 // come.
 func (s *Store) Head(ctx context.Context) (backend.Position, error) {
 	if err := s.ready(ctx); err != nil {

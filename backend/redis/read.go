@@ -22,12 +22,12 @@ const maxRecord = 2 << 20
 // maxLoad is the maximum number of resources that one command reads.
 const maxLoad = 256
 
-// Get is [backend.Store.Get].
+// Get implements [backend.Store].
 func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	return s.get(ctx, keys, decodeRecord)
 }
 
-// GetBare is [backend.BareGetter.GetBare].
+// GetBare implements [backend.BareGetter].
 func (s *Store) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	return s.get(ctx, keys, bareRecord)
 }
@@ -255,7 +255,7 @@ func (c *core) skip(operation string, k backend.Key, err error) {
 	)
 }
 
-// Range is [backend.Store.Range].
+// Range implements [backend.Store].
 func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
 	return storekit.First(s.Ranges(ctx, []backend.Range{r}))
 }
@@ -293,7 +293,7 @@ func (s *Store) ranges(ctx context.Context, rs []backend.Range) (pages []backend
 	return pages, err
 }
 
-// Position is [backend.Store.Position]. It asks the primaries where their logs end.
+// Position implements [backend.Store]. It asks the primaries where their logs end.
 func (s *Store) Position(ctx context.Context) (p backend.Position, err error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Position{}, err

@@ -252,15 +252,15 @@ type slotsLimit struct {
 
 var _ goredis.Hook = (*slotsLimit)(nil)
 
-// DialHook is [goredis.Hook.DialHook].
+// DialHook implements [goredis.Hook].
 func (*slotsLimit) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
-// ProcessPipelineHook is [goredis.Hook.ProcessPipelineHook].
+// ProcessPipelineHook implements [goredis.Hook].
 func (*slotsLimit) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return next
 }
 
-// ProcessHook is [goredis.Hook.ProcessHook].
+// ProcessHook implements [goredis.Hook].
 func (l *slotsLimit) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
 		if cmd.Name() != "cluster" {

@@ -86,7 +86,7 @@ type sharding int
 
 var _ backend.Sharder = sharding(1)
 
-// Shard is [backend.Sharder.Shard].
+// Shard implements [backend.Sharder].
 func (n sharding) Shard(namespace string) int { return shardOf(namespace, int(n)) }
 
 // shardOf returns the shard of a namespace among n. The mapping must never change,

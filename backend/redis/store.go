@@ -273,7 +273,7 @@ func (c *core) noteHead(shard int, head backend.Revision) {
 	}
 }
 
-// Shard is [backend.Sharder.Shard].
+// Shard implements [backend.Sharder].
 func (s *Store) Shard(namespace string) int { return shardOf(namespace, len(s.core.shards)) }
 
 func (s *Store) shard(namespace string) *shard { return &s.core.shards[s.Shard(namespace)] }

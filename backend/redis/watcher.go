@@ -26,7 +26,7 @@ const (
 	linger = 2 * time.Millisecond
 )
 
-// Watch is [backend.Store.Watch].
+// Watch implements [backend.Store].
 func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ type waited struct {
 // Close ends the watch. A waiting Next returns ErrClosed.
 func (w *watcher) Close() { w.once.Do(func() { close(w.closed) }) }
 
-// Next is [backend.Watcher.Next].
+// Next implements [backend.Watcher].
 func (w *watcher) Next(ctx context.Context) (backend.Delivery, error) {
 	if err := w.gather(ctx); err != nil {
 		return backend.Delivery{}, err

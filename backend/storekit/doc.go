@@ -1,5 +1,4 @@
-// Package storekit is the kit that the drivers of stores are built with: a batch
-// judged against the state of its shard, the writes that follow, what a log
-// knows of itself, pages and watches. What they must do is the contract, package
-// [github.com/sluicegw/sluice/backend].
+// Package storekit has the parts that drivers of stores share: checking a batch against
+// the state of its shard and computing its writes, the state of a log, pages and
+// watches. The contract is package [github.com/sluicegw/sluice/backend].
 package storekit

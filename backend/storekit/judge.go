@@ -7,19 +7,20 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// ShardState is the state of a shard that a batch is judged against, under a lock
+// ShardState is the state of a shard against which a batch is checked, under a lock
 // that the driver holds until the writes are made.
 type ShardState interface {
 	// Stored returns the resource under a key, expired or not, nil if there is none. A record that does not
 	// decode is ErrUnreadable.
 	Stored(k backend.Key) (*backend.Resource, error)
-	// Bound reports whether another resource that is live at that time holds a bound reference to the key.
+	// Bound reports whether another resource, live at the time now, holds a bound reference to the
+	// key.
 	Bound(k backend.Key, now time.Time) (bool, error)
 }
 
-// Judge judges a batch against the state of its shard and works out its
-// writes, for drivers that can hold a lock over both. Nothing is written. log is the log of the shard; it counts
-// the writes, unless there is an error. now must be in UTC.
+// Judge checks a batch against the state of its shard and returns its writes, for drivers that hold
+// a lock over both. It writes nothing. log is the log of the shard, in which the writes are counted
+// unless there is an error. now must be in UTC.
 func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (backend.Result, []Write, error) {
 	if now.After(b.Deadline) {
 		return backend.Result{}, nil, backend.ErrDeadline
@@ -68,8 +69,8 @@ func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (bac
 	return res, p.writes, nil
 }
 
-// find looks up the action's key. A record that does not decode can be deleted if the condition asks nothing
-// else of it.
+// find looks up the action's key. A record that does not decode can be deleted if the condition is
+// about presence only.
 func find(a *backend.Action, state ShardState) (r *backend.Resource, damaged bool, err error) {
 	r, err = state.Stored(a.Key)
 	if errors.Is(err, backend.ErrUnreadable) && a.Op == backend.OpDelete &&
@@ -79,7 +80,7 @@ func find(a *backend.Action, state ShardState) (r *backend.Resource, damaged boo
 	return r, false, err
 }
 
-// holds reports whether the action's condition holds: nil, a *ConditionError, or an error of the view.
+// holds checks the action's condition. It returns nil, a *ConditionError, or an error of state.
 func holds(a *backend.Action, stored *backend.Resource, now time.Time, state ShardState) error {
 	live := stored
 	if live != nil && live.ExpiredAt(now) {

@@ -6,10 +6,10 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// LogState is the state of the log of one shard. Drivers store it in the transaction of the entries and read
-// it inside one.
+// LogState is the state of the log of one shard. Drivers store it in the transaction that adds
+// entries.
 type LogState struct {
-	// Epochs are the epochs still in the log, ascending, each with its last sequence; the last one is
+	// Epochs are the epochs of the log, ascending, each with its last sequence; the last one is
 	// current.
 	Epochs []backend.Revision
 	// Trimmed is the revision of the newest entry that was removed; zero if none was.
@@ -19,7 +19,8 @@ type LogState struct {
 	Internal uint64
 }
 
-// maxEpochs bounds the table: the oldest are given up first, and their positions expire.
+// maxEpochs bounds the table. The oldest epochs are dropped first, and their positions
+// expire.
 const maxEpochs = 1024
 
 // Head returns the revision of the last change, or of the current epoch's beginning.
@@ -30,8 +31,8 @@ func (s *LogState) Head() backend.Revision {
 	return s.Epochs[len(s.Epochs)-1]
 }
 
-// Next counts a change of a key and returns its revision. Internal records are counted apart, so that the
-// sequence of the entries has no holes.
+// Next counts a change of a key and returns its revision. Internal records are counted separately,
+// so that the sequence of the entries has no gaps.
 func (s *LogState) Next(k backend.Key) backend.Revision {
 	next := s.Head()
 	if k.Internal() {
@@ -44,7 +45,7 @@ func (s *LogState) Next(k backend.Key) backend.Revision {
 	return next
 }
 
-// Begin starts a new epoch. The states handed out before keep their own table.
+// Begin starts a new epoch. States that were returned before are not changed.
 func (s *LogState) Begin(epoch uint64) {
 	s.Epochs = append(slices.Clone(s.Epochs), backend.Revision{Epoch: epoch})
 	if n := len(s.Epochs) - maxEpochs; n > 0 {
@@ -52,22 +53,22 @@ func (s *LogState) Begin(epoch uint64) {
 	}
 }
 
-// Trim notes that all entries up to rev are gone, and forgets epochs that no position can resume in.
+// Trim records that all entries up to rev were removed, and drops epochs in which no position can
+// resume.
 func (s *LogState) Trim(rev backend.Revision) {
 	s.Trimmed = rev
 	i := slices.IndexFunc(s.Epochs, func(e backend.Revision) bool { return e.Epoch >= rev.Epoch })
 	s.Epochs = s.Epochs[max(i, 0):]
 }
 
-// Clone returns a state that later changes do not touch.
+// Clone returns an independent copy.
 func (s *LogState) Clone() LogState {
 	return LogState{Epochs: slices.Clone(s.Epochs), Trimmed: s.Trimmed, Internal: s.Internal}
 }
 
-// Resume reports whether the changes after r can be given without a gap: nil or
-// ErrPositionExpired. An epoch the log does not know is another history; a
-// sequence past its epoch's last is a lost future; what lies before the trim
-// mark is gone.
+// Resume returns nil if the changes after r can be delivered without a gap, else
+// ErrPositionExpired: the log does not know the epoch, the sequence is past the last
+// one of its epoch, or the entries were trimmed.
 func (s *LogState) Resume(r backend.Revision) error {
 	i := slices.IndexFunc(s.Epochs, func(e backend.Revision) bool { return e.Epoch == r.Epoch })
 	if i < 0 || r.Seq > s.Epochs[i].Seq || r.Compare(s.Trimmed) < 0 {
@@ -76,8 +77,9 @@ func (s *LogState) Resume(r backend.Revision) error {
 	return nil
 }
 
-// Shared is the last revision that the log has in common with a lost future: where the
-// epoch of r ended. It is zero if the log does not know the epoch, or cannot resume there.
+// Shared returns the last revision that the log shares with a history that has lost
+// changes: where the epoch of r ended. It is zero if the log does not know the epoch, or
+// cannot resume there.
 func (s *LogState) Shared(r backend.Revision) backend.Revision {
 	i := slices.IndexFunc(s.Epochs, func(e backend.Revision) bool { return e.Epoch == r.Epoch })
 	if i < 0 || r.Seq <= s.Epochs[i].Seq || s.Resume(s.Epochs[i]) != nil {
@@ -86,8 +88,8 @@ func (s *LogState) Shared(r backend.Revision) backend.Revision {
 	return s.Epochs[i]
 }
 
-// Follows reports whether nothing lies between a revision, which [LogState.Resume] accepts, and a later
-// entry. A log may mark the beginning of an epoch by an entry with the sequence 0.
+// Follows reports whether an entry is the next one after a revision that [LogState.Resume] accepts.
+// A log may mark the beginning of an epoch by an entry with the sequence 0.
 func (s *LogState) Follows(r, entry backend.Revision) bool {
 	if entry.Epoch == r.Epoch {
 		return entry.Seq == r.Seq+1
@@ -96,7 +98,8 @@ func (s *LogState) Follows(r, entry backend.Revision) bool {
 		s.Behind(r) == s.Behind(backend.Revision{Epoch: entry.Epoch})
 }
 
-// Behind is the number of changes after r, for an r that [LogState.Resume] accepts.
+// Behind returns the number of changes after r, for an r that [LogState.Resume]
+// accepts.
 func (s *LogState) Behind(r backend.Revision) int {
 	n := uint64(0)
 	for _, e := range s.Epochs {

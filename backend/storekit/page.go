@@ -6,19 +6,19 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// PageBuilder makes the answer to a [backend.Range] out of the stored resources that a
-// driver's scan meets, in the order of the range.
+// PageBuilder builds the answer to a [backend.Range] from the stored resources that a
+// driver's scan finds, in the order of the range.
 type PageBuilder struct {
 	r    backend.Range
 	now  time.Time
 	size int
 	page backend.Page
-	// skipped are the keys of resources behind the last one of the page that do not decode.
+	// skipped are the keys of resources after the last one of the page that do not decode.
 	skipped []backend.Key
 }
 
-// NewPageBuilder returns a builder for the pages of one call, which leave out what is
-// expired by now. Begin each page with [PageBuilder.Next].
+// NewPageBuilder returns a builder for the pages of one call, which leave out resources
+// expired at now. Begin each page with [PageBuilder.Next].
 func NewPageBuilder(now time.Time) *PageBuilder { return &PageBuilder{now: now} }
 
 // First returns the only page of a call of Ranges.
@@ -29,15 +29,16 @@ func First(pages []backend.Page, err error) (backend.Page, error) {
 	return pages[0], nil
 }
 
-// Next begins the page of another valid range of the same call, which shares the bytes.
-// The page before it must have been taken.
+// Next begins the page of another valid range of the same call, which shares the limit
+// of bytes. The previous page must have been taken.
 func (b *PageBuilder) Next(r backend.Range) {
 	b.r = r
 	b.page = backend.Page{}
 	b.skipped = nil
 }
 
-// Add takes the next resource of the scan, expired or not, and reports whether to go on.
+// Add adds the next resource of the scan, expired or not, and reports whether to
+// continue.
 func (b *PageBuilder) Add(r *backend.Resource) bool {
 	if r.ExpiredAt(b.now) || b.r.Namespace != "" && r.Namespace != b.r.Namespace {
 		return true
@@ -57,14 +58,14 @@ func (b *PageBuilder) Add(r *backend.Resource) bool {
 	return true
 }
 
-// Skip notes that the next resource of the scan, under a key, does not decode.
+// Skip records that the next resource of the scan does not decode.
 func (b *PageBuilder) Skip(k backend.Key) {
 	if !b.r.Count {
 		b.skipped = append(b.skipped, k)
 	}
 }
 
-// Page returns what was built.
+// Page returns the page.
 func (b *PageBuilder) Page() backend.Page {
 	page := b.page
 	if !page.More {

@@ -9,7 +9,7 @@ import (
 // progressStep is how many records, entries or changes are read between two calls of [backend.Verification.Progress].
 const progressStep = 10_000
 
-// Inspector counts what a verification reads, and passes on what it finds.
+// Inspector counts what a verification reads, and reports damage.
 type Inspector struct {
 	backend.Verification
 	Verified backend.Verified
@@ -29,7 +29,8 @@ func (i *Inspector) Count(counter *int64) {
 	}
 }
 
-// Absent holds the keys that a log left stored and that are not. It keeps hashes, since a log may have many.
+// Absent is the set of keys that are stored according to the log, and are not. It keeps hashes,
+// since a log may have many keys.
 type Absent struct {
 	seed maphash.Seed
 	keys map[uint64]struct{}
@@ -40,7 +41,7 @@ func NewAbsent() *Absent { return &Absent{seed: maphash.MakeSeed(), keys: map[ui
 
 func (a *Absent) hash(k backend.Key) uint64 { return maphash.Bytes(a.seed, k.Append(nil)) }
 
-// Note takes a log entry of a key under which nothing is stored: the last one has to be its deletion.
+// Note takes a log entry for a key that is not stored. The last entry must be a deletion.
 func (a *Absent) Note(e *backend.Event) {
 	if e.Type == backend.Deleted {
 		delete(a.keys, a.hash(e.Resource.Key))
@@ -49,7 +50,7 @@ func (a *Absent) Note(e *backend.Event) {
 	}
 }
 
-// Take reports whether the log left a key stored, and forgets it.
+// Take reports whether the key is in the set, and removes it.
 func (a *Absent) Take(k backend.Key) bool {
 	h := a.hash(k)
 	_, has := a.keys[h]
@@ -57,5 +58,5 @@ func (a *Absent) Take(k backend.Key) bool {
 	return has
 }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (a *Absent) Len() int { return len(a.keys) }

@@ -10,28 +10,29 @@ import (
 
 // LogReader reads the log of a store with one shard.
 type LogReader interface {
-	// ReadLog returns one consistent view of the log: up to limit entries after
-	// the revision if the log can resume there, its state, and a channel that
-	// is closed at the next change. Fewer than limit may be returned, but not none
-	// where there are some. An entry that does not decode is
-	// ErrPositionExpired, after the entries before it were returned.
+	// ReadLog returns one consistent view of the log: its state, a channel that is
+	// closed at the next change, and up to limit entries after the revision if the log
+	// can resume there. It may return fewer entries, but at least one if there is any.
+	// An entry that does not decode is ErrPositionExpired, after the entries before it
+	// were returned.
 	ReadLog(ctx context.Context, after backend.Revision, limit int) (LogPage, error)
 }
 
 // LogPage is one view of a log.
 type LogPage struct {
-	// Events belong to the caller, who may change them; what they lead to does not.
+	// Events belong to the caller, who may change them, but not what they point to.
 	Events  []backend.Event
 	State   LogState
 	Changed <-chan struct{}
-	// Closed, if not nil, is closed with the reader; from then on ReadLog fails with ErrClosed.
+	// Closed, if not nil, is closed together with the reader; from then on ReadLog fails with
+	// ErrClosed.
 	Closed <-chan struct{}
 }
 
 const watchPage = 256
 
-// logWatcher is a [backend.Watcher] over a [LogReader]. It holds no events: a slow
-// watcher costs nothing and stops nobody.
+// logWatcher is a [backend.Watcher] over a [LogReader]. It holds no events, so a slow
+// watcher costs nothing.
 type logWatcher struct {
 	reader   LogReader
 	pos      backend.Revision
@@ -68,7 +69,7 @@ func NewLogWatcher(ctx context.Context, reader LogReader, w backend.Watch) (back
 // Close ends the watch. A waiting Next returns ErrClosed.
 func (l *logWatcher) Close() { l.once.Do(func() { close(l.closed) }) }
 
-// Next is [backend.Watcher.Next].
+// Next implements [backend.Watcher].
 func (l *logWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 	for l.err == nil {
 		select {
@@ -105,7 +106,7 @@ func (l *logWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 	return backend.Delivery{}, l.err
 }
 
-// read returns the page after the position, or what ends the watch.
+// read returns the page after the position, or the error that ends the watch.
 func (l *logWatcher) read(ctx context.Context) (LogPage, error) {
 	page, err := l.reader.ReadLog(ctx, l.pos, watchPage)
 	if err != nil {
@@ -120,15 +121,15 @@ func (l *logWatcher) read(ctx context.Context) (LogPage, error) {
 	return page, nil
 }
 
-// lostAt is the error of a watch that has lost its place.
+// lostAt returns the error of a watch that cannot continue from its position.
 func lostAt(log *LogState, place backend.Revision) error {
 	var lost backend.ExpiredError
 	lost.Lose(0, log.Shared(place))
 	return &lost
 }
 
-// take turns a page into a delivery and moves the position past it. It reports
-// whether there is anything to deliver.
+// take converts a page to a delivery and moves the position past it. It reports whether
+// there is anything to deliver.
 func (l *logWatcher) take(page LogPage) (backend.Delivery, bool) {
 	head, from := page.State.Head(), l.pos
 	var d backend.Delivery
@@ -170,7 +171,7 @@ func (b *Broadcast) Wait() <-chan struct{} {
 	return b.ch
 }
 
-// Fire closes the channels handed out so far.
+// Fire closes the channels returned so far.
 func (b *Broadcast) Fire() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

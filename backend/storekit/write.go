@@ -8,28 +8,27 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Write is a change of one key: the driver stores After in the place of Before, with all index entries, and
+// Write is a change of one key: the driver replaces Before by After, with all index entries, and
 // appends Event to the log.
 type Write struct {
 	// Before is the stored resource, nil if there is none.
 	Before *backend.Resource
-	// After is the resource that is stored then, nil if there is none.
+	// After is the resource to store, nil to delete.
 	After *backend.Resource
 	// Revision of the write, zero for a rebind.
 	Revision backend.Revision
-	// Event is the log entry. Its Type is zero where there is none: for a rebind and
-	// a write of an internal record.
+	// Event is the log entry. Its Type is zero if there is none: for a rebind and for a
+	// write of an internal record.
 	Event backend.Event
-	// Damaged reports whether the stored record does not decode: Before has only the key, and the driver
-	// looks for the index entries.
+	// Damaged reports whether the stored record does not decode. Then Before has only the key, and
+	// the driver has to search for the index entries.
 	Damaged bool
 }
 
 // Logged reports whether the write has a log entry.
 func (w *Write) Logged() bool { return w.Event.Type != 0 }
 
-// Refs returns the entries of the inverse index that end and those that begin
-// with the write.
+// Refs returns the entries of the inverse index that the write removes and adds.
 func (w *Write) Refs() (ended, begun []backend.Ref) {
 	if w.Before != nil && w.After != nil && slices.Equal(w.Before.Refs, w.After.Refs) {
 		return nil, nil
@@ -47,7 +46,7 @@ func (w *Write) Refs() (ended, begun []backend.Ref) {
 func without(a, b []backend.Ref) []backend.Ref {
 	var out []backend.Ref
 	for i, ref := range a {
-		// Mostly nothing has changed, and lists are made in one order.
+		// Usually nothing has changed, and both lists have the same order.
 		if i < len(b) && ref == b[i] {
 			continue
 		}

@@ -119,7 +119,7 @@ type download struct {
 	cause func(error) error
 }
 
-// Read is part of [io.Reader].
+// Read implements [io.Reader].
 func (d *download) Read(p []byte) (int, error) {
 	n, err := d.from.Read(p)
 	d.alive()
@@ -129,7 +129,7 @@ func (d *download) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close is part of [io.Closer].
+// Close implements [io.Closer].
 func (d *download) Close() error {
 	defer d.stop()
 	return d.from.Close()

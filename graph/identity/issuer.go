@@ -90,7 +90,7 @@ type limitedTransport struct {
 	answered func()
 }
 
-// RoundTrip is part of [http.RoundTripper].
+// RoundTrip implements [http.RoundTripper].
 func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	// a redirect belongs to the fetch before it
 	if first := r.Response == nil; first && t.fetches != nil && !t.fetches.Allow() {

@@ -108,7 +108,7 @@ func (p *shapeProvider) collect(s *descriptor.Shape) {
 	}
 }
 
-// FindStructType is part of [types.Provider].
+// FindStructType implements [types.Provider].
 func (p *shapeProvider) FindStructType(name string) (*types.Type, bool) {
 	if p.shapes[name] == nil {
 		return p.Registry.FindStructType(name)
@@ -116,7 +116,7 @@ func (p *shapeProvider) FindStructType(name string) (*types.Type, bool) {
 	return types.NewTypeTypeWithParam(types.NewObjectType(name)), true
 }
 
-// FindStructFieldNames is part of [types.Provider].
+// FindStructFieldNames implements [types.Provider].
 func (p *shapeProvider) FindStructFieldNames(name string) ([]string, bool) {
 	s := p.shapes[name]
 	if s == nil {
@@ -129,7 +129,7 @@ func (p *shapeProvider) FindStructFieldNames(name string) ([]string, bool) {
 	return names, true
 }
 
-// FindStructFieldType is part of [types.Provider].
+// FindStructFieldType implements [types.Provider].
 func (p *shapeProvider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
 	s := p.shapes[name]
 	if s == nil {

@@ -319,7 +319,7 @@ type unsupported struct{ generation *Generation }
 
 var _ transport.Documents = unsupported{}
 
-// Parse is part of [transport.Documents].
+// Parse implements [transport.Documents].
 func (u unsupported) Parse(ctx context.Context, _ string) (transport.Document, gqlerror.List) {
 	err := coded(string(failure.CodeUnsupportedVersion), "%s", u.generation.unsupportedText(factsOf(ctx).api))
 	err.Extensions = u.generation.unsupportedExtensions()

@@ -148,7 +148,7 @@ func (g *group) steps() (events []*event) {
 	}
 }
 
-// Wake is part of [change.Leader]: the group looks for changes in another goroutine.
+// Wake implements [change.Leader]: the group looks for changes in another goroutine.
 func (g *group) Wake() {
 	if g.wakes.Add(1) == 1 {
 		go g.work()
@@ -252,7 +252,7 @@ func (g *group) readState(s *Subscription) {
 	}
 }
 
-// Late is part of [change.Leader]. If it returns false, no subscription joins any more before the end of the
+// Late implements [change.Leader]. If it returns false, no subscription joins any more before the end of the
 // state.
 func (g *group) Late() bool {
 	g.mu.Lock()

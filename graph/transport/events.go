@@ -113,12 +113,12 @@ func (s *eventStream) wake(bool) {
 	}
 }
 
-// Frame is part of [stream.Wire].
+// Frame implements [stream.Wire].
 func (s *eventStream) Frame(payload []byte, cursor string) stream.Frame {
 	return event("next", cursor, payload)
 }
 
-// End is part of [stream.Wire].
+// End implements [stream.Wire].
 func (s *eventStream) End(ctx context.Context, errs gqlerror.List) {
 	last := []stream.Frame{complete()}
 	if len(errs) > 0 {
@@ -127,7 +127,7 @@ func (s *eventStream) End(ctx context.Context, errs gqlerror.List) {
 	_ = s.out.Put(ctx, nil, last...) // the client may have gone
 }
 
-// Close is part of [stream.Wire].
+// Close implements [stream.Wire].
 func (s *eventStream) Close() {
 	s.out.Finish()
 	s.work.Done()

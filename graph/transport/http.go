@@ -182,7 +182,7 @@ func (p *pacedWriter) abort() {
 	_ = p.control.SetWriteDeadline(time.Now()) // without deadlines it ends at the next Write
 }
 
-// Write is part of [io.Writer].
+// Write implements [io.Writer].
 func (p *pacedWriter) Write(b []byte) (n int, err error) {
 	for part := range slices.Chunk(b, maxWrite) {
 		deadline := time.Now().Add(p.timeout)

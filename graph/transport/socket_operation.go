@@ -207,14 +207,14 @@ func (s *socket) stop(id string) {
 	}
 }
 
-// Frame is part of [stream.Wire].
+// Frame implements [stream.Wire].
 func (op *socketOperation) Frame(payload []byte, _ string) stream.Frame {
 	f := op.next
 	f.Payload = payload
 	return f
 }
 
-// End is part of [stream.Wire].
+// End implements [stream.Wire].
 func (op *socketOperation) End(ctx context.Context, errs gqlerror.List) {
 	if len(errs) > 0 {
 		op.finish(ctx, op.socket.message(op, op.id, "error", encodeErrors(op.socket.protocol(), errs)))
@@ -239,7 +239,7 @@ func (op *socketOperation) free() {
 	}
 }
 
-// Close is part of [stream.Wire].
+// Close implements [stream.Wire].
 func (op *socketOperation) Close() {
 	s := op.socket
 	op.stop()

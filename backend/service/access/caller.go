@@ -1,5 +1,5 @@
-// Package access says who asks, and what they may do: roles and bindings become rights, and
-// rights become scopes, which are the resources of a kind that a verb may be used on.
+// Package access identifies callers and decides what they may do: roles and bindings become rights,
+// and rights become scopes, which are the resources of a kind on which a verb may be used.
 //
 //	AccessBinding --roles--> AccessRole        Caller (name, groups)
 //	      |                      |                  |
@@ -7,7 +7,8 @@
 //	                                      |
 //	                                   [Rights] --Scope(kind, verbs)--> [Scope]: all | namespaces | names
 //
-// It is the one place that judges. Reads are planned over scopes; writes ask [Rights.Authorize].
+// Only this package decides on rights. Reads are planned over scopes; writes call
+// [Rights.Authorize].
 package access
 
 import (
@@ -20,20 +21,21 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Caller is who asks. The zero value is anonymous.
+// Caller is the sender of a request. The zero value is anonymous.
 type Caller struct {
 	// Identity is nil for an anonymous caller.
 	Identity *Identity
-	// Address is where the caller asks from, and Request the id of its request; zero if unknown. They are
-	// told in the log of changes.
+	// Address is the caller's address, and Request the id of its request; zero if unknown. The log
+	// of changes has them.
 	Address netip.Addr
 	Request string
-	// Trace is the traceparent of the request (W3C Trace Context), which calls to other services carry on; empty if it
-	// has none.
+	// Trace is the traceparent of the request (W3C Trace Context), which is sent on to other
+	// services; empty if there is none.
 	Trace string
 }
 
-// UpdatedBy returns the name of the caller as resources keep it; empty for an anonymous one.
+// UpdatedBy returns the name of the caller as stored in resources; empty for an anonymous
+// one.
 func (c Caller) UpdatedBy() string {
 	if c.Identity == nil {
 		return ""
@@ -43,13 +45,13 @@ func (c Caller) UpdatedBy() string {
 
 type callerKey struct{}
 
-// WithCaller returns a context that says who asks. The edge makes it, once for
-// each request.
+// WithCaller returns a context with a caller. The edge creates it once for each
+// request.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerFrom is who asks; the zero value where the context does not say.
+// CallerFrom returns the caller of a context, the zero value if it has none.
 func CallerFrom(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
@@ -60,11 +62,11 @@ func WithoutCaller(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, nil)
 }
 
-// Gateway is the name of the gateway itself, which gives resources their conditions, binds references and
-// finishes deletions.
+// Gateway is the name of the gateway as the author of its own changes: conditions, bindings of
+// references, finished deletions.
 const Gateway = "system:gateway"
 
-// Actor is who made a change, as its log entry has it.
+// Actor is the author of a change, as in its log entry.
 type Actor struct {
 	// Name of the caller, [Anonymous], or [Gateway].
 	Name string
@@ -85,10 +87,12 @@ func ActorFrom(ctx context.Context) Actor {
 	return out
 }
 
-// actorSeparator stands between the parts of an actor as text; names, addresses and ids have none.
+// actorSeparator separates the parts of an actor as text; names, addresses and ids do not contain
+// it.
 const actorSeparator = "\t"
 
-// String returns the actor as log entries have it. The gateway is the empty text, as in entries of what has expired.
+// String returns the actor as in log entries. The gateway is the empty text, as in entries for
+// expired resources.
 func (a Actor) String() string {
 	if a.Name == Gateway {
 		return ""
@@ -106,21 +110,22 @@ func ParseActor(text string) Actor {
 	return Actor{Name: name, Address: address, Request: request}
 }
 
-// Identity is who a credential belongs to. It is immutable, and shared by all requests
+// Identity is the owner of a credential. It is immutable, and shared by all requests
 // with that credential.
 type Identity struct {
-	// Name has the prefix of its source, so that equal names of two sources never meet:
-	// token:ci, oidc:corp:alice, cert:worker, proxy:bob.
+	// Name begins with the source, so that equal names of two sources differ: token:ci,
+	// oidc:corp:alice, cert:worker, proxy:bob.
 	Name string
 	// Source is token, oidc:NAME, cert or proxy.
 	Source string
 	// Groups have the same prefix as the name.
 	Groups []string
-	// ExpiresAt is when the credential says that it expires; zero is never.
+	// ExpiresAt is the expiry in the credential; zero means never.
 	ExpiresAt time.Time
-	// Until is when it is not accepted any more, which may be a little later; zero is never.
+	// Until is the time from which the credential is not accepted, which may be slightly
+	// later; zero means never.
 	Until time.Time
-	// Revoked ends when the credential is revoked. Nil is never.
+	// Revoked ends when the credential is revoked. Nil means never.
 	Revoked context.Context
 }
 
@@ -135,14 +140,15 @@ func (i *Identity) String() string {
 	return i.Name
 }
 
-// The reasons why a credential is not accepted, or not any more.
+// The reasons why a credential is not accepted, or no longer accepted.
 var (
 	ErrNoCredential = errors.New("a credential is needed")
 	ErrExpired      = errors.New("the credential has expired")
 	ErrRevoked      = errors.New("the credential was revoked")
 )
 
-// Err returns why the credential is not valid any more, as a [failure.Error]; nil while it is.
+// Err returns the reason why the credential is no longer valid, as a [failure.Error]; nil
+// while it is valid.
 func (i *Identity) Err() error {
 	switch {
 	case i == nil:
@@ -154,8 +160,8 @@ func (i *Identity) Err() error {
 	return nil
 }
 
-// Lifetime returns a context that ends with ctx or with the credential. In the second case its cause is the
-// error that Err returns. end frees what it holds.
+// Lifetime returns a context that ends with ctx or with the credential. If the credential ends
+// first, the cause of the context is the error of Err. end releases the context.
 func (i *Identity) Lifetime(ctx context.Context) (lifetime context.Context, end context.CancelFunc) {
 	if i == nil {
 		return context.WithCancel(ctx)

@@ -10,9 +10,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Config of access control. The zero value is none: everybody may do everything.
+// Config configures access control. With the zero value everybody may do everything.
 type Config struct {
-	// Enabled judges callers by roles and bindings.
+	// Enabled turns access control by roles and bindings on.
 	Enabled bool
 	// AdminGroup is a group whose users may do everything, without a binding; empty for none.
 	AdminGroup string
@@ -23,14 +23,15 @@ type Policy struct {
 	cfg      Config
 	roles    map[string][]grant // in all namespaces that their rules have
 	bindings map[string]storedBinding
-	// sensitive are the kinds that some built-in roles leave out, as text.
+	// sensitive are the kinds that some built-in roles exclude, as text.
 	sensitive string
 	// users and groups are the bindings that name them.
 	users, groups map[string][]string
 
 	mu    sync.Mutex         // guards all below
 	known map[string]*Rights // by callers
-	// given are the rights that bindings give together, by their names: callers with the same bindings share them.
+	// given are the combined rights of sets of bindings, by the bindings' names, so that callers
+	// with the same bindings share them.
 	given map[string]*Rights
 }
 
@@ -40,12 +41,12 @@ type storedBinding struct {
 	body []byte
 }
 
-// maxKnown is how many callers' rights are kept with a policy.
+// maxKnown is the most callers whose rights are cached with a policy.
 const maxKnown = 10_000
 
-// NewPolicy returns the policy of stored roles and bindings, by their names. Those whose bodies cannot be read give
-// no rights. The bodies do not change. What the policy before, nil for none, has read of the same bodies is not read
-// again: there may be thousands of bindings, and one of them has changed.
+// NewPolicy returns the policy of stored roles and bindings, by their names. Roles and bindings
+// with unreadable bodies give no rights. Bodies must not change. Bodies that the policy before, nil
+// for none, has already parsed are not parsed again, since usually one of thousands has changed.
 func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindings map[string][]byte) *Policy {
 	p := &Policy{
 		cfg:      cfg,
@@ -98,7 +99,7 @@ func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindi
 	return p
 }
 
-// RightsOf returns what a caller may do; nil is an anonymous one.
+// RightsOf returns the rights of a caller; nil means anonymous.
 func (p *Policy) RightsOf(id *Identity) *Rights {
 	if id == nil {
 		return newRights(nil)
@@ -155,8 +156,8 @@ func (p *Policy) grants(binding string) (out []grant) {
 	return out
 }
 
-// MayStore refuses a role or a binding that gives rights which its author does not have, unless the author may
-// ESCALATE. kind is [RoleKind] or [BindingKind].
+// MayStore returns an error if a role or binding gives rights that its author lacks, unless the
+// author may ESCALATE. kind is [RoleKind] or [BindingKind].
 func (p *Policy) MayStore(author *Rights, k *descriptor.Kind, name string, body []byte) error {
 	if k.Name == RoleKind {
 		if _, builtIn := BuiltIn(nil)[name]; builtIn {
@@ -212,7 +213,7 @@ func escalates(k *descriptor.Kind, name, why string) error {
 	return &failure.Error{Code: failure.CodeForbidden, Verb: string(VerbEscalate), Kind: k.Name, Name: name, Path: "spec", Message: fmt.Sprintf("%s %q: %s; nobody gives rights without having them or the verb ESCALATE", k.Name, failure.Shorten(name), why)}
 }
 
-// missing names a right that a grant gives and r does not have; empty if there is none.
+// missing names a right that a grant gives and r lacks; empty if there is none.
 func (r *Rights) missing(g *grant) string {
 	kinds := []string{""}
 	if g.kinds != nil {
@@ -234,7 +235,7 @@ func (r *Rights) missing(g *grant) string {
 	return ""
 }
 
-// Grant is one way in which somebody may do something.
+// Grant is a rule by which users and groups have a verb.
 type Grant struct {
 	// Binding and Role; both are empty for the administrators of the configuration.
 	Binding, Role string
@@ -243,7 +244,7 @@ type Grant struct {
 	Users, Groups []string
 }
 
-// Bindings returns the names of all bindings that a scope has, sorted.
+// Bindings returns the sorted names of all bindings in a scope.
 func (p *Policy) Bindings(in *Scope) (out []string) {
 	if in.Empty() {
 		return nil
@@ -257,7 +258,7 @@ func (p *Policy) Bindings(in *Scope) (out []string) {
 	return out
 }
 
-// Administrators returns what lets the administrators of the configuration do everything, if there are any.
+// Administrators returns the grants of the administrators in the configuration, if there are any.
 func (p *Policy) Administrators() []Grant {
 	if p.cfg.AdminGroup == "" {
 		return nil
@@ -265,9 +266,9 @@ func (p *Policy) Administrators() []Grant {
 	return []Grant{{Groups: []string{p.cfg.AdminGroup}}}
 }
 
-// Grants returns all of some bindings that let somebody use a verb on a resource of a kind, in their order. An empty
-// name asks for any resource of the namespace, or of the kind if the namespace is empty too. k is nil for a
-// verb of no kind.
+// Grants returns, in order, all grants by some bindings of a verb on a resource of a kind. An empty
+// name means any resource of the namespace, or of the kind if the namespace is empty too. k is nil
+// for a verb that belongs to no kind.
 func (p *Policy) Grants(
 	bindings []string, v descriptor.Verb, k *descriptor.Kind, namespace, name string,
 ) (out []Grant) {

@@ -14,7 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Rights are what a caller may do by one state of the policy. They are safe for concurrent use.
+// Rights are the rights of a caller in one state of the policy. They are safe for concurrent
+// use.
 type Rights struct {
 	all    bool
 	grants []grant
@@ -39,8 +40,8 @@ func newRights(grants []grant) *Rights {
 
 type rightsKey struct{}
 
-// WithRights returns a context whose reads and writes are judged by rights that do not change. Streams use it: all
-// that goes into one event is judged by the same rights.
+// WithRights returns a context whose reads and writes use fixed rights. Streams use it so that
+// everything in one event is decided by the same rights.
 func WithRights(ctx context.Context, r *Rights) context.Context {
 	return context.WithValue(ctx, rightsKey{}, r)
 }
@@ -54,8 +55,8 @@ func RightsFrom(ctx context.Context) *Rights {
 // All reports whether the caller may do everything.
 func (r *Rights) All() bool { return r.all }
 
-// Key returns a text that is equal for equal rights only: callers with equal keys see the same. It is empty for
-// unlimited rights.
+// Key returns a text that is equal only for equal rights, so callers with equal keys see the same.
+// It is empty for unlimited rights.
 func (r *Rights) Key() string {
 	if r.all {
 		return ""
@@ -63,7 +64,8 @@ func (r *Rights) Key() string {
 	return r.key()
 }
 
-// textOf states grants: of each what on says, and where. It is the same for grants that give the same.
+// textOf returns a text for grants: for each what on returns, and where it holds. It is the same
+// for grants that give the same.
 func textOf(grants []grant, on func(*grant) string) string {
 	var each []string
 	for i := range grants {
@@ -76,8 +78,9 @@ func textOf(grants []grant, on func(*grant) string) string {
 	return "rights " + strings.Join(slices.Compact(each), ";")
 }
 
-// Stamp returns eight characters for what the caller may watch and see; empty for unlimited rights. Cursors carry it,
-// so it is the same at every gateway, whatever its catalogue: a role that every gateway has is stated by its name.
+// Stamp returns eight characters that identify what the caller may watch and see; empty for
+// unlimited rights. Cursors contain it, so it must be the same at every gateway, whatever its
+// catalogue: a built-in role is represented by its name.
 func (r *Rights) Stamp() string {
 	if r.all {
 		return ""
@@ -130,8 +133,8 @@ func (r *Rights) Scope(k *descriptor.Kind, of ...descriptor.Verb) *Scope {
 	return out
 }
 
-// scope returns the resources of a kind on which the caller may use a verb. The empty kind stands for any, even one
-// that is not known.
+// scope returns the resources of a kind on which the caller may use a verb. The empty kind means
+// any, even an unknown one.
 func (r *Rights) scope(kind string, global bool, v descriptor.Verb) *Scope {
 	var b builder
 	for i := range r.grants {
@@ -143,11 +146,11 @@ func (r *Rights) scope(kind string, global bool, v descriptor.Verb) *Scope {
 	return b.scope()
 }
 
-// May reports whether the caller may use a verb that is of no kind.
+// May reports whether the caller may use a verb that belongs to no kind.
 func (r *Rights) May(v descriptor.Verb) bool { return r.all || r.scope("", true, v).All() }
 
-// Use refuses a verb that the kind does not offer, or that the caller can use on none of its resources. Reads need
-// GET with each verb.
+// Use returns an error if the kind does not offer a verb, or the caller may use it on none of its
+// resources. Reads need GET with each verb.
 func (r *Rights) Use(k *descriptor.Kind, v descriptor.Verb) error {
 	if err := Offers(k, v); err != nil {
 		return err
@@ -158,7 +161,8 @@ func (r *Rights) Use(k *descriptor.Kind, v descriptor.Verb) error {
 	return nil
 }
 
-// UseAll refuses a verb that the kind does not offer, or that the caller may not use on all of its resources.
+// UseAll returns an error if the kind does not offer a verb, or the caller may not use it on all of
+// its resources.
 func (r *Rights) UseAll(k *descriptor.Kind, v descriptor.Verb) error {
 	err := r.Use(k, v)
 	if err == nil && !r.Scope(k, v).All() {
@@ -167,8 +171,9 @@ func (r *Rights) UseAll(k *descriptor.Kind, v descriptor.Verb) error {
 	return err
 }
 
-// Authorize refuses a write of a resource. What exists can be written only by a caller who may GET it, so that no
-// answer tells of what is hidden: every verb but CREATE needs GET too. The answer does not depend on what is stored.
+// Authorize returns an error if the caller may not use a verb on a resource. Every verb but CREATE
+// needs GET too, so that no answer reveals a hidden resource. The result does not depend on what is
+// stored.
 func (r *Rights) Authorize(k *descriptor.Kind, v descriptor.Verb, key backend.Key) error {
 	if err := About(r.Use(k, v), key); err != nil || r.all {
 		return err
@@ -187,19 +192,19 @@ func (r *Rights) Sees(k *descriptor.Kind, key backend.Key) bool {
 	return r.all || r.Scope(k, descriptor.VerbGet).Has(key.Namespace, key.Name)
 }
 
-// Verbs returns what the caller may do with a resource, in the order of [Verbs]: what its kind offers, and ESCALATE of
-// the kinds that give rights. All but CREATE need GET too. CONTROL is of the kind as a whole, so that it needs all
-// resources.
+// Verbs returns the caller's verbs on a resource, in the order of [Verbs]: those that its kind
+// offers, and ESCALATE for kinds that give rights. All but CREATE need GET too. CONTROL applies to
+// the kind as a whole, so it needs all resources.
 func (r *Rights) Verbs(k *descriptor.Kind, key backend.Key) []descriptor.Verb {
 	return r.verbs(k, func(s *Scope) bool { return s.Has(key.Namespace, key.Name) })
 }
 
-// VerbsIn returns what the caller may do with some resources of a namespace.
+// VerbsIn returns the caller's verbs on some resources of a namespace.
 func (r *Rights) VerbsIn(k *descriptor.Kind, namespace string) []descriptor.Verb {
 	return r.verbs(k, func(s *Scope) bool { return s.Touches(namespace) })
 }
 
-// UsableVerbs returns what the caller may do with some resources of a kind.
+// UsableVerbs returns the caller's verbs on some resources of a kind.
 func (r *Rights) UsableVerbs(k *descriptor.Kind) []descriptor.Verb {
 	return r.verbs(k, func(s *Scope) bool { return !s.Empty() })
 }
@@ -223,8 +228,8 @@ func (r *Rights) verbs(k *descriptor.Kind, in func(*Scope) bool) (out []descript
 	return out
 }
 
-// forbidden is the refusal of a verb; key may be of a kind alone.
-// About adds to an error of [Rights.Use] which resource was asked for, for the audit log and the caller.
+// About adds the requested resource to an error of [Rights.Use], for the audit log and the caller.
+// key may have only a kind.
 func About(err error, key backend.Key) error {
 	if known, ok := errors.AsType[*failure.Error](err); ok && known.Code == failure.CodeForbidden {
 		return known.At(key)

@@ -13,18 +13,18 @@ const (
 	BindingKind = "AccessBinding"
 )
 
-// GivesRights reports whether resources of a kind give rights: roles and bindings do.
+// GivesRights reports whether a kind gives rights: AccessRole and AccessBinding do.
 func GivesRights(kind string) bool { return kind == RoleKind || kind == BindingKind }
 
-// Wildcard in a list of a rule or binding stands for all there are.
+// Wildcard in a list of a rule or binding means all.
 const Wildcard = "*"
 
-// Authenticated is the group of every caller who has shown who it is. No source of identities gives groups that
-// begin with "system:".
+// Authenticated is the group of every authenticated caller. No source of identities gives groups
+// that begin with "system:".
 const Authenticated = "system:authenticated"
 
-// Rule is a part of a role: verbs that may be used on resources of kinds. Absent lists of namespaces and names are
-// all.
+// Rule is a part of a role: verbs that may be used on resources of kinds. An absent list of
+// namespaces or names means all.
 type Rule struct {
 	Kinds      []string          `json:"kinds"`
 	Verbs      []descriptor.Verb `json:"verbs"`
@@ -37,8 +37,8 @@ type Role struct {
 	Rules []Rule `json:"rules"`
 }
 
-// Binding is the spec of an AccessBinding: who has which roles, and in which namespaces. Rules apply to GLOBAL kinds
-// if the namespaces are all.
+// Binding is the spec of an AccessBinding: who has which roles in which namespaces. Rules apply to
+// GLOBAL kinds only if the binding has all namespaces.
 type Binding struct {
 	Roles      []string `json:"roles"`
 	Users      []string `json:"users"`
@@ -46,7 +46,7 @@ type Binding struct {
 	Namespaces []string `json:"namespaces"`
 }
 
-// The roles that every gateway has. They are not stored.
+// The built-in roles, which are not stored.
 const (
 	// Viewer reads every kind, except the sensitive ones, AccessRole and AccessBinding.
 	Viewer = "viewer"
@@ -58,7 +58,7 @@ const (
 	Admin = "admin"
 )
 
-// BuiltIn returns the roles that every gateway has, for the kinds of a catalogue.
+// BuiltIn returns the built-in roles for the kinds of a catalogue.
 func BuiltIn(kinds []descriptor.Kind) map[string]Role {
 	var plain, all []string
 	for i := range kinds {
@@ -85,11 +85,13 @@ func BuiltIn(kinds []descriptor.Kind) map[string]Role {
 	}
 }
 
-// grant is what one rule of one role gives by one binding. Nil lists are all.
+// grant is the right that one rule of a role gives through a binding. A nil list means
+// all.
 type grant struct {
 	role string
 	rule int
-	// builtIn states the kinds of a role that every gateway has, as all gateways do; empty for other roles.
+	// builtIn is a text for the kinds of a built-in role that is the same at all gateways; empty
+	// for other roles.
 	builtIn           string
 	kinds             nameSet
 	verbs             verbs
@@ -111,7 +113,7 @@ func grantsOf(role Role) []grant {
 	return out
 }
 
-// within returns what the grant gives in some namespaces, nil for all.
+// within returns the grant restricted to some namespaces, nil for all.
 func (g grant) within(namespaces nameSet) grant {
 	switch {
 	case namespaces == nil:
@@ -135,7 +137,7 @@ func listed(list []string) nameSet {
 	return out
 }
 
-// optional is listed for a list that names all if it is absent.
+// optional is like listed, but an absent list means all.
 func optional(list []string) nameSet {
 	if len(list) == 0 {
 		return nil
@@ -149,7 +151,7 @@ func (n nameSet) has(name string) bool {
 	return n == nil || ok
 }
 
-// addTo adds the resources of a kind that the grant has.
+// addTo adds the resources of a kind in the grant to a builder.
 func (g *grant) addTo(b *builder, global bool) {
 	if g.namespaces == nil {
 		b.add("", g.names, true)

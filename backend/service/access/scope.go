@@ -14,12 +14,13 @@ import (
 // value is empty.
 type Scope struct {
 	all bool
-	// everywhere are the names that the scope has in all namespaces, and of GLOBAL kinds.
+	// everywhere are the names in the scope in all namespaces, and of GLOBAL kinds.
 	everywhere nameSet
-	// in are the names that it has in single namespaces; a nil value is the whole namespace. Namespaces and
-	// scopes may share names.
+	// in has the names in the scope for single namespaces; a nil value means the whole namespace.
+	// Namespaces and scopes may share names.
 	in map[string]nameSet
-	// places returns what [Scope.Places] does, and size how many; nil for the empty scope.
+	// places computes the result of [Scope.Places] once; size is its length. nil for the
+	// empty scope.
 	places func() []NameRange
 	size   int
 }
@@ -33,7 +34,7 @@ type nameSet map[string]struct{}
 // Everything returns the scope of all resources.
 func Everything() *Scope { return &Scope{all: true} }
 
-// Within returns the scope of one namespace, of one name, or of both; empty is all.
+// Within returns the scope of one namespace, of one name, or of both; empty means all.
 func Within(namespace, name string) *Scope {
 	var some nameSet
 	if name != "" {
@@ -91,12 +92,12 @@ func (s *Scope) Touches(namespace string) bool {
 	return s.all || ok || len(s.everywhere) > 0
 }
 
-// Namespaces returns the namespaces in which the scope has resources, sorted, but for the names of [Scope.Everywhere].
-// It is nil for the scope of everything.
+// Namespaces returns the namespaces in which the scope has resources, sorted, apart from the names
+// of [Scope.Everywhere]. It is nil for the scope of everything.
 func (s *Scope) Namespaces() []string { return slices.Sorted(maps.Keys(s.in)) }
 
-// Places returns the namespaces and the names in namespaces that the scope has, in their order, but for the names of
-// [Scope.Everywhere]. They are made once.
+// Places returns the namespaces, and the names in namespaces, that the scope has, in order, apart
+// from the names of [Scope.Everywhere]. They are computed once.
 func (s *Scope) Places() []NameRange {
 	if s.places == nil {
 		return nil
@@ -200,8 +201,8 @@ func both(a, b nameSet) nameSet {
 	return out
 }
 
-// Apart returns a scope that has what only one of the scopes has. It may also have some of what both have: where one of
-// them has everything, or names in all namespaces.
+// Apart returns a scope that has all resources which only one of the scopes has. It may also have
+// resources of both, if one of them has everything, or names in all namespaces.
 func (s *Scope) Apart(o *Scope) *Scope {
 	if s.all != o.all {
 		return Everything()
@@ -246,7 +247,7 @@ func (s *Scope) Covers(o *Scope) bool {
 	return true
 }
 
-// Key returns a text that is the same for equal scopes, and differs for others: empty for everything.
+// Key returns a text that is equal only for equal scopes; empty for everything.
 func (s *Scope) Key() string {
 	if s.all {
 		return ""
@@ -272,8 +273,8 @@ func (s *Scope) Key() string {
 	return b.String()
 }
 
-// builder makes a scope. The zero value is empty. A role with many names may be bound in many namespaces, so
-// these share the names until others are added.
+// builder builds a scope. The zero value is empty. Namespaces share a set of names until names are
+// added to one of them, since a role with many names may be bound in many namespaces.
 type builder struct {
 	out Scope
 	own map[string]bool // the namespaces whose names are not shared
@@ -312,7 +313,8 @@ func (b *builder) add(namespace string, some nameSet, everywhere bool) {
 	}
 }
 
-// scope returns what was added, each resource stated once, so that equal scopes have equal keys.
+// scope returns the scope of everything that was added, with each resource once, so that equal
+// scopes have equal keys.
 func (b *builder) scope() *Scope {
 	out := &Scope{all: b.out.all, everywhere: b.out.everywhere, in: b.out.in}
 	for namespace, some := range out.in {

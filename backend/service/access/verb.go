@@ -14,7 +14,7 @@ const (
 	VerbCatalogue descriptor.Verb = "CATALOGUE"
 	// VerbExport reads everything at once. Write-only values are encrypted, or left out.
 	VerbExport descriptor.Verb = "EXPORT"
-	// VerbEscalate gives rights by roles and bindings that the caller does not have.
+	// VerbEscalate allows roles and bindings that give rights which the caller lacks.
 	VerbEscalate descriptor.Verb = "ESCALATE"
 )
 
@@ -39,7 +39,7 @@ func Verbs() []descriptor.Verb {
 	}
 }
 
-// OfNoKind returns the verbs that are of no kind.
+// OfNoKind returns the verbs that belong to no kind.
 func OfNoKind() []descriptor.Verb { return []descriptor.Verb{VerbCatalogue, VerbExport} }
 
 // verbs is a set of verbs.
@@ -56,7 +56,7 @@ func bit(v descriptor.Verb) verbs {
 	return 0
 }
 
-// setOf returns the set of the verbs that are named; "*" names all. Names that are no verbs add nothing.
+// setOf returns the set of the named verbs; "*" names all. Unknown names are ignored.
 func setOf(named ...descriptor.Verb) (out verbs) {
 	for _, v := range named {
 		if v == Wildcard {
@@ -67,8 +67,8 @@ func setOf(named ...descriptor.Verb) (out verbs) {
 	return out
 }
 
-// offered reports whether resources of a kind can be used with a verb: the verbs that the kind offers, and ESCALATE of
-// AccessRole and AccessBinding. CATALOGUE and EXPORT are of no kind.
+// offered reports whether a verb can be used on resources of a kind: the kind offers it, or it is
+// ESCALATE and the kind is AccessRole or AccessBinding. CATALOGUE and EXPORT belong to no kind.
 func offered(k *descriptor.Kind, v descriptor.Verb) bool {
 	if v == VerbEscalate {
 		return GivesRights(k.Name)
@@ -76,7 +76,7 @@ func offered(k *descriptor.Kind, v descriptor.Verb) bool {
 	return k.Has(v)
 }
 
-// Offers refuses a verb that a kind does not offer.
+// Offers returns an error if a kind does not offer a verb.
 func Offers(k *descriptor.Kind, v descriptor.Verb) error {
 	if offered(k, v) {
 		return nil

@@ -14,19 +14,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// The types of conditions that say how far a resource is.
+// The types of conditions that the gateway writes.
 const (
 	Available   = "Available"
 	Progressing = "Progressing"
 )
 
-// The statuses of a condition that are written here.
+// The statuses of a condition that the gateway writes.
 const (
 	True  = "True"
 	False = "False"
 )
 
-// The reasons of the conditions that are written here. Controllers give others besides:
+// The reasons of conditions that the gateway writes. Controllers use others as well:
 // InvalidConfiguration, TransientError and UnrecoverableError.
 const (
 	ReasonWaiting     = "Waiting" // for what a reference names
@@ -52,7 +52,8 @@ func Waiting(waits []Wait, generation int64) []ConditionFields {
 	return progress(ReasonWaiting, message(waits), generation)
 }
 
-// Released returns the conditions of a resource that has stopped waiting and whose controller has to act.
+// Released returns the conditions of a resource that has stopped waiting and that its controller
+// has to handle.
 func Released(generation int64) []ConditionFields {
 	return progress(ReasonProgressing, messageReleased, generation)
 }
@@ -66,11 +67,11 @@ func Finalizing(finalizers []string, generation int64) []ConditionFields {
 	return progress(ReasonProgressing, strings.Join(lines, "\n"), generation)
 }
 
-// finalizerBegin begins the line about a finalizer.
+// finalizerBegin is the beginning of the line about a finalizer.
 const finalizerBegin = "Waiting for finalizer "
 
-// SaysFinalizing reports whether the condition Available of a status is the one of [Finalizing]: no
-// controller has replaced it since.
+// SaysFinalizing reports whether the condition Available of a status is that of [Finalizing], which
+// no controller has replaced.
 func SaysFinalizing(status map[string]any) bool {
 	return slices.ContainsFunc(ConditionsOf(status), func(c any) bool {
 		return kind.ConditionType(c) == Available && strings.HasPrefix(kind.ConditionText(c, "message"), finalizerBegin)
@@ -92,8 +93,9 @@ func Done(generation int64) []ConditionFields {
 	}
 }
 
-// SetConditions returns a status in which these conditions replace others of the same type; the rest stays. A condition
-// gets the fields that shape has. If its status is the same, it keeps the time of its last transition.
+// SetConditions returns a status in which conditions replace those of the same types; other
+// conditions stay. A condition gets the fields that shape has. If its status has not changed, it
+// keeps the time of its last transition.
 func SetConditions(
 	status map[string]any, shape *descriptor.Shape, conditions []ConditionFields, now time.Time,
 ) map[string]any {
@@ -140,10 +142,10 @@ func withConditions(status map[string]any, list []any) map[string]any {
 	return out
 }
 
-// WithObservedGeneration returns a stored status whose conditions Available and Progressing have another observed
-// generation and say the same. ok is false unless the status has both, of the generation was. With done it
-// must have exactly the conditions of [Done]. It spares most changes of a spec reading and writing the whole
-// status: see BenchmarkPatch of backend/service, Room.
+// WithObservedGeneration returns a stored status with another observed generation in its conditions
+// Available and Progressing. ok is false unless both have the generation was. With done, they must
+// also be exactly the conditions of [Done]. It saves most changes of a spec from decoding the whole
+// status; BenchmarkPatch of backend/service measures it (Room).
 func WithObservedGeneration(status string, was, generation int64, done bool) (out string, ok bool) {
 	conditions := gjson.Get(status, "conditions")
 	all := conditions.Array()
@@ -170,7 +172,7 @@ func WithObservedGeneration(status string, was, generation int64, done bool) (ou
 	return string(b), len(missing) == 0
 }
 
-// sameAs reports whether a stored condition says the same.
+// sameAs reports whether a stored condition has the same fields.
 func (a ConditionFields) sameAs(c gjson.Result) bool {
 	return c.Get("status").Str == a.Status && c.Get("reason").Str == a.Reason && c.Get("message").Str == a.Message
 }
@@ -184,15 +186,15 @@ func MissingConditions(status map[string]any, conditions []ConditionFields) []Co
 	})
 }
 
-// HasFinalCondition reports whether a status has a condition Available that does not leave it to a
-// controller.
+// HasFinalCondition reports whether a status has a condition Available other than the one that
+// waits for a controller.
 func HasFinalCondition(status map[string]any) bool {
 	return slices.ContainsFunc(ConditionsOf(status), func(c any) bool {
 		return kind.ConditionType(c) == Available && kind.ConditionText(c, "message") != messageReleased
 	})
 }
 
-// IsOwned reports whether a condition has one of the types that are written here.
+// IsOwned reports whether a condition has one of the types that the gateway writes.
 func IsOwned(condition any) bool {
 	t := kind.ConditionType(condition)
 	return t == Available || t == Progressing

@@ -1,5 +1,6 @@
-// Package dependency has the states of what resources refer to: which targets a resource waits for and which it relies
-// on, by what was read of them, and the conditions that say so. It reads and writes nothing: package reconcile does.
+// Package dependency decides, from what was read of the targets of a resource's references, which
+// of them the resource waits for and which it relies on, and has the conditions that say so. It
+// reads and writes nothing itself: package reconcile does.
 //
 // The life of a resource, as far as its references go:
 //

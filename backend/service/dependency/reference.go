@@ -61,16 +61,16 @@ type References struct {
 type Before struct {
 	// Refs are its references. It relied on all of them, except the ones in Waits.
 	Refs []kind.ResourceRef
-	// Waits are the targets that it waited for, as "Kind/name".
+	// Waits are the targets that it waited for, in the form "Kind/name".
 	Waits []string
 }
 
-// Mixed is stored as the fingerprint of references that were taken by the declarations of more than one
-// catalogue. It equals no Kind.Declared.
+// Mixed is the stored fingerprint of references that were derived by the declarations of more than
+// one catalogue. It equals no Kind.Declared.
 const Mixed = "-"
 
-// BeforeOf returns the references of a stored resource: of its spec if they were taken by the declarations of k,
-// else as they are stored.
+// BeforeOf returns the references of a stored resource: those of its spec if they were derived by
+// the declarations of k, else the stored ones.
 func BeforeOf(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	if stored.Declared == k.Declared {
 		return Before{Refs: k.Rows.Refs(stored.Namespace, st.Spec), Waits: st.Meta.Waits}
@@ -82,8 +82,8 @@ func BeforeOf(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	return before
 }
 
-// NewReferences returns the references of a resource. It still relies on the targets that it relied on before, except
-// where a reference has become guarded.
+// NewReferences returns the references of a resource. It still relies on the targets that it relied
+// on before, unless the reference has become guarded.
 func NewReferences(key backend.Key, refs []kind.ResourceRef, before Before) References {
 	rel := References{Refs: refs, open: map[backend.Key]bool{}}
 	for _, ref := range refs {
@@ -100,21 +100,21 @@ func NewReferences(key backend.Key, refs []kind.ResourceRef, before Before) Refe
 	return rel
 }
 
-// Name is how a wait for a resource is stored.
+// Name returns the stored form of a wait for a resource.
 func Name(key backend.Key) string { return key.Kind + "/" + key.Name }
 
-// Kept returns the decision that keeps the bindings of a resource as they are.
+// Kept returns the decision that keeps the bindings of a resource.
 func (r References) Kept() Decision {
 	return r.decide(func(backend.Key) State { return Missing })
 }
 
-// WaitsFor reports whether exactly these resources, as "Kind/name", are not relied on yet.
+// WaitsFor reports whether the open targets are exactly these, in the form "Kind/name".
 func (r References) WaitsFor(waits []string) bool {
 	other := func(key backend.Key) bool { return !slices.Contains(waits, Name(key)) }
 	return len(r.open) == len(waits) && !slices.ContainsFunc(r.Open(), other)
 }
 
-// Reopen makes the resource wait again for each of its targets that has vanished.
+// Reopen makes the resource wait again for its targets that have vanished.
 func (r References) Reopen(vanished map[backend.Key]bool) {
 	for _, ref := range r.Refs {
 		if vanished[ref.Key] {
@@ -123,7 +123,7 @@ func (r References) Reopen(vanished map[backend.Key]bool) {
 	}
 }
 
-// Open returns the resources that are not relied on yet, in the order of the references.
+// Open returns the targets that are not relied on yet, in the order of the references.
 func (r References) Open() (out []backend.Key) {
 	for _, ref := range r.Refs {
 		if r.open[ref.Key] {
@@ -133,24 +133,25 @@ func (r References) Open() (out []backend.Key) {
 	return out
 }
 
-// Decision is what was decided on references.
+// Decision is the result of deciding on references.
 type Decision struct {
-	// Refs of the resource as they are stored, and Declared the fingerprint of the
-	// declarations that they were taken by. Both are empty if the stored ones stay.
+	// Refs are the references to store, and Declared the fingerprint of the
+	// declarations by which they were derived. Both are empty if the stored ones are
+	// kept.
 	Refs     []backend.Ref
 	Declared string
-	// Waits are the targets that it waits for, ordered by kind and name.
+	// Waits are the targets that the resource waits for, ordered by kind and name.
 	Waits []Wait
 	// Checks are the conditions under which the decision holds.
 	Checks []backend.Action
-	// Overruled reports whether conditions of a reported status were not taken over.
+	// Overruled reports whether conditions of a reported status were replaced.
 	Overruled bool
 }
 
-// Decide decides on references by the targets that are open. No more than [backend.MaxChecks] of them can be
-// checked at once: the others are waited for. apart reports whether a target lies in another shard than the
-// resource; nil means that none does. Such a target is not checked, since no guarded reference leads to
-// another shard.
+// Decide decides on the open references by their targets. At most [backend.MaxChecks] targets can
+// be checked in one batch; the resource waits for the others. apart reports whether a target lies
+// in another shard than the resource; nil means that none does. Such a target is not checked, which
+// is allowed because no guarded reference leads to another shard.
 func (r References) Decide(targets map[backend.Key]Target, apart func(backend.Key) bool) Decision {
 	var checks []backend.Action
 	d := r.decide(func(key backend.Key) State {
@@ -170,7 +171,7 @@ func (r References) Decide(targets map[backend.Key]Target, apart func(backend.Ke
 	return d
 }
 
-// decide decides on references by the states of the targets that are open.
+// decide decides on the open references by the states of their targets.
 func (r References) decide(stateOf func(backend.Key) State) Decision {
 	var d Decision
 	for _, ref := range r.Refs {
@@ -187,9 +188,9 @@ func (r References) decide(stateOf func(backend.Key) State) Decision {
 	return d
 }
 
-// Keeping returns the references of a decision by a gateway whose catalogue is not the newest: it keeps
-// stored references that are bound, and stored ones that are not in named, the references that this gateway
-// knew before.
+// Keeping returns the references to store on a gateway whose catalogue is not the newest. It keeps
+// stored references that are bound, and stored ones that are not in named, the references that this
+// gateway knew before.
 func (d Decision) Keeping(stored []backend.Ref, named []kind.ResourceRef) []backend.Ref {
 	out := slices.Clone(d.Refs)
 	for _, old := range stored {

@@ -26,34 +26,36 @@ const (
 	Unreadable State = "UNREADABLE"
 )
 
-// Reading is how targets are read. A write begins with FromIndex; each refusal moves it on to the next.
+// Reading selects how targets are read. A write begins with FromIndex; after each refusal it uses
+// the next one.
 type Reading int
 
 // The ways of reading.
 const (
-	// FromIndex reads from the index where it has a target. That may be older than the store,
-	// which then refuses the write.
+	// FromIndex reads a target from the index if possible. The index may be older than the
+	// store, which then refuses the write.
 	FromIndex Reading = iota
-	// FromStore reads many from the store in one call, in which a damaged resource seems to
-	// be missing.
+	// FromStore reads all targets from the store in one call, in which a damaged resource
+	// appears to be missing.
 	FromStore
-	// OneByOne reads each in a separate call, so that a damaged resource is not taken for a
-	// missing one.
+	// OneByOne reads each target in a separate call, so that a damaged resource does not
+	// appear to be missing.
 	OneByOne
 )
 
-// Target is a resource that is referred to; Stored is nil if it does not exist.
+// Target is the target of a reference; Stored is nil if it does not exist.
 type Target struct {
 	Kind   *kind.Kind
 	Stored *backend.Resource
 	// Damaged reports whether the stored record cannot be read.
 	Damaged bool
-	// MayBeStale reports whether Stored was not just read from the store. Then a check requires its
-	// revision, too.
+	// MayBeStale reports that Stored may be older than the store. Then a check also requires its
+	// revision.
 	MayBeStale bool
 }
 
-// state of a target that nobody relies on yet; Bound if it is ready to be relied on.
+// state returns the state of a target that the resource does not rely on yet; Bound if
+// it is ready.
 func (t Target) state() State {
 	switch {
 	case t.Damaged:
@@ -87,8 +89,8 @@ func (t Target) check(key backend.Key) backend.Action {
 	return a
 }
 
-// StateOf returns the state of a target for a stored referrer. target is nil if there is none; waited reports
-// whether the referrer waits for it.
+// StateOf returns the state of a target for a stored referrer. target is nil if it does not exist;
+// waited reports whether the referrer waits for it.
 func StateOf(waited bool, target *backend.Resource) State {
 	switch {
 	case target == nil:
@@ -101,10 +103,10 @@ func StateOf(waited bool, target *backend.Resource) State {
 	return NotReady
 }
 
-// Wait is a resource that another waits for.
+// Wait is a target that a resource waits for.
 type Wait struct {
 	Key backend.Key
-	// For is the state that has to change.
+	// For is the state of the target that has to change.
 	For State
 	// Path of the reference.
 	Path string
@@ -126,10 +128,10 @@ func (w Wait) compare(o Wait) int {
 	return cmp.Or(cmp.Compare(w.Key.Kind, o.Key.Kind), cmp.Compare(w.Key.Name, o.Key.Name))
 }
 
-// maxLines is how many waits a message names.
+// maxLines is the most waits that a message lists.
 const maxLines = 64
 
-// message names waits, one a line.
+// message returns the text about waits, one on each line.
 func message(waits []Wait) string {
 	lines := make([]string, 0, min(len(waits), maxLines+1))
 	for i, w := range waits {

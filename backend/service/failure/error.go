@@ -1,4 +1,4 @@
-// Package failure has the error that callers see, with its code, and the table that maps the errors of
+// Package failure defines the error that callers see, its codes, and the table that maps errors of
 // stores to it.
 package failure
 
@@ -28,7 +28,7 @@ const (
 	CodeLagged           Code = "LAGGED"
 	CodeCatalogueChanged Code = "CATALOGUE_CHANGED"
 	CodeCursorInvalid    Code = "CURSOR_INVALID"
-	// CodeUnsupportedVersion is of a version of the API that is not served.
+	// CodeUnsupportedVersion means that a version of the API is not served.
 	CodeUnsupportedVersion Code = "UNSUPPORTED_VERSION"
 	CodeUnreadable         Code = "UNREADABLE"
 	CodeForbidden          Code = "FORBIDDEN"
@@ -38,7 +38,7 @@ const (
 	CodeTimeout            Code = "TIMEOUT"
 	CodeInternal           Code = "INTERNAL"
 
-	// Of the document of a request.
+	// Errors of the document of a request.
 	CodeParseFailed            Code = "GRAPHQL_PARSE_FAILED"
 	CodeDocumentInvalid        Code = "GRAPHQL_VALIDATION_FAILED"
 	CodePersistedQueryNotFound Code = "PERSISTED_QUERY_NOT_FOUND"
@@ -54,29 +54,32 @@ const OutcomeApplied = "APPLIED"
 type Error struct {
 	Code    Code
 	Message string
-	// Kind, Namespace and Name of the resource, where one is meant.
+	// Kind, Namespace and Name of the resource that the error is about, if any.
 	Kind, Namespace, Name string
-	// Verb that the caller does not have.
+	// Verb that the caller lacks.
 	Verb string
-	// Path of the value at fault within the resource, like "spec.resource.mtu", or
-	// within the arguments: see [Steps].
+	// Path of the wrong value within the resource, like "spec.resource.mtu", or within
+	// the arguments: see [Steps].
 	Path string
 	// Rule that a value breaks, like "max".
 	Rule string
-	// Limit of the rule: a number where it is one, else a text; nil if it has none.
+	// Limit of the rule: a number or a text; nil if it has none.
 	Limit any
-	// Setting is the name of the gateway's setting that has the limit, or that is not met; empty for none.
+	// Setting is the name of the gateway's setting with the limit or requirement; empty for none.
 	Setting                           string
 	ExpectedRevision, CurrentRevision string
-	// Retryable reports whether the same request may succeed later, and that nothing was applied.
+	// Retryable reports that nothing was applied and that the same request may succeed later.
 	Retryable bool
-	// RetryAfter is the number of seconds after which it probably does; 0 if unknown.
+	// RetryAfter is the number of seconds after which it probably succeeds; 0 if
+	// unknown.
 	RetryAfter int
-	// Outcome is UNKNOWN where a write may have been applied; else empty.
+	// Outcome is UNKNOWN or APPLIED for a write that may have been, or was, applied;
+	// else empty.
 	Outcome string
-	// Cursor resumes a stream that LAGGED, or whose catalogue was replaced.
+	// Cursor is the cursor to resume a stream that LAGGED, or whose catalogue was
+	// replaced.
 	Cursor string
-	// Violations are all that VALIDATION_FAILED found.
+	// Violations are all violations of VALIDATION_FAILED.
 	Violations []Violation
 
 	cause error
@@ -85,7 +88,7 @@ type Error struct {
 // Violation is one value that breaks one rule.
 type Violation struct {
 	Path, Rule string
-	// Limit of the rule: a number where it is one, else a text; nil if it has none.
+	// Limit of the rule: a number or a text; nil if it has none.
 	Limit   any
 	Message string
 }
@@ -99,7 +102,8 @@ func Unauthenticated(cause error) *Error {
 	return &Error{Code: CodeUnauthenticated, Message: cause.Error(), cause: cause}
 }
 
-// Unaudited returns the error of values that are not shown since the audit log cannot be written.
+// Unaudited returns the error of values that are not shown because the audit log cannot be
+// written.
 func Unaudited(cause error) *Error {
 	return &Error{Code: CodeUnavailable, Retryable: true, Setting: "audit", Message: "the audit log cannot be written, and nothing is revealed without it; try again", cause: cause}
 }
@@ -125,7 +129,7 @@ func (e *Error) Split() []*Error {
 	return out
 }
 
-// The longest names of resources and namespaces; a longer one is not repeated.
+// The longest names of resources and namespaces that an error repeats.
 const (
 	maxName      = 253
 	maxNamespace = 63
@@ -154,8 +158,8 @@ type translation struct {
 	text      string
 }
 
-// translations maps the errors of stores and contexts to codes and texts. The first match counts; an error
-// without a match is INTERNAL.
+// translations maps the errors of stores and contexts to codes and texts. The first match is used;
+// an error without a match is INTERNAL.
 func translations() []translation {
 	return []translation{
 		{is: backend.ErrUnknown, code: CodeUnavailable, outcome: OutcomeUnknown, text: "the store's answer to the change was lost; it may or may not have been made: read before you send it again"},
@@ -205,8 +209,8 @@ func translations() []translation {
 	}
 }
 
-// Of turns an error of a store into one for a caller. An error that has a method Detail() string adds that
-// to the text.
+// Of converts an error of a store to an error for a caller. If the error has a method Detail()
+// string, the text includes its result.
 func Of(err error, key backend.Key) *Error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -255,12 +259,12 @@ func Describe(key backend.Key) string {
 	return fmt.Sprintf("%s %q in namespace %q", key.Kind, key.Name, key.Namespace)
 }
 
-// BadInput is BAD_USER_INPUT for the value at a path.
+// BadInput returns BAD_USER_INPUT for the value at a path.
 func BadInput(path, format string, args ...any) *Error {
 	return &Error{Code: CodeBadUserInput, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// Shorten bounds what an error repeats of a caller's input.
+// Shorten shortens a part of the caller's input that an error repeats.
 func Shorten(s string) string {
 	n := 0
 	for at := range s { // which may be long
@@ -271,11 +275,11 @@ func Shorten(s string) string {
 	return s
 }
 
-// MaxPath is the longest path that an error shows, in bytes: the names of fields and the key of
-// a label are shorter.
+// MaxPath is the longest path that an error shows, in bytes. Names of fields and keys of labels
+// are shorter.
 const MaxPath = 1 << 10
 
-// ShortenPath bounds a path, which may have names that a caller made up.
+// ShortenPath shortens a path, which may contain names chosen by the caller.
 func ShortenPath(path string) string {
 	if len(path) > MaxPath {
 		return strings.ToValidUTF8(path[:MaxPath], "") + "…"
@@ -283,7 +287,7 @@ func ShortenPath(path string) string {
 	return path
 }
 
-// Limited is LIMIT_EXCEEDED for a limit of the API itself.
+// Limited returns LIMIT_EXCEEDED for a limit of the API itself.
 func Limited(path, format string, limit int) *Error {
 	return &Error{Code: CodeLimitExceeded, Path: path, Limit: limit, Message: path + ": " + fmt.Sprintf(format, limit)}
 }
@@ -293,15 +297,16 @@ type WarningCode string
 
 // The codes of warnings.
 const (
-	// WarningDeprecated is a field that is set and should not be used any more.
+	// WarningDeprecated: a deprecated field is set.
 	WarningDeprecated WarningCode = "DEPRECATED"
-	// WarningWaiting is a reference to a resource that is not ready yet.
+	// WarningWaiting: a reference leads to a resource that is not ready yet.
 	WarningWaiting WarningCode = "WAITING"
-	// WarningCleared is a value that a patch has cleared by null.
+	// WarningCleared: a patch has cleared a value by null.
 	WarningCleared WarningCode = "CLEARED"
-	// WarningNotReadable is a resource that the caller may create and not read: the answer does not have it.
+	// WarningNotReadable: the caller may create the resource but not read it, so the answer does
+	// not have it.
 	WarningNotReadable WarningCode = "NOT_READABLE"
-	// WarningService is what the service that owns or reviews the resource warns about.
+	// WarningService: a warning of the service that owns or reviews the resource.
 	WarningService WarningCode = "SERVICE"
 )
 
@@ -309,8 +314,9 @@ const (
 type Warning struct {
 	Code    WarningCode
 	Message string
-	// Path of the value that it is about, as of [Error.Path]; empty for none.
+	// Path of the value concerned, as in [Error.Path]; empty for none.
 	Path string
-	// Deprecated is the schema coordinate of the field that a DEPRECATED is about: Type.field, in the names of the API.
+	// Deprecated is the schema coordinate of the field of a DEPRECATED warning: Type.field, in the
+	// names of the API.
 	Deprecated string
 }

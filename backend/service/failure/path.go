@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// FieldNames is the set of names by which a caller knows the fields of resources. The path and the message of an
-// error are in the names of the caller whose request it is about.
+// FieldNames selects the names by which a caller knows the fields of resources. Paths and messages
+// of errors use the names of the caller.
 type FieldNames int
 
 // The sets of names.
@@ -19,18 +19,20 @@ const (
 	StoredNames FieldNames = iota
 	// APINames are the names in the API.
 	APINames
-	// ManifestNames are the names in manifests: the stored ones, but a field of a spec can stand at the top.
+	// ManifestNames are the names in manifests: the stored ones, except that a field of a spec can
+	// stand at the top.
 	ManifestNames
 )
 
-// Path is where a value stands in a resource, or in the arguments of a request. It is a chain: each path ends in
-// one step, and knows the path that leads there. A step into a declared field has all names of the field, so a path
-// has a text for each of [FieldNames]. The text is made only for what is reported, and shares no memory with the path: one
-// that is made to look at a value need not be on the heap. Nil is the path of the whole.
+// Path is the position of a value in a resource, or in the arguments of a request. It is a chain:
+// each path has one step and a pointer to the path that leads there. A step into a declared field
+// has all names of the field, so a path has a text for each of [FieldNames]. The text is computed
+// only for errors and shares no memory with the path, so a path need not be allocated on the heap.
+// Nil is the path of the whole.
 type Path struct {
 	in *Path
-	// field is the declared field, nil if there is none: name is then the name of an argument, of a field that
-	// the kind does not have, or the key of a map.
+	// field is the declared field, or nil; then name is the name of an argument, of an unknown
+	// field, or the key of a map.
 	field *descriptor.Field
 	name  string
 	// element is the number of an element of a list, counted from 1; 0 for a name.
@@ -40,7 +42,7 @@ type Path struct {
 // At returns the path of an argument, or of a part of a resource.
 func At(name string) *Path { return &Path{name: name} }
 
-// Name returns the path of what has a name in the object, or a key in the map, at p.
+// Name returns the path of a member of the object or map at p.
 func (p *Path) Name(name string) *Path { return &Path{in: p, name: name} }
 
 // Field returns the path of a declared field of the object at p.
@@ -49,20 +51,21 @@ func (p *Path) Field(f *descriptor.Field) *Path { return &Path{in: p, field: f} 
 // Element returns the path of an element of the list at p, counted from 0.
 func (p *Path) Element(i int) *Path { return &Path{in: p, element: i + 1} }
 
-// Below returns a path in p whose last step is still to be set. A loop makes one and sets the step for each value.
+// Below returns a path in p whose last step is set later. A loop creates one and sets the step for
+// each value.
 func (p *Path) Below() Path { return Path{in: p} }
 
-// SetName makes the last step one to a name or a key.
+// SetName sets the last step to a name or a key.
 func (p *Path) SetName(name string) { p.name = name }
 
-// SetField makes the last step one to a declared field.
+// SetField sets the last step to a declared field.
 func (p *Path) SetField(f *descriptor.Field) { p.field = f }
 
-// SetElement makes the last step one to an element, counted from 0.
+// SetElement sets the last step to an element, counted from 0.
 func (p *Path) SetElement(i int) { p.element = i + 1 }
 
-// Text returns the path as people read it: spec.resource.tags[1]. A name that has other characters than names of
-// the API, as the key of a map can, stands in brackets and quotes: spec.properties["a.b"].
+// Text returns the path as text: spec.resource.tags[1]. A name with characters that names of the
+// API do not have, as the key of a map may, is in brackets and quotes: spec.properties["a.b"].
 func (p *Path) Text(names FieldNames) string {
 	switch {
 	case p == nil:
@@ -75,7 +78,8 @@ func (p *Path) Text(names FieldNames) string {
 	return Join(p.in.Text(names), p.last(names))
 }
 
-// Steps returns the names (string) and indexes (int) of the path, as the extensions of errors have them.
+// Steps returns the names (string) and indexes (int) of the path, in the form of errors'
+// extensions.
 func (p *Path) Steps(names FieldNames) []any {
 	switch {
 	case p == nil:
@@ -105,7 +109,7 @@ func (p *Path) last(names FieldNames) string {
 	return strings.Clone(p.field.Name)
 }
 
-// Join is the path of what has a name in the object at a path.
+// Join returns the path of a member of the object at a path.
 func Join(path, name string) string {
 	name = Shorten(name)
 	switch {
@@ -126,10 +130,11 @@ func quote(name string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Element is the path of an element of the list at a path.
+// Element returns the path of an element of the list at a path.
 func Element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// plain reports whether a name is written as it is: letters, digits, '_' and '-'.
+// plain reports whether a name needs no quotes: it has only letters, digits, '_' and
+// '-'.
 func plain(name string) bool {
 	for _, c := range []byte(name) {
 		if c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
@@ -139,7 +144,7 @@ func plain(name string) bool {
 	return name != ""
 }
 
-// Steps are the names (string) and indexes (int) of a path.
+// Steps returns the names (string) and indexes (int) of a path.
 func Steps(path string) []any {
 	var out []any
 	for path != "" {
@@ -163,8 +168,8 @@ func Steps(path string) []any {
 	return out
 }
 
-// bracket reads what stands between brackets, an index or a quoted name, and returns
-// what follows them.
+// bracket parses an index or a quoted name in brackets, and returns the rest of the
+// text.
 func bracket(text string) (step any, rest string) {
 	if strings.HasPrefix(text, `"`) {
 		d := json.NewDecoder(strings.NewReader(text))
@@ -180,7 +185,7 @@ func bracket(text string) (step any, rest string) {
 	return inside, rest
 }
 
-// Text is the path with some steps.
+// Text returns the path with these steps.
 func Text(steps []any) string {
 	out := ""
 	for _, step := range steps {
@@ -194,7 +199,8 @@ func Text(steps []any) string {
 	return out
 }
 
-// InList is an error about the element of a list of arguments: a copy with its path.
+// InList returns a copy of err, which is about the i-th element of a list of arguments,
+// with its path.
 func InList(err error, list string, i int) error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known.at(Element(list, i))
@@ -202,7 +208,7 @@ func InList(err error, list string, i int) error {
 	return err
 }
 
-// About is an error about the argument at a path, unless it has a path: a copy with that path.
+// About returns a copy of err with the path of an argument, unless err has a path.
 func About(err error, path string) error {
 	if known, ok := errors.AsType[*Error](err); ok && known.Path == "" {
 		return known.at(path)
@@ -210,8 +216,8 @@ func About(err error, path string) error {
 	return err
 }
 
-// Within is an error about a value inside an argument, unless it has no path: a copy whose path begins with the
-// argument.
+// Within returns a copy of err, which is about a value inside an argument, with the argument before
+// its path. It returns err itself if that has no path.
 func Within(err error, argument string) error {
 	known, ok := errors.AsType[*Error](err)
 	switch {

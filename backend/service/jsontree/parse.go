@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Parse reads one JSON object, numbers as written, without null members:
-// null is the same as absent. The texts that are read share the memory of the object.
+// Parse parses a JSON object. It keeps numbers as written and drops null members,
+// because null is the same as absent. Strings share the memory of raw.
 func Parse(raw string) (map[string]any, error) {
 	v, err := Valid(raw)
 	if err != nil {
@@ -20,7 +20,7 @@ func Parse(raw string) (map[string]any, error) {
 	return Members(v)
 }
 
-// Valid returns the object that is the whole of a text, for [Members].
+// Valid parses a text that is one JSON object, for [Members].
 func Valid(raw string) (gjson.Result, error) {
 	if !gjson.Valid(raw) {
 		return gjson.Result{}, errors.New("json: not valid")
@@ -41,7 +41,7 @@ func Members(object gjson.Result) (map[string]any, error) {
 	return out.(map[string]any), nil
 }
 
-// valueOf returns a valid value that is nested no deeper than depth.
+// valueOf returns the tree of a valid value that is nested at most depth deep.
 func valueOf(v gjson.Result, depth int) (value any, err error) {
 	if depth == 0 {
 		return nil, errTooDeep
@@ -85,8 +85,8 @@ func valueOf(v gjson.Result, depth int) (value any, err error) {
 	return nil, nil
 }
 
-// textOf returns the text of a JSON string. One that is not stored as it is read is left to
-// [encoding/json].
+// textOf returns the text of a JSON string. A string with escapes or invalid UTF-8 is
+// decoded by [encoding/json].
 func textOf(v gjson.Result) (out string, err error) {
 	if strings.IndexByte(v.Raw, '\\') < 0 && utf8.ValidString(v.Raw) {
 		return v.Str, nil

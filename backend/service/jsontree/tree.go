@@ -1,4 +1,4 @@
-// Package jsontree works on decoded JSON: maps, lists, texts and numbers as they
+// Package jsontree works on decoded JSON: maps, lists, strings, and numbers as they
 // were written. Null is the same as absent.
 package jsontree
 
@@ -16,12 +16,12 @@ import (
 // MaxDepth bounds the nesting of a spec.
 const MaxDepth = 64
 
-// Given is a tree of JSON, of strings, truth values, [json.Number], maps and lists of any,
-// that its maker does not use any more: the receiver may change it.
+// Given is a tree of JSON, of strings, Booleans, [json.Number], maps and lists of any,
+// that its creator no longer uses, so that the receiver may change it.
 type Given map[string]any
 
-// Object returns the object that a caller gave: a tree of JSON, which is copied unless it is
-// [Given], or any value whose JSON is one. nil is none.
+// Object returns the object of a caller: a tree of JSON, which is copied unless it is
+// [Given], or any value whose JSON is an object. nil means none.
 func Object(value any) (map[string]any, error) {
 	var tree any
 	var err error
@@ -51,8 +51,8 @@ func Object(value any) (map[string]any, error) {
 // errTooDeep is the error of a tree that is nested deeper than MaxDepth.
 var errTooDeep = fmt.Errorf("json: nested deeper than %d", MaxDepth)
 
-// copyOf copies a tree, of maps and lists that are nested no deeper than depth. Any other value than one of
-// JSON becomes the tree of its JSON: numbers are [json.Number].
+// copyOf copies a tree whose maps and lists are nested at most depth deep. A value of another type
+// becomes the tree of its JSON, with numbers as [json.Number].
 func copyOf(v any, depth int) (any, error) {
 	if depth == 0 {
 		return nil, errTooDeep
@@ -90,7 +90,7 @@ func copyOf(v any, depth int) (any, error) {
 	return nil, fmt.Errorf("json: %w", err)
 }
 
-// within reports whether a tree is nested no deeper than depth.
+// within reports whether a tree is nested at most depth deep.
 func within(v any, depth int) bool {
 	if depth == 0 {
 		return false
@@ -181,13 +181,14 @@ func Equal(a, b any) bool {
 	return a == b
 }
 
-// isInteger reports whether a number is written as an integer, in the one way that there is.
+// isInteger reports whether a number is an integer in canonical form.
 func isInteger(n json.Number) bool {
 	digits := strings.TrimPrefix(string(n), "-")
 	return digits != "" && (digits[0] != '0' || n == "0") && strings.Trim(digits, "0123456789") == ""
 }
 
-// shortNumber keeps a hostile exponent from becoming a huge rational.
+// shortNumber returns the text of a number for an exact comparison. For a number that is too
+// long, or whose exponent would make a huge rational, it returns "x".
 func shortNumber(n json.Number) string {
 	if f, err := n.Float64(); err != nil || f > 1e30 || f < -1e30 || len(n) > 64 || f != 0 && f < 1e-30 && f > -1e-30 {
 		return "x"
@@ -195,11 +196,11 @@ func shortNumber(n json.Number) string {
 	return n.String()
 }
 
-// Keys returns the keys of a map in their order, nil if there are none.
+// Keys returns the sorted keys of a map, nil if there are none.
 func Keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// DropListNulls drops the nulls inside lists: lists are values and are replaced
-// whole, so null in them is the same as absent.
+// DropListNulls drops the nulls inside lists. Lists are replaced as a whole, so null in
+// them is the same as absent.
 func DropListNulls(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -211,8 +212,9 @@ func DropListNulls(v any) {
 	}
 }
 
-// Merged returns a copy of target that a patch has changed as RFC 7386 says: objects merge, null removes, all
-// else replaces. What the patch does not name is shared with the target, and must not be changed.
+// Merged returns a copy of target changed by a patch (RFC 7386): objects merge, null removes,
+// everything else replaces. Parts that the patch does not name are shared with target and must not
+// be changed.
 func Merged(target, patch map[string]any) map[string]any {
 	out := make(map[string]any, len(target)+len(patch))
 	maps.Copy(out, target)

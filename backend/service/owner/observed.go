@@ -49,42 +49,42 @@ func (o *observed) note(ctx context.Context, method, outcome string, err error) 
 	o.seen(method, outcome)
 }
 
-// Describe is part of [Service].
+// Describe implements [Service].
 func (o *observed) Describe(ctx context.Context) (Description, error) {
 	out, err := o.service.Describe(ctx)
 	o.note(ctx, "Describe", CallOK, err)
 	return out, err
 }
 
-// List is part of [Service].
+// List implements [Service].
 func (o *observed) List(ctx context.Context, kind, token string, size int) (Page, error) {
 	out, err := o.service.List(ctx, kind, token, size)
 	o.note(ctx, "List", CallOK, err)
 	return out, err
 }
 
-// Get is part of [Service].
+// Get implements [Service].
 func (o *observed) Get(ctx context.Context, keys []backend.Key) ([]Got, error) {
 	out, err := o.service.Get(ctx, keys)
 	o.note(ctx, "Get", CallOK, err)
 	return out, err
 }
 
-// Changes is part of [Service].
+// Changes implements [Service].
 func (o *observed) Changes(ctx context.Context, position string, wait time.Duration) (Changes, error) {
 	out, err := o.service.Changes(ctx, position, wait)
 	o.note(ctx, "Changes", CallOK, err)
 	return out, err
 }
 
-// Write is part of [Service].
+// Write implements [Service].
 func (o *observed) Write(ctx context.Context, w Write) (Answer, error) {
 	out, err := o.service.Write(ctx, w)
 	o.note(ctx, "Write", out.Outcome.String(), err)
 	return out, err
 }
 
-// Delete is part of [Service].
+// Delete implements [Service].
 func (o *observed) Delete(ctx context.Context, d Delete) (Answer, error) {
 	out, err := o.service.Delete(ctx, d)
 	o.note(ctx, "Delete", out.Outcome.String(), err)

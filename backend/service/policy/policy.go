@@ -1,8 +1,10 @@
-// Package policy keeps the roles and bindings of a gateway in memory, for every catalogue that the gateway serves.
+// Package policy keeps the roles and bindings of a gateway in memory, for every catalogue that the
+// gateway serves.
 //
-// A gateway has one [Source], beside its hub. Generations of the catalogue come and go; a stream that began on an older
-// one is judged by the same source as all others. What a role means depends on the kinds of a catalogue, so each
-// generation makes an [access.Policy] of what the source has.
+// A gateway has one [Source], as it has one hub. All generations of the catalogue use it, so a
+// stream that began on an older one follows the same roles and bindings. The meaning of a role
+// depends on the kinds of a catalogue, so each generation makes its own [access.Policy] from the
+// source.
 package policy
 
 import (
@@ -31,7 +33,7 @@ type Config struct {
 	Hub *hub.Hub
 	// Kinds of any catalogue. Every catalogue has the kinds that give rights, in the same form.
 	Kinds []descriptor.Kind
-	// Logger receives what happens to the kinds. Default: none.
+	// Logger receives the changes of state of the kinds. Default: none.
 	Logger *zap.Logger
 }
 
@@ -63,13 +65,13 @@ func givingRights(kinds []descriptor.Kind) (out []descriptor.Kind) {
 	return out
 }
 
-// Source has the roles and bindings as the store has them. All methods are safe for concurrent use.
+// Source has the roles and bindings of the store. All methods are safe for concurrent use.
 type Source struct {
 	index *index.Index
 	era   atomic.Pointer[era]
 }
 
-// era is the time in which the roles and bindings do not change.
+// era is a time in which the roles and bindings do not change.
 type era struct {
 	context.Context
 	end context.CancelFunc
@@ -81,7 +83,8 @@ func newEra() *era {
 	return e
 }
 
-// New makes a source and starts nothing. Until Run has read the roles and bindings, those who ask for them wait.
+// New returns a source and starts nothing. Until Run has read the roles and bindings, callers that
+// ask for them wait.
 func New(cfg Config) (*Source, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
@@ -109,7 +112,7 @@ func New(cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// Run follows the hub, until ctx ends, which is no error.
+// Run follows the hub until ctx ends, and returns nil.
 func (s *Source) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.index.Run(ctx) })
@@ -139,7 +142,8 @@ func (s *Source) Filled(ctx context.Context) error { return s.index.Filled(ctx) 
 // Era returns a context that ends soon after the roles or bindings have changed.
 func (s *Source) Era() context.Context { return s.era.Load().Context }
 
-// Version returns a number that grows with each change, 0 while the roles and bindings are not known. It asks nobody.
+// Version returns a number that grows with each change, 0 while the roles and bindings are not
+// known. It does not wait.
 func (s *Source) Version() uint64 {
 	state, _, ok := s.Current()
 	if !ok {
@@ -148,17 +152,17 @@ func (s *Source) Version() uint64 {
 	return state.Version()
 }
 
-// Current returns the roles and bindings as they are known now, and the position of the log up to which that is. ok is
-// false while they are not known. It asks nobody: the store may have newer ones. No watch of the hub has delivered a
-// change behind the position.
+// Current returns the roles and bindings as known now, and the position of the log that they
+// correspond to. ok is false while they are not known. It does not ask the store, which may have
+// newer ones. No watch of the hub has delivered a change after the position.
 func (s *Source) Current() (state RolesAndBindings, at backend.Position, ok bool) {
 	view := s.index.Current()
 	state, ok = stateIn(view)
 	return state, view.Position(), ok
 }
 
-// After returns the roles and bindings of a position or later; the zero position stands for all that the store has
-// acknowledged. Until they are known, it is UNAVAILABLE.
+// After returns the roles and bindings of a position or later; the zero position means everything
+// that the store has acknowledged. It returns UNAVAILABLE if they do not become known.
 func (s *Source) After(ctx context.Context, at backend.Position) (RolesAndBindings, error) {
 	view := s.index.Current()
 	if state, ok := stateIn(view); ok && !at.IsZero() && view.Shows(at) {
@@ -197,8 +201,7 @@ func (s *Source) After(ctx context.Context, at backend.Position) (RolesAndBindin
 	return state, nil
 }
 
-// RolesAndBindings is the roles and bindings of one state of the store: a policy mixed of two states would be taken
-// for the newer one.
+// RolesAndBindings are the roles and bindings of one state of the store.
 type RolesAndBindings struct{ roles, bindings *index.Kind }
 
 func stateIn(view index.View) (out RolesAndBindings, ok bool) {

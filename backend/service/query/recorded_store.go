@@ -15,31 +15,31 @@ var (
 	_ backend.BareGetter = recordedStore{}
 )
 
-// Get is part of [backend.Store].
+// Get implements [backend.Store].
 func (s recordedStore) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	readOutside(ctx)
 	return s.Store.Get(ctx, keys...)
 }
 
-// GetBare is part of [backend.BareGetter].
+// GetBare implements [backend.BareGetter].
 func (s recordedStore) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	readOutside(ctx)
 	return backend.GetBare(ctx, s.Store, keys...)
 }
 
-// Range is part of [backend.Store].
+// Range implements [backend.Store].
 func (s recordedStore) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
 	readOutside(ctx)
 	return s.Store.Range(ctx, r)
 }
 
-// Ranges is part of [backend.Ranger].
+// Ranges implements [backend.Ranger].
 func (s recordedStore) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	readOutside(ctx)
 	return backend.Ranges(ctx, s.Store, rs)
 }
 
-// Position is part of [backend.Store].
+// Position implements [backend.Store].
 func (s recordedStore) Position(ctx context.Context) (backend.Position, error) {
 	readOutside(ctx)
 	return s.Store.Position(ctx)

@@ -1,4 +1,5 @@
-// Package sender sends batches to a store, and finds out what became of those whose answers were lost.
+// Package sender sends batches to a store, and finds out whether a batch was applied if its answer
+// was lost.
 package sender
 
 import (
@@ -16,12 +17,12 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// ErrLost means that a batch was lost on the way to the store. It was not applied and never will
-// be, so the write may be judged and sent again.
+// ErrLost means that a batch did not reach the store. It was not applied and never will be, so
+// the write may be checked and sent again.
 var ErrLost = errors.New("lost on the way to the store")
 
-// refusalGrace is how long after its deadline a batch counts as refused. It is more than the
-// error of any estimate of the store's clock.
+// refusalGrace is how long after its deadline a batch counts as refused. It exceeds the
+// error of the estimated store's clock.
 const refusalGrace = 250 * time.Millisecond
 
 // Pauses between two tries to reach the store for the outcome of a batch.
@@ -30,39 +31,41 @@ const (
 	maxOutcomePause = time.Second
 )
 
-// Raced reports whether a batch about a resource failed because another writer came in
-// between: at the resource, at its sensitive values, or at what it refers to.
+// Raced reports whether a batch about a resource failed because another writer has
+// changed the resource, its sensitive values or a target of its references.
 func Raced(err error, key backend.Key) bool {
 	var failed *backend.ConditionError
 	return errors.Is(err, backend.ErrConflict) || errors.As(err, &failed) && failed.Key != key
 }
 
-// Sender applies batches and finds out what became of those whose answers were lost. All exported
+// Sender applies batches and finds out whether those without an answer were applied. All exported
 // fields are required. It is safe for concurrent use.
 type Sender struct {
 	Store backend.Store
 	Hub   *hub.Hub
-	// Clock is the store's.
+	// Clock is the store's clock.
 	Clock func() time.Time
-	// Tag begins the request ids of this sender's batches.
+	// Tag is the beginning of the request ids of this sender's batches.
 	Tag string
 	// WriteTimeout is how long the store may take to begin a batch.
 	WriteTimeout time.Duration
-	// OutcomeTimeout is how long it may take to find out what became of a batch.
+	// OutcomeTimeout is how long the sender may take to find out whether a batch was
+	// applied.
 	OutcomeTimeout time.Duration
 
 	requests atomic.Uint64 // counts the request ids
 }
 
-// Apply sends actions in one batch, with a fresh request id and a deadline, and finds out
-// what became of it. [backend.ErrUnknown] means that nobody can tell, and ErrLost that the
-// batch was lost on the way and not applied. After any other error, also one of the context,
-// nothing was applied.
+// Apply sends actions in one batch, with a new request id and a deadline. If the answer is
+// lost, it finds out whether the batch was applied. [backend.ErrUnknown] means that this
+// cannot be found out, ErrLost that the batch was not applied. After any other error, also
+// of the context, nothing was applied.
 func (s *Sender) Apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
 	return s.ApplyBy(ctx, s.Clock().Add(s.WriteTimeout), actions...)
 }
 
-// ApplyBy is Apply with the instant, by the store's clock, up to which the store may begin.
+// ApplyBy is like Apply, with the time of the store's clock until which the store may
+// begin.
 func (s *Sender) ApplyBy(
 	ctx context.Context, deadline time.Time, actions ...backend.Action,
 ) (res backend.Result, err error) {
@@ -98,14 +101,15 @@ func (s *Sender) ApplyBy(
 type attempt struct {
 	*Sender
 	batch backend.Batch
-	// from is how far the log was read.
+	// from is the position up to which the log was read.
 	from backend.Position
-	// events are what the log showed of the batch, parallel to its actions.
+	// events are the log entries of the batch that were found, parallel to its actions.
 	events []*backend.Event
 }
 
-// outcome returns what became of a batch whose answer is unknown: the result, ErrLost, or
-// unknown if nobody can tell. Nobody can tell of a batch that leaves nothing in the log.
+// outcome returns the result of a batch whose answer was lost, ErrLost, or the error
+// unknown if it cannot be found out. That is so for a batch that leaves nothing in the
+// log.
 func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, error) {
 	if !slices.ContainsFunc(t.batch.Actions, isLogged) {
 		return backend.Result{}, unknown
@@ -140,9 +144,9 @@ func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, e
 	}
 }
 
-// look reads the log until the batch is found. If it begins after the batch's deadline, it reads
-// up to the head: a batch that is not there is lost. If it begins before, it ends at the deadline,
-// and has to be called again.
+// look reads the log until the batch is found. If it is called after the batch's deadline, it
+// reads up to the head, and a batch that is not there is lost. If it is called before, it returns
+// at the deadline and must be called again.
 func (t *attempt) look(ctx context.Context) (lost bool, err error) {
 	left := t.batch.Deadline.Add(refusalGrace).Sub(t.Clock())
 	covers := func(key backend.Key) bool {
@@ -176,8 +180,8 @@ func (t *attempt) look(ctx context.Context) (lost bool, err error) {
 	return false, nil
 }
 
-// note remembers what the batch did. A put where an expired resource was has
-// deleted that first, which is not its result.
+// note records the log entries of the batch. A put in place of an expired resource
+// first logs the deletion of that resource, which is not part of the result.
 func (t *attempt) note(events []backend.Event) {
 	for i := range events {
 		e := &events[i]
@@ -197,7 +201,7 @@ func isLogged(a backend.Action) bool {
 	return !a.Key.Internal() && (a.Op == backend.OpPut || a.Op == backend.OpDelete)
 }
 
-// found reports whether the log showed all that the batch does to resources.
+// found reports whether all log entries of the batch were found.
 func (t *attempt) found() bool {
 	for i, a := range t.batch.Actions {
 		if t.events[i] == nil && isLogged(a) {
@@ -207,7 +211,8 @@ func (t *attempt) found() bool {
 	return true
 }
 
-// result returns what the store would have answered, without the results of checks.
+// result returns the result that the store would have returned, without the results of
+// checks.
 func (t *attempt) result() backend.Result {
 	res := backend.Result{
 		Resources: make([]*backend.Resource, len(t.events)),

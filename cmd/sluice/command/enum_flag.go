@@ -22,7 +22,7 @@ func AddEnumFlag(cmd *cobra.Command, to *string, flag pflag.Flag, accepted ...st
 	CompleteFlag(cmd, flag.Name, cobra.FixedCompletions(accepted, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Set is part of [pflag.Value].
+// Set implements [pflag.Value].
 func (c enumFlag) Set(text string) error {
 	if !slices.Contains(c.accepted, text) {
 		return fmt.Errorf("accepted are %s", strings.Join(c.accepted, ", "))
@@ -31,7 +31,7 @@ func (c enumFlag) Set(text string) error {
 	return nil
 }
 
-// String is part of [pflag.Value].
+// String implements [pflag.Value].
 func (c enumFlag) String() string {
 	if c.value == nil {
 		return "" // pflag asks a zero value

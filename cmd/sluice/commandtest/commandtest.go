@@ -63,5 +63,5 @@ func WriteFile(t *testing.T, folder, name, text string) string {
 // FullDisk is a stream to a disk without space.
 type FullDisk struct{}
 
-// Write is part of [io.Writer].
+// Write implements [io.Writer].
 func (FullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }

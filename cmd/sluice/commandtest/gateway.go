@@ -26,7 +26,7 @@ type Gateway struct {
 	Deprecation, Sunset string
 }
 
-// ServeHTTP is part of [http.Handler].
+// ServeHTTP implements [http.Handler].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	for name, value := range map[string]string{"Deprecation": g.Deprecation, "Sunset": g.Sunset} {

@@ -170,7 +170,7 @@ type limited struct {
 	left int
 }
 
-// Write is part of [io.Writer].
+// Write implements [io.Writer].
 func (l *limited) Write(p []byte) (int, error) {
 	if room := l.left + 1 - l.Len(); len(p) > room {
 		_, err := l.Buffer.Write(p[:room])

@@ -166,7 +166,7 @@ func (w *exportWriter) interrupt() {
 	}
 }
 
-// Write is part of [io.Writer].
+// Write implements [io.Writer].
 func (w *exportWriter) Write(p []byte) (int, error) {
 	if !w.begun {
 		w.begun = true

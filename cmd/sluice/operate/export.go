@@ -221,7 +221,7 @@ type pipe struct {
 	end func()
 }
 
-// Close is part of [io.Closer].
+// Close implements [io.Closer].
 func (p *pipe) Close() error {
 	p.end()
 	return nil

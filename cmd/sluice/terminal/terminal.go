@@ -34,7 +34,7 @@ func (s Streams) CheckedWithProgress(progress io.Writer) Streams {
 	return Streams{In: s.In, Out: &stream{to: s.Out, line: line}, Err: &stream{to: s.Err, line: line}}
 }
 
-// Write is part of [io.Writer].
+// Write implements [io.Writer].
 func (s *stream) Write(p []byte) (int, error) {
 	s.line.show("")
 	s.mu.Lock()

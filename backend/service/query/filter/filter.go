@@ -41,8 +41,9 @@ func (f *Filter) MatchesRows(r *backend.Resource, rows []index.Row) bool {
 	return f.Match(&Values{Resource: r, rows: rows})
 }
 
-// Anchor returns an indexed attribute and values, each once and encoded as in index rows, of
-// which every match has at least one. ok is false if the filter has no such condition.
+// Anchor returns an indexed attribute and a list of its values, encoded as in index rows and
+// without duplicates, such that every match has one of them. ok is false if the filter has
+// no such condition.
 func (f *Filter) Anchor() (attribute string, values []string, ok bool) {
 	for _, e := range f.All {
 		t, is := e.(Test)
@@ -76,7 +77,7 @@ type (
 	Not struct{ Condition }
 )
 
-// Match is part of [Condition].
+// Match implements [Condition].
 func (e All) Match(v *Values) bool {
 	return !slices.ContainsFunc(e, func(x Condition) bool { return !x.Match(v) })
 }
@@ -94,27 +95,27 @@ func (e All) Range(attribute string) (r Range, conditions int) {
 	return r, conditions
 }
 
-// Match is part of [Condition].
+// Match implements [Condition].
 func (e Any) Match(v *Values) bool {
 	return slices.ContainsFunc(e, func(x Condition) bool { return x.Match(v) })
 }
 
-// Match is part of [Condition].
+// Match implements [Condition].
 func (e Not) Match(v *Values) bool { return !e.Condition.Match(v) }
 
-// Test compares the values of one attribute. Only ne, hasNone and isNull match an attribute
-// without a value.
+// Test compares the values of one attribute. Of all operators, only ne, hasNone and isNull
+// match an attribute without a value.
 type Test struct {
 	Attribute string
-	// Op is an operator of the API, or "first": a value begins with the whole tuple
-	// elements of Values.
+	// Op is an operator of the API, or "first", which matches a value that begins with
+	// the tuple elements of Values.
 	Op string
 	// Values are in the encoding of index rows, which keeps their order.
 	Values [][]byte
-	// Key, if there is one, is how the values of the attribute begin that count: as pairs with
-	// this first element. Values are compared with what follows it.
+	// Key, if set, is a prefix that restricts the test to values that begin with it, such as
+	// pairs with this first element. Values are compared with the rest.
 	Key []byte
-	// Text is what contains looks for.
+	// Text is the text that contains searches for.
 	Text string
 	// Null reports whether isNull asks for absence.
 	Null bool
@@ -123,7 +124,7 @@ type Test struct {
 // containsCost is the price of a search for a text in a value, in comparisons.
 const containsCost = 8
 
-// Match is part of [Condition].
+// Match implements [Condition].
 func (t Test) Match(v *Values) bool {
 	v.Compared += max(len(t.Values), 1)
 	switch t.Op {

@@ -16,14 +16,14 @@ import (
 type parser struct {
 	kind  *kind.Kind
 	nodes int
-	// names are those by which the caller knows the fields.
+	// names selects the names by which the caller knows fields.
 	names failure.FieldNames
 }
 
-// Parse reads a filter; nil matches everything. The text of filters that differ only in
-// nulls and in the order of fields is the same. A null field counts as left out. A null operator, or an
-// object without an operator, is an error: it would match more than a client meant that
-// left a variable undefined. Errors have the names by which the caller knows the fields.
+// Parse parses a filter; nil matches everything. Filters that differ only in nulls and in the order
+// of fields have the same text. A null field counts as left out. A null operator, or an object
+// without an operator, is an error, because it would match everything when a client leaves a
+// variable undefined. Errors use the caller's names of fields.
 func Parse(k *kind.Kind, value any, names failure.FieldNames) (Filter, error) {
 	if value == nil {
 		return Filter{}, nil
@@ -45,7 +45,7 @@ func Parse(k *kind.Kind, value any, names failure.FieldNames) (Filter, error) {
 	return Filter{e, string(canonical)}, err
 }
 
-// object reads a filter object, whose members must all hold.
+// object parses a filter object, all of whose members must hold.
 func (p *parser) object(tree map[string]any, at *failure.Path, depth int) (All, error) {
 	if depth > MaxDepth {
 		return nil, p.limited(at, "and, or and not are nested deeper than %d", MaxDepth)
@@ -123,14 +123,14 @@ func (p *parser) objects(value any, at *failure.Path, depth int) ([]All, error) 
 	return out, nil
 }
 
-// part is a part of a filter about an object of the spec or the status.
+// part is a part of a filter for an object of the spec or the status.
 type part struct {
 	at *failure.Path
-	// of is the shape of the object; nil if it is not known.
+	// of is the shape of the object; nil if it is unknown.
 	of *descriptor.Shape
 }
 
-// field returns the part about a field.
+// field returns the part for a field of the object.
 func (p part) field(name string) part {
 	if p.of != nil {
 		if f := p.of.Field(name); f != nil {
@@ -167,7 +167,7 @@ func (p *parser) nested(path string, value any, within part) (All, error) {
 	return out, nil
 }
 
-// tests reads the operators of one attribute; a nil field is a time.
+// tests parses the operators of one attribute; a nil field is a time.
 func (p *parser) tests(attribute string, f *descriptor.Field, value any, at *failure.Path) (All, error) {
 	m, err := p.asObject(value, at)
 	if err != nil {
@@ -384,7 +384,8 @@ func pairTest(t Test, key string) Condition {
 	return t
 }
 
-// keyExists returns the test for a label with a key, or a condition of a type, or for there being none.
+// keyExists returns the test whether a label has the key, or a condition the type, or, if there is
+// false, whether none does.
 func keyExists(index, key string, there bool) Condition {
 	t := Test{Attribute: index, Op: "first", Values: [][]byte{backend.AppendString(nil, key)}}
 	if !there {
@@ -400,7 +401,8 @@ func (p *parser) count(at *failure.Path) error {
 	return nil
 }
 
-// refuse returns BAD_USER_INPUT for the value at a path, whose text is the first argument of the format.
+// refuse returns BAD_USER_INPUT for the value at a path. The text of the path is the first argument
+// of the format.
 func (p *parser) refuse(at *failure.Path, format string, args ...any) error {
 	path := at.Text(p.names)
 	return failure.BadInput(path, format, append([]any{path}, args...)...)

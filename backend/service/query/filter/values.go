@@ -16,7 +16,7 @@ const (
 	UpdatedAt = "updatedAt"
 )
 
-// DeletionRequestedAt is the attribute of what waits to be deleted.
+// DeletionRequestedAt is the attribute of resources that wait to be deleted.
 const DeletionRequestedAt = kind.DeletionIndex
 
 // Values are the values of a resource's attributes, from its body or from the rows of the index

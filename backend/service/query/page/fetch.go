@@ -34,7 +34,8 @@ func NewFetcher(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreada
 	return r
 }
 
-// Read returns the body of a resource. If it is unreadable, it is noted and the result is nil.
+// Read returns the body of a resource. If the body is unreadable, Read reports it to the
+// tracker and returns nil.
 func (r *Fetcher) Read(a *body.Arena, k *kind.Kind, stored *backend.Resource) *body.Body {
 	b, err := a.Read(k.Body, stored)
 	if err != nil {
@@ -93,8 +94,8 @@ func (r *Fetcher) Ranges(ctx context.Context, requests ...RangeRequest) ([]backe
 	return out, Failure(spent.Hold(ctx, held), backend.Key{})
 }
 
-// Keys returns the resources of keys, parallel to them: nil where there is none, or none
-// that can be read. The caller charges them as rows.
+// Keys returns the resources under keys, parallel to them, with nil for a resource that
+// is absent or cannot be read. The caller charges them as rows.
 func (r *Fetcher) Keys(ctx context.Context, keys []backend.Key, kindOf func(i int) *kind.Kind) ([]*Resource, error) {
 	out := make([]*Resource, len(keys))
 	var arena body.Arena
@@ -128,8 +129,8 @@ func (r *Fetcher) Keys(ctx context.Context, keys []backend.Key, kindOf func(i in
 	return out, nil
 }
 
-// call calls the store once there is memory for the expected bytes. Meanwhile the operation gives up its
-// processor's turn.
+// call calls the store once there is memory for the expected bytes. Meanwhile the operation gives
+// up its CPU slot.
 func (r *Fetcher) call(ctx context.Context, expected int, do func() error) error {
 	spent := budget.From(ctx)
 	spent.Pace(ctx)
@@ -149,8 +150,8 @@ func (r *Fetcher) call(ctx context.Context, expected int, do func() error) error
 	return err
 }
 
-// Failure returns an error of reading a key, or of holding memory, as an error of the service. Errors of
-// the budget stay as they are.
+// Failure converts an error of reading a key, or of waiting for memory, to an error of the service.
+// Errors of the budget are returned unchanged.
 func Failure(err error, key backend.Key) error {
 	var over *budget.ExceededError
 	if err == nil || errors.As(err, &over) || errors.Is(err, budget.ErrBusy) {

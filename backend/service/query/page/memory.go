@@ -34,14 +34,15 @@ type Memory struct {
 		group string // with Grouped: the value of the row before
 		ended bool   // no row after this one is on the page
 	}
-	// yield calls the method row; kept, since making it for each run allocates.
+	// yield calls the method row. It is kept, because creating it for each run
+	// allocates.
 	yield func(value string, e *index.Entry) bool
-	// charged is how many of the current read's steps were charged, see due.
+	// charged is the number of steps of the current read that were charged; see due.
 	charged int
 	err     error // of the budget or the context
 }
 
-// NewMemory returns a Memory that reads what has not expired at now. It charges one row for each
+// NewMemory returns a Memory that ignores resources expired at now. It charges one row for each
 // edgesPerRow resources on a page.
 func NewMemory(ctx context.Context, tracker *kind.Unreadable, now time.Time, edgesPerRow int) *Memory {
 	m := &Memory{
@@ -103,7 +104,7 @@ func (m *Memory) Do(ctx context.Context, r *Read, k *index.Kind) error {
 	return m.err
 }
 
-// fail notes the first error.
+// fail records the first error.
 func (m *Memory) fail(err error) {
 	if m.err == nil {
 		m.err = err
@@ -117,7 +118,7 @@ const chargeEvery = 2048
 // due returns the steps that are not charged yet.
 func (m *Memory) due() int { return budget.Looked*m.looked + m.values.Compared - m.charged }
 
-// charge charges the steps that are due, and notes whether the operation must end.
+// charge charges the steps that are due, and records whether the operation must end.
 func (m *Memory) charge(ctx context.Context) {
 	due := m.due()
 	m.charged += due
@@ -170,7 +171,8 @@ func (m *Memory) names(ctx context.Context) {
 	}
 }
 
-// length counts by the length of the runs, less the unreadable and expired resources in them.
+// length counts matches by the length of the runs, without the unreadable and expired
+// resources in them.
 func (m *Memory) length(ctx context.Context) {
 	m.Matches = m.plan.Rows
 	for _, r := range m.plan.Runs {
@@ -207,7 +209,8 @@ func (m *Memory) runs(ctx context.Context) {
 	}
 }
 
-// row reads a row of the current run. It reports whether to go on with the next one.
+// row handles a row of the current run. It returns whether to continue with the next
+// one.
 func (m *Memory) row(ctx context.Context, value string, e *index.Entry) bool {
 	if m.plan.Sorting == plan.Grouped && value != m.at.group {
 		m.at.group = value
@@ -271,8 +274,8 @@ func (m *Memory) reversedTies(ctx context.Context, r plan.Run) (full bool) {
 	}
 }
 
-// repeated reports whether a resource in a row of a run, with that value, was met before: in an earlier
-// run, or in an earlier row of this one.
+// repeated reports whether the resource of a row was met before, in an earlier run or in an earlier
+// row of this one. value is the value of the row.
 func (m *Memory) repeated(e *index.Entry, run int, value string) bool {
 	m.values.Compared += run
 	for i := range run {

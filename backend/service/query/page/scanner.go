@@ -36,7 +36,7 @@ type Scanner struct {
 	slots *slots
 }
 
-// NewScanner reads by a reader of the store.
+// NewScanner returns a scanner that reads through a fetcher.
 func NewScanner(r *Fetcher, idx *index.Index) *Scanner {
 	return &Scanner{
 		fetch: r,
@@ -54,9 +54,9 @@ type scan struct {
 	rest []plan.Run
 	// counts are ranges that the store counts with the next step.
 	counts []backend.Range
-	// done means that nothing more is read for it.
+	// done reports that nothing more is read for the scan.
 	done bool
-	// ended means that the current run was read to its end.
+	// ended reports that the current run was read completely.
 	ended bool
 	// refused is the reason why nothing was read.
 	refused error
@@ -212,7 +212,8 @@ func (s *Scanner) refuseTooMany(ctx context.Context, scans []*scan) error {
 	return nil
 }
 
-// tooMany refuses a scan that would look at too much, and says what would help.
+// tooMany returns the error of a scan that would look at too many resources, with the
+// settings that would help.
 func (s *Scanner) tooMany(q *plan.Query, n, most int) error {
 	k, all := q.Kind, fmt.Sprintf("all of its %d resources", n)
 	if q.Scoped() { // the caller is not told how many there are
@@ -290,7 +291,7 @@ func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*sc
 		case sc.plan.Exact && sc.plan.Sorting == plan.Sorted:
 			one.Limit = sc.Limit() - len(sc.Edges)
 		case sc.plan.Sorting == plan.Sorted && one.Referenced != nil && sc.Query.Filter.Empty():
-			// nearly all are wanted
+			// Nearly all of them are wanted.
 			one.Limit = min(max(sc.Limit()-len(sc.Edges), leastStep), stepLimit)
 		}
 		one.Limit = min(one.Limit, backend.MaxLimit, max(left, 1))
@@ -300,9 +301,9 @@ func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*sc
 	return asked, counted, append(requests, counts...)
 }
 
-// settleTotal makes a total that the store counted agree with the page: the store may have changed
-// between the two reads. If the page shows all matches, the total is their number, and it is never less
-// than the page shows.
+// settleTotal makes a total that the store counted agree with the page, because the store may have
+// changed between the two reads. If the page has all matches, the total is their number; it is
+// never less than the number on the page.
 func (sc *scan) settleTotal() {
 	if !sc.plan.Length || !sc.Total {
 		return
@@ -318,8 +319,8 @@ func (sc *scan) countsOnly() bool {
 	return sc.plan.Length && (sc.Count || sc.Limit() == 0 || len(sc.plan.Runs) == 0)
 }
 
-// addCount adds the store's count n of a namespace, or of all namespaces if it is empty, to the matches
-// of a scan. Resources that this gateway found unreadable are left out, as they are from pages.
+// addCount adds n, the store's count of a namespace or, if that is empty, of all, to the matches of
+// a scan. Resources known to be unreadable are subtracted, because pages leave them out.
 func (s *Scanner) addCount(ctx context.Context, sc *scan, namespace string, n int) error {
 	if err := budget.From(ctx).Spend(budget.Steps, budget.Counted*n); err != nil {
 		return err
@@ -351,8 +352,7 @@ func (s *Scanner) takePage(ctx context.Context, sc *scan, page backend.Page) err
 	return spent.Spend(budget.Steps, compared)
 }
 
-// advance makes left begin behind what was read, or with the next run. After the last one the scan is
-// done.
+// advance moves left past what was read, or to the next run. After the last run the scan is done.
 func (sc *scan) advance(page backend.Page) {
 	n := len(page.Resources)
 	if !page.More || n == 0 {

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// scansAtOnce is how many scans of whole kinds a gateway does at a time.
+	// scansAtOnce is the number of scans of whole kinds that a gateway runs at a time.
 	scansAtOnce = 2
-	// scanPatience is how long another one waits for a slot.
+	// scanPatience is how long a further scan waits for a slot.
 	scanPatience = 5 * time.Second
 )
 
@@ -32,8 +32,8 @@ type slots struct {
 // pending is a scan that waits for a slot, for itself and identical scans.
 type pending struct {
 	done chan struct{} // closed when it has ended
-	// found is what it has read, set before done is closed. It is nil if the scan failed: then each
-	// waiting scan runs by itself.
+	// found is the result of the scan, set before done is closed. It is nil if the scan failed;
+	// then each waiting scan runs by itself.
 	found *Read
 }
 
@@ -59,8 +59,8 @@ func (s *slots) acquire(ctx context.Context) (end func(), err error) {
 	return func() { s.free.Release(1) }, nil
 }
 
-// share runs a scan once it has a slot, or waits for an identical one that has no slot yet. That one will
-// begin after this call, so its result is new enough.
+// share runs a scan once it has a slot, or waits for an identical scan that has no slot yet. That
+// scan begins after this call, so its result is new enough.
 func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 	key := sc.identity()
 	s.mu.Lock()

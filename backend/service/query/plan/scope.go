@@ -15,7 +15,7 @@ type inScope struct{ *access.Scope }
 
 var _ filter.Condition = inScope{}
 
-// Match is part of [filter.Condition].
+// Match implements [filter.Condition].
 func (s inScope) Match(v *filter.Values) bool {
 	v.Compared++
 	return s.Has(v.Resource.Namespace, v.Resource.Name)
