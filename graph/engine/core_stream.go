@@ -5,68 +5,99 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// subscribeCore begins a subscription of a resolver that is written by hand. The resources that it leaves to the engine
-// are read for each event.
-func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext, p *plan) graphql.ResponseHandler {
-	f := &p.root.fields[0]
+// coreEvents makes the answers of a subscription whose resolver is written by hand. The resources that the resolver
+// leaves to the engine are read for each event.
+type coreEvents struct {
+	engine *Engine
+	oc     *graphql.OperationContext
+	plan   *plan
+	run    *run
+	// next returns the next answer of the core, nil at the end.
+	next graphql.ResponseHandler
+	// waiting ends with the subscription, or earlier when the catalogue is replaced.
+	waiting context.Context
+}
+
+// subscribeCore begins a subscription whose resolver is written by hand.
+func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext, p *plan) stream.Events {
 	r := &run{engine: e, oc: oc, plan: p}
-	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
-	next := e.core.Exec(r.coreContext(ctx, &placeholders{engine: e}, set))
-	waiting := join(ctx, false, nil, e.streams)
-	return func(ctx context.Context) (res *graphql.Response) {
-		if waiting.Err() != nil {
-			r.retire(ctx, f, state)
-			return nil
-		}
-		m := &placeholders{engine: e}
-		event, interrupt := context.WithCancel(ctx)
-		defer interrupt()
-		defer context.AfterFunc(waiting, interrupt)()
-		event = loader.With(r.coreContext(event, m, set), e.svc.Reader, e.wait)
-		// The core writes an event in the context of the caller of next, so the path of its errors
-		// begins here.
-		event = graphql.WithFieldContext(event, &graphql.FieldContext{
-			Object: e.schema.Subscription.Name,
-			Field:  graphql.CollectedField{Field: f.core},
-		})
-		defer func() {
-			v := recover()
-			if v == nil {
-				return
-			}
-			r = &run{engine: e, oc: oc, plan: p}
-			if h, ok := v.(*halted); ok {
-				end(ctx, state, h, "")
-				res = nil
-				return
-			}
-			graphql.AddError(ctx, oc.Recover(ctx, v))
-			res = &graphql.Response{Data: []byte("null")}
-		}()
-		r.renew(ctx)
-		r.checkAliases(p.root.fields[:1])
-		spent := budget.From(ctx)
-		spent.BeginWait()
-		res = next(event)
-		spent.EndWait(ctx)
-		if waiting.Err() != nil {
-			r.retire(ctx, f, state)
-			return nil
-		}
-		if res == nil {
-			return nil
-		}
-		r.renew(ctx)
-		defer r.release()
-		answers := make([]resolved, 1)
-		r.takeCore(ctx, p.root.fields[:1], answers, m, res)
-		r.resolve(ctx)
-		return &graphql.Response{Data: r.event(ctx, f, &answers[0])}
+	set := ast.SelectionSet{p.root.fields[0].core}
+	return &coreEvents{
+		engine:  e,
+		oc:      oc,
+		plan:    p,
+		run:     r,
+		next:    e.core.Exec(r.coreContext(ctx, &placeholders{engine: e}, set)),
+		waiting: join(ctx, false, nil, e.streams),
 	}
+}
+
+// Next implements [stream.Events].
+func (s *coreEvents) Next(ctx context.Context) (answer stream.Answer) {
+	if s.waiting.Err() != nil {
+		return s.replaced(ctx)
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			r := s.run
+			s.run = &run{engine: s.engine, oc: s.oc, plan: s.plan}
+			res, ended := r.recovered(ctx, v, "")
+			answer = stream.Answer{Response: res}
+			if ended != nil {
+				answer.Errors = gqlerror.List{ended}
+			}
+		}
+	}()
+	r, fields := s.run, s.plan.root.fields[:1]
+	r.renew(ctx)
+	r.checkAliases(fields)
+	m := &placeholders{engine: s.engine}
+	res := s.ofCore(ctx, m)
+	if s.waiting.Err() != nil {
+		return s.replaced(ctx)
+	}
+	if res == nil {
+		return stream.Answer{}
+	}
+	r.renew(ctx)
+	defer r.release()
+	answers := make([]resolved, 1)
+	r.takeCore(ctx, fields, answers, m, res)
+	r.resolve(ctx)
+	return stream.Answer{Response: &graphql.Response{Data: r.event(ctx, &fields[0], &answers[0])}}
+}
+
+// ofCore waits for the next answer of the core, until the catalogue is replaced.
+func (s *coreEvents) ofCore(ctx context.Context, m *placeholders) *graphql.Response {
+	event, interrupt := context.WithCancel(ctx)
+	defer interrupt()
+	defer context.AfterFunc(s.waiting, interrupt)()
+	core := s.plan.root.fields[0].core
+	event = loader.With(s.run.coreContext(event, m, ast.SelectionSet{core}), s.engine.svc.Reader, s.engine.wait)
+	// The core writes an event in the context of the caller of next, so this is where the path of its errors
+	// begins.
+	event = graphql.WithFieldContext(event, &graphql.FieldContext{
+		Object: s.engine.schema.Subscription.Name,
+		Field:  graphql.CollectedField{Field: core},
+	})
+	spent := budget.From(ctx)
+	spent.BeginWait()
+	defer spent.EndWait(ctx)
+	return s.next(event)
+}
+
+// replaced returns the end of a subscription without cursors whose catalogue was replaced.
+func (s *coreEvents) replaced(ctx context.Context) stream.Answer {
+	if ctx.Err() != nil {
+		return stream.Answer{} // nobody listens any more
+	}
+	err := s.run.present(ctx, stream.ReplacedError(""), &s.plan.root.fields[0])
+	return stream.Answer{Errors: gqlerror.List{err}}
 }

@@ -52,21 +52,18 @@ func TestLongNamesOfASubscriptionByHandAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.exec = executor.New(e)
-	next := func(query string) (*graphql.Response, *stream.State) {
+	next := func(query string) stream.Answer {
 		oc, errs := g.prepare(query, nil)
 		if errs != nil {
 			t.Fatal(errs)
 		}
-		state := &stream.State{}
-		ctx := budget.With(stream.With(t.Context(), state), budget.New(budget.Limits{budget.Bytes: 1 << 20}))
-		handler, ctx := g.exec.DispatchOperation(ctx, oc)
-		return handler(ctx), state
+		return subscribe(budget.With(t.Context(), budget.New(budget.Limits{budget.Bytes: 1 << 20})), e, oc)()
 	}
-	if res, _ := next(`subscription { ticks { short: name } }`); res == nil || string(res.Data) != `{"ticks":[]}` || c.asked != 1 {
+	if res := next(`subscription { ticks { short: name } }`).Response; res == nil || string(res.Data) != `{"ticks":[]}` || c.asked != 1 {
 		t.Fatalf("%+v, asked %d times", res, c.asked)
 	}
-	res, state := next(`subscription { ticks { ` + strings.Repeat("n", 2000) + `: name } }`)
-	if res != nil || c.asked != 1 || len(state.Errors()) != 1 || !strings.Contains(state.Errors()[0].Message, "limit-answer") {
-		t.Errorf("%+v, asked %d times, %v", res, c.asked, state.Errors())
+	a := next(`subscription { ticks { ` + strings.Repeat("n", 2000) + `: name } }`)
+	if a.Response != nil || c.asked != 1 || len(a.Errors) != 1 || !strings.Contains(a.Errors[0].Message, "limit-answer") {
+		t.Errorf("%+v, asked %d times", a, c.asked)
 	}
 }

@@ -117,7 +117,7 @@ func (e *Engine) Exec(ctx context.Context) graphql.ResponseHandler {
 		return graphql.OneShot(graphql.ErrorResponse(ctx, "%v", err))
 	}
 	if oc.Operation.Operation == ast.Subscription {
-		return e.subscribe(ctx, oc, p)
+		return graphql.OneShot(graphql.ErrorResponse(ctx, "a subscription begins with Subscribe"))
 	}
 	done := false
 	return func(ctx context.Context) *graphql.Response {

@@ -27,6 +27,7 @@ import (
 	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/graph/stream"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -192,11 +193,37 @@ func (g *gateway) first(query string, variables map[string]any) answer {
 	}
 	ctx, cancel := context.WithCancel(graphql.WithOperationContext(context.Background(), oc))
 	defer cancel()
-	next, ctx := g.exec.DispatchOperation(ctx, oc)
-	if res := next(ctx); res != nil {
-		return answer{Data: append(json.RawMessage(nil), res.Data...), Errors: res.Errors}
+	if oc.Operation.Operation == ast.Subscription {
+		a := subscribe(ctx, g.engine, oc)()
+		if a.Response == nil {
+			return answer{Errors: a.Errors}
+		}
+		return answer{Data: append(json.RawMessage(nil), a.Response.Data...), Errors: a.Response.Errors}
 	}
-	return answer{}
+	next, ctx := g.exec.DispatchOperation(ctx, oc)
+	res := next(ctx)
+	return answer{Data: append(json.RawMessage(nil), res.Data...), Errors: res.Errors}
+}
+
+// subscribe begins a subscription, and returns what waits for its next answer.
+func subscribe(ctx context.Context, e *engine.Engine, oc *graphql.OperationContext) (next func() stream.Answer) {
+	ctx = graphql.WithOperationContext(ctx, oc)
+	responding := func() context.Context {
+		return graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, graphql.DefaultRecover)
+	}
+	beginning := responding()
+	events := e.Subscribe(beginning, "")
+	if events == nil {
+		return func() stream.Answer { return stream.Answer{Errors: graphql.GetErrors(beginning)} }
+	}
+	return func() stream.Answer {
+		ctx := responding()
+		answer := events.Next(ctx)
+		if answer.Response != nil {
+			answer.Response.Errors = append(answer.Response.Errors, graphql.GetErrors(ctx)...)
+		}
+		return answer
+	}
 }
 
 // events are the first answers of a stream.
@@ -208,13 +235,13 @@ func (g *gateway) events(query string, variables map[string]any, n int) (out []s
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	next, ctx := g.exec.DispatchOperation(ctx, oc)
+	next := subscribe(ctx, g.engine, oc)
 	for range n {
-		res := next(ctx)
-		if res == nil || len(res.Errors) > 0 {
-			g.t.Fatalf("%s: after %v: %+v", query, out, res)
+		a := next()
+		if a.Response == nil || len(a.Response.Errors) > 0 {
+			g.t.Fatalf("%s: after %v: %+v", query, out, a)
 		}
-		out = append(out, string(res.Data))
+		out = append(out, string(a.Response.Data))
 	}
 	return out
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/graph/kinds"
-	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // watchedStore counts which of the resources that its ranges answered are still in memory.
@@ -54,15 +53,15 @@ func TestAStreamKeepsNothingOfTheEventsThatItHasAnswered(t *testing.T) {
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	ctx, cancel := context.WithCancel(stream.With(t.Context(), &stream.State{}))
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	running := make(chan error, 1)
 	go func() { running <- g.svc.Run(ctx) }()
-	next, asking := g.exec.DispatchOperation(ctx, oc)
+	next := subscribe(ctx, g.engine, oc)
 	met := 0
 	for i := 0; met < 30; {
 		var res *graphql.Response
-		if res = next(asking); res == nil {
+		if res = next().Response; res == nil {
 			t.Fatal("the stream has ended")
 		}
 		if strings.Contains(string(res.Data), `"nodes":[{"`) {

@@ -11,19 +11,12 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/lexer"
 
-	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-var _ stream.Execution = (*execution)(nil)
-
-// Changes implements [stream.Execution].
-func (s *execution) Changes() *change.Stream { return s.changes }
-
-// Key implements [stream.Execution]. It depends on the document, the operation, the variables, the
-// extensions and the rights of the caller, but not on the cursor from which the client resumes, the
-// caller's name or the version of the API, as groups belong to one version.
+// Key implements [stream.Execution]. It depends on the document, the operation, the variables, the extensions and
+// the rights of the caller. It does not depend on the cursor from which the client resumes, nor on the caller's name,
+// nor on the version of the API: groups are those of one version.
 func (s *execution) Key() stream.ShareKey {
 	oc := s.oc
 	variables := oc.Variables
@@ -83,39 +76,19 @@ func named(document, variable string) (n int) {
 func (s *execution) Follow(leader stream.Execution) {
 	s.plan = leader.(*execution).plan
 	s.run = nil
-	s.pending = nil
 }
 
-// Resume implements [stream.Execution].
-func (s *execution) Resume(cursor string, replaced bool) { s.cursor, s.retired = cursor, replaced }
-
-// Ended implements [stream.Execution].
-func (s *execution) Ended() bool { return s.retired || s.waiting.Err() != nil }
-
-// lead begins an execution that equal subscriptions share. It replaces the first of them.
-func (e *Engine) lead(
-	ctx context.Context, oc *graphql.OperationContext, p *plan, first *execution,
-) graphql.ResponseHandler {
+// Lead begins an execution that equal subscriptions share, and which takes the place of the first of them in its stream
+// of changes. It ends when ctx does.
+func (e *Engine) Lead(ctx context.Context, of stream.Execution) stream.Execution {
+	first := of.(*execution)
 	s := &execution{
 		engine:    e,
-		oc:        oc,
-		plan:      p,
+		oc:        first.oc,
+		plan:      first.plan,
 		changes:   first.changes.HandOver(),
-		state:     stream.From(ctx),
 		everyKind: first.everyKind,
-		cursor:    first.cursor,
 	}
-	first.Follow(s)
 	s.waiting = join(ctx, true, s.changes.Close, e.sets(s.everyKind)...)
-	s.state.Lead(s.waiting, s)
-	return s.nextForAll
-}
-
-// nextForAll returns the answer for the next change; nil if there is none now, or at the end.
-func (s *execution) nextForAll(ctx context.Context) *graphql.Response {
-	c := s.state.Take(budget.With(s.waiting, budget.From(ctx)))
-	if c == nil {
-		return nil
-	}
-	return s.answer(ctx, c)
+	return s
 }

@@ -4,67 +4,63 @@ import (
 	"context"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/change"
-	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// execution answers the changes of a subscription. It has no goroutine and no channel: next takes a
-// change and answers it in the caller's goroutine.
+// execution answers the changes of a subscription, which a [stream.Loop] or a group takes.
 type execution struct {
 	engine  *Engine
 	oc      *graphql.OperationContext
 	plan    *plan
 	changes *change.Stream
-	// pending are changes that were taken from the stream and not answered yet.
-	pending []change.Change
 	// run writes the answers; nil until it is needed.
-	run   *run
-	state *stream.State
-	// waiting ends with the stream, or earlier when the catalogue is replaced. Then no further
-	// change is answered; an answer that has begun is completed.
+	run *run
+	// waiting ends with the stream, or earlier when the catalogue is replaced.
 	waiting context.Context
 	// everyKind reports whether the subscription is for changes of all kinds.
 	everyKind bool
-	// cursor is the cursor to resume from after all answers so far; empty if the stream
-	// cannot be resumed.
-	cursor string
-	// retired reports whether the shared execution has ended because the catalogue was replaced.
-	retired bool
 }
 
-// subscribe begins a subscription.
-func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p *plan) graphql.ResponseHandler {
+var _ stream.Execution = (*execution)(nil)
+
+// Subscribe begins the subscription of the operation of ctx. It resumes at the cursor after, or at the argument of the
+// document if after is empty. If it cannot begin, it adds the errors to ctx and returns nil.
+func (e *Engine) Subscribe(ctx context.Context, after string) stream.Events {
+	oc := graphql.GetOperationContext(ctx)
+	p, err := e.plan(oc)
+	if err != nil {
+		graphql.AddErrorf(ctx, "%v", err)
+		return nil
+	}
 	f := &p.root.fields[0]
 	if f.byCore {
 		return e.subscribeCore(ctx, oc, p)
 	}
-	if first := stream.From(ctx).First(); first != nil {
-		return e.lead(ctx, oc, p, first.(*execution))
-	}
 	begin := &run{engine: e, oc: oc, plan: p}
-	changes, req, err := begin.changes(ctx, f)
+	changes, req, err := begin.changes(ctx, f, after)
 	if err != nil {
 		begin.reportAll(ctx, err, f)
-		return func(context.Context) *graphql.Response { return nil }
+		return nil
 	}
-	s := &execution{
-		engine:    e,
-		oc:        oc,
-		plan:      p,
-		changes:   changes,
-		state:     stream.From(ctx),
-		everyKind: len(req.Kinds) == 0,
-	}
+	s := &execution{engine: e, oc: oc, plan: p, changes: changes, everyKind: len(req.Kinds) == 0}
 	s.waiting = join(ctx, false, changes.Close, e.sets(s.everyKind)...)
+	cursor := ""
 	if req.After != nil {
-		s.cursor = *req.After
+		cursor = *req.After
 	}
-	return s.next
+	return stream.NewLoop(s, cursor)
 }
+
+// Changes implements [stream.Execution].
+func (s *execution) Changes() *change.Stream { return s.changes }
+
+// Waiting implements [stream.Execution].
+func (s *execution) Waiting() context.Context { return s.waiting }
 
 // field returns the root field.
 func (s *execution) field() *field { return &s.plan.root.fields[0] }
@@ -105,17 +101,10 @@ func join(ctx context.Context, shared bool, last func(), sets ...*stream.Set) co
 	return waiting
 }
 
-// replaced returns the error that ends a stream whose catalogue was replaced.
-func replaced(cursor string) error {
-	how := "begin it again"
-	if cursor != "" {
-		how = "resume after extensions.cursor"
-	}
-	return &failure.Error{Code: failure.CodeCatalogueChanged, Retryable: true, Cursor: cursor, Message: "the kinds of the gateway were replaced since the stream began; " + how}
-}
-
 // changes opens the stream of changes that the arguments ask for.
-func (r *run) changes(ctx context.Context, f *field) (changes *change.Stream, req change.Request, err error) {
+func (r *run) changes(
+	ctx context.Context, f *field, after string,
+) (changes *change.Stream, req change.Request, err error) {
 	args, err := r.arguments(ctx, f)
 	if err != nil {
 		return nil, req, err
@@ -129,9 +118,12 @@ func (r *run) changes(ctx context.Context, f *field) (changes *change.Stream, re
 		Name:       optional[string](args, "name"),
 		Filter:     args["filter"],
 		FieldNames: f.fieldNames(),
-		After:      stream.From(ctx).Resume(optional[string](args, "after")),
+		After:      optional[string](args, "after"),
 		Snapshot:   value[bool](args, "snapshot"),
 		Kinds:      kinds,
+	}
+	if after != "" {
+		req.After = &after
 	}
 	if f.kind != nil {
 		req.Kinds = []string{f.kind.Name}
@@ -145,77 +137,27 @@ func (r *run) changes(ctx context.Context, f *field) (changes *change.Stream, re
 	return changes, req, err
 }
 
-// next returns the answer for the next change, nil at the end of the stream.
-func (s *execution) next(ctx context.Context) *graphql.Response {
-	var err error
-	if c := s.state.Event(); c != nil { // its group has compared the rights
-		s.pending = append(s.pending, *c)
-	} else {
-		s.pending, err = s.changes.CheckRights(budget.With(s.waiting, budget.From(ctx)), s.pending)
-	}
-	for err == nil && len(s.pending) == 0 && !s.Ended() {
-		if s.state.CanShare(s) {
-			return nil
-		}
-		s.pending, err = s.changes.Next(budget.With(s.waiting, budget.From(ctx)))
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	if s.Ended() { // pending changes come again after the cursor
-		err = replaced(s.cursor)
-	}
-	if err != nil {
-		s.answers().fail(ctx, err, s.field(), s.state)
-		return nil
-	}
-	c := &s.pending[0]
-	s.pending = s.pending[1:]
-	s.state.Push(c.Cursor)
-	if c.Cursor != "" || c.Type == change.Reset {
-		s.cursor = c.Cursor
-	}
-	return s.answer(ctx, c)
+// Present implements [stream.Execution].
+func (s *execution) Present(ctx context.Context, err error) *gqlerror.Error {
+	return s.answers().present(ctx, err, s.field())
 }
 
-// fail ends a stream with an error.
-func (r *run) fail(ctx context.Context, err error, f *field, state *stream.State) {
+// present returns an error that ends a subscription as the client reads it, whose path is the root field.
+func (r *run) present(ctx context.Context, err error, f *field) *gqlerror.Error {
 	r.path = r.path[:0]
 	r.reportAll(ctx, err, f)
 	all := graphql.GetErrors(ctx)
-	state.End(all[max(len(all)-1, 0):]...)
+	return all[len(all)-1]
 }
 
-// retire ends a stream without cursors because its catalogue was replaced, unless the client has
-// left.
-func (r *run) retire(ctx context.Context, f *field, state *stream.State) {
-	if ctx.Err() == nil {
-		r.fail(ctx, replaced(""), f, state)
-	}
-}
-
-// answer returns the answer for a change, in the buffer of the previous answer. After a panic the
-// answer has no data; an event that exceeds the budget ends the stream.
-func (s *execution) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
+// Answer implements [stream.Execution]. After a panic the answer has no data.
+func (s *execution) Answer(ctx context.Context, c *change.Change) (res *graphql.Response, ended *gqlerror.Error) {
 	r, f := s.answers(), s.field()
 	defer func() {
-		v := recover()
-		if v == nil {
-			return
+		if v := recover(); v != nil {
+			s.run = nil
+			res, ended = r.recovered(ctx, v, c.Cursor)
 		}
-		s.run = nil
-		h, over := v.(*halted)
-		switch {
-		case over && s.state.First() != nil:
-			graphql.AddError(ctx, h.err) // each follower executes the change with its own budget
-		case over:
-			end(ctx, s.state, h, c.Cursor)
-			res = nil
-			return
-		default:
-			graphql.AddError(ctx, r.oc.Recover(ctx, v))
-		}
-		res = &graphql.Response{Data: []byte("null")}
 	}()
 	if rights := s.changes.Rights(); rights != nil {
 		ctx = access.WithRights(ctx, rights)
@@ -225,21 +167,26 @@ func (s *execution) answer(ctx context.Context, c *change.Change) (res *graphql.
 		budget.From(ctx).Long(ctx)
 	}
 	defer r.release()
-	return &graphql.Response{Data: r.event(ctx, f, &resolved{change: c})}
+	return &graphql.Response{Data: r.event(ctx, f, &resolved{change: c})}, nil
 }
 
-// end ends a stream whose event could not be answered. A client that resumes from the event's
-// cursor continues with the next event.
-func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
-	if ctx.Err() != nil {
-		return // nobody listens any more
+// recovered returns the answer to an event after a panic: one without data, or the error that ends the subscription if
+// the event exceeds its budget. A client that resumes after the event's cursor goes on with the next event.
+func (r *run) recovered(ctx context.Context, v any, cursor string) (*graphql.Response, *gqlerror.Error) {
+	h, over := v.(*halted)
+	switch {
+	case !over:
+		graphql.AddError(ctx, r.oc.Recover(ctx, v))
+		return &graphql.Response{Data: []byte("null")}, nil
+	case ctx.Err() != nil:
+		return nil, nil // nobody listens any more
 	}
 	if cursor != "" {
 		h.err.Extensions["cursor"] = cursor
 	}
 	graphql.AddError(ctx, h.err)
 	all := graphql.GetErrors(ctx)
-	state.End(all[len(all)-1])
+	return nil, all[len(all)-1]
 }
 
 // renew prepares a run for the next event.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/tidwall/gjson"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/engine"
@@ -21,21 +21,23 @@ import (
 func listened(t *testing.T, g *gateway, arguments string, events int) (types []string, cursor string, why *failure.Error) {
 	t.Helper()
 	group := stream.NewSet()
-	g.exec = executor.New(enginetest.New(t, nil, g.svc, func(c *engine.Config) { c.Streams = group }))
+	e := enginetest.New(t, nil, g.svc, func(c *engine.Config) { c.Streams = group })
 	oc, errs := g.prepare(`subscription { projectChanges`+arguments+` { type cursor } }`, nil)
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	state := &stream.State{}
-	ctx, leave := context.WithCancel(stream.With(t.Context(), state))
+	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	next, ctx := g.exec.DispatchOperation(ctx, oc)
+	next := subscribe(ctx, e, oc)
+	var ended gqlerror.List
 	for n := 0; ; n++ {
 		if n == events {
 			group.End()
 		}
-		res := next(ctx)
+		a := next()
+		res := a.Response
 		if res == nil {
+			ended = a.Errors
 			break
 		}
 		if n >= events { // it may show what the next catalogue hides
@@ -44,11 +46,11 @@ func listened(t *testing.T, g *gateway, arguments string, events int) (types []s
 		event := gjson.GetBytes(res.Data, "projectChanges")
 		types, cursor = append(types, event.Get("type").Str), event.Get("cursor").Str
 	}
-	if len(state.Errors()) != 1 {
-		t.Fatalf("it ended with %v", state.Errors())
+	if len(ended) != 1 {
+		t.Fatalf("it ended with %v", ended)
 	}
-	if !errors.As(state.Errors()[0], &why) || why.Code != failure.CodeCatalogueChanged || !why.Retryable {
-		t.Fatalf("it ended with %v", state.Errors())
+	if !errors.As(ended[0], &why) || why.Code != failure.CodeCatalogueChanged || !why.Retryable {
+		t.Fatalf("it ended with %v", ended)
 	}
 	return types, cursor, why
 }

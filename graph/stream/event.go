@@ -48,7 +48,7 @@ func (g *group) publish(events []*event) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.ended || g.leader.Ended() && g.live {
+	if g.ended || g.replaced() && g.live {
 		return
 	}
 	before := g.tail

@@ -31,7 +31,7 @@ func (s *Subscription) follow() (*event, progress) {
 		case s.ctx.Err() != nil:
 			g.mu.Unlock()
 			return nil, isOver
-		case s.at == nil, s.execution.Ended(), g.ended && (g.discards || s.at.next == nil):
+		case s.at == nil, s.loop.ended(), g.ended && (g.discards || s.at.next == nil):
 			s.goAlone(g)
 			return nil, hasMoved
 		case s.at.next != nil:
@@ -70,11 +70,11 @@ func (s *Subscription) goAlone(g *group) {
 		g.mu.Unlock()
 		s.leave()
 		s.group.Store(nil)
-		s.execution.Changes().LeaveGroup(s.cursor)
-		s.execution.Resume(s.cursor, false)
+		s.loop.execution.Changes().LeaveGroup(s.cursor)
+		s.loop.resume(s.cursor, false)
 		return
 	}
-	changes, err := s.execution.Changes(), g.cause
+	changes, err := s.loop.execution.Changes(), g.cause
 	switch {
 	case s.at != nil:
 		s.resumePoint = s.nextResumePoint(g)
@@ -90,7 +90,7 @@ func (s *Subscription) goAlone(g *group) {
 	if !replaced {
 		changes.Resume(s.resumePoint, err)
 	}
-	s.execution.Resume(s.cursor, replaced)
+	s.loop.resume(s.cursor, replaced)
 }
 
 // nextResumePoint returns the place in the state of the event that the subscription takes next; nil after
@@ -126,7 +126,7 @@ func (g *group) checkRights() {
 	defer g.mu.Unlock()
 	keeps := leader.RefreshRights()
 	for _, s := range g.followers {
-		if !keeps(s.execution.Changes()) {
+		if !keeps(s.loop.execution.Changes()) {
 			s.leaveForRights(g)
 		}
 	}

@@ -15,17 +15,14 @@ import (
 
 // group is one execution for equal subscriptions. It has no goroutine while nothing changes.
 type group struct {
-	of    *Groups
-	first Execution // of the first follower; the leader replaced it
-	room  *budget.Room
+	of   *Groups
+	room *budget.Room
 
 	// Used only by the goroutine that makes the next step: see readState and work.
-	leader  Execution
-	handler graphql.ResponseHandler
-	ctx     context.Context
-	state   State
-	memory  *budget.Share
-	polled  change.Polled // by the last poll, without the changes that were taken
+	leader Execution
+	ctx    context.Context // of the leader
+	memory *budget.Share
+	polled change.Polled // by the last poll, without the changes that were taken
 	// published is the number of changes of the last poll that were taken and made into events.
 	published int
 	taken     *change.Change // by the last step; nil if it has found none
@@ -64,7 +61,6 @@ func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	g := &group{
 		of:     x,
 		key:    key,
-		first:  s.execution,
 		room:   x.cfg.Memory.Events(),
 		memory: x.cfg.Memory.BeginEvents(),
 		tail:   &event{},
@@ -76,14 +72,16 @@ func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	if !g.live {
 		g.head = g.tail
 	}
-	g.state.group = g
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	g.cancel = cancel
-	g.handler, g.ctx = x.begin(ctx, s.operation, &g.state, g.memory)
+	g.ctx = withMemory(ctx, g.memory)
+	g.leader = x.cfg.Lead(g.ctx, s.loop.execution)
 	if g.leader == nil {
 		g.stop()
 		return nil
 	}
+	s.loop.follow(g.leader)
+	context.AfterFunc(g.leader.Waiting(), g.Wake)
 	g.add(s, g.tail)
 	return g
 }
@@ -101,13 +99,21 @@ func (g *group) step() *event {
 			g.memory.Close() // no other step follows
 		}
 	}()
-	g.taken, g.err = nil, nil
-	res := g.handler(g.ctx)
+	g.taken = nil
+	g.err = nil
+	res := g.of.cfg.Respond(g.ctx, func(ctx context.Context) *graphql.Response {
+		g.take(budget.With(g.leader.Waiting(), budget.From(ctx)))
+		if g.taken == nil {
+			return nil
+		}
+		res, _ := g.leader.Answer(ctx, g.taken) // an error would be that of each follower, too
+		return res
+	})
 	if g.taken == nil {
 		return nil
 	}
 	e := &event{
-		cursor:      g.state.Pop(),
+		cursor:      g.taken.Cursor,
 		number:      g.taken.Number,
 		mark:        g.taken.Stored == nil,
 		resumePoint: g.polled.ResumePoint,
@@ -122,6 +128,25 @@ func (g *group) step() *event {
 	}
 	return e
 }
+
+// take takes the next change, if there is one now.
+func (g *group) take(ctx context.Context) {
+	if !g.more() && !g.replaced() {
+		g.polled, g.err = g.leader.Changes().Poll(ctx, g)
+		g.published = 0
+	}
+	g.checkRights()
+	switch {
+	case g.replaced():
+		g.err = errReplaced
+	case g.err == nil && g.more():
+		g.taken = &g.polled.Changes[0]
+		g.polled.Changes = g.polled.Changes[1:]
+	}
+}
+
+// replaced reports whether the catalogue of the group was replaced.
+func (g *group) replaced() bool { return g.leader.Waiting().Err() != nil }
 
 // Bounds of the changes that are executed and published together.
 const (
@@ -271,7 +296,7 @@ func (g *group) end(err error) {
 	if !g.ended {
 		g.ended = true
 		g.cause = err
-		g.discards = g.leader.Ended()
+		g.discards = g.replaced()
 		for _, s := range g.followers {
 			s.unpark(g.tail)
 		}

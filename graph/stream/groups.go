@@ -13,8 +13,15 @@ import (
 
 // Config of groups.
 type Config struct {
-	// Dispatch begins to execute an operation, as gqlgen's executor does. Required.
-	Dispatch func(context.Context, *graphql.OperationContext) (graphql.ResponseHandler, context.Context)
+	// Begin begins the subscription of the operation of ctx. It resumes at the cursor after; empty leaves that to the
+	// argument of the document. If it does not begin, the errors are what the client is told. Required.
+	Begin func(ctx context.Context, after string) (Events, gqlerror.List)
+	// Lead begins an execution for all subscriptions that are equal to that of first, which follows it. It takes the
+	// place of first in its stream, and ends when ctx does. It returns nil if it does not begin. Required.
+	Lead func(ctx context.Context, first Execution) Execution
+	// Respond calls next with a context for one answer, which has a budget of its own, and returns its answer with
+	// the errors of that context; nil if next returns nil, or if ctx has ended before. Required.
+	Respond func(ctx context.Context, next func(context.Context) *graphql.Response) *graphql.Response
 	// Recover returns the errors that a client is told of a panic. Required.
 	Recover func(ctx context.Context, v any) gqlerror.List
 	// Refuse returns the errors that end a subscription whose next event finds no memory. Required.
@@ -41,20 +48,18 @@ type groupKey struct {
 // NewGroups starts nothing.
 func NewGroups(cfg Config) *Groups { return &Groups{cfg: cfg, open: map[groupKey]*group{}} }
 
-// begin begins an execution whose events take memory of a share.
-func (x *Groups) begin(
-	ctx context.Context, op *graphql.OperationContext, state *State, memory *budget.Share,
-) (graphql.ResponseHandler, context.Context) {
+// withMemory returns a context whose answers take memory of a share.
+func withMemory(ctx context.Context, memory *budget.Share) context.Context {
 	shared := budget.SharedFrom(ctx)
 	shared.Memory = memory
-	return x.cfg.Dispatch(With(budget.WithShared(ctx, shared), state), op)
+	return budget.WithShared(ctx, shared)
 }
 
 // join makes a subscription a follower of the group with its key that goes on from the same moment, and begins one
 // if there is none. It reports false if it cannot: a change lies between the two, the subscription's rights are of an
 // older policy, or the shared execution does not begin.
 func (x *Groups) join(s *Subscription, at change.JoinPoint) bool {
-	key := groupKey{s.execution.Key(), at}
+	key := groupKey{s.loop.execution.Key(), at}
 	s.parked = false
 	s.seen = 0
 	s.resumePoint = nil
@@ -69,9 +74,9 @@ func (x *Groups) join(s *Subscription, at change.JoinPoint) bool {
 		}
 		if !g.ended && from != nil {
 			var ok bool
-			s.seen, ok = s.execution.Changes().Join(g.leader.Changes())
+			s.seen, ok = s.loop.execution.Changes().Join(g.leader.Changes())
 			if ok {
-				s.execution.Follow(g.leader)
+				s.loop.follow(g.leader)
 				g.late = at != change.AtRest
 				g.add(s, from)
 			}

@@ -31,12 +31,12 @@ type Subscription struct {
 	cancel    context.CancelFunc
 	group     atomic.Pointer[group] // nil while it is alone; changes under the locks of both groups
 
-	// Set only by the goroutine that runs it. Its group reads ctx and execution.
-	ctx       context.Context
-	handler   graphql.ResponseHandler
-	state     State
-	memory    *budget.Share // of the event that it executes by itself
-	execution Execution     // nil before it joins a group for the first time
+	// Set only by the goroutine that runs it. Its group reads ctx and the execution of the loop.
+	ctx    context.Context
+	after  string        // the cursor from which the transport resumes
+	events Events        // nil before it has begun
+	loop   *Loop         // the same if it may join a group, else nil
+	memory *budget.Share // of the event that it executes by itself
 
 	// The group's lock guards the rest, if there is one.
 	cursor string // of the last event that was taken
@@ -50,11 +50,11 @@ type Subscription struct {
 }
 
 // Subscribe returns a subscription whose events wait in q. It begins at the cursor after, if that is not
-// empty, and runs until ctx ends or Stop is called.
+// empty, which takes precedence over the argument of the document. It runs until ctx ends or Stop is called.
 func (x *Groups) Subscribe(
 	ctx context.Context, op *graphql.OperationContext, after string, q *Queue, w Wire,
 ) *Subscription {
-	s := &Subscription{groups: x, queue: q, wire: w, operation: op, state: State{After: after, shares: true}}
+	s := &Subscription{groups: x, queue: q, wire: w, operation: op, after: after}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	return s
 }
@@ -85,11 +85,32 @@ func (s *Subscription) Run() {
 			s.wire.Close()
 		}
 	}()
-	if s.handler == nil {
-		s.memory = s.groups.cfg.Memory.BeginEvents()
-		s.handler, s.ctx = s.groups.begin(s.ctx, s.operation, &s.state, s.memory)
+	if s.events == nil && !s.begin() {
+		return
 	}
 	parked = s.send()
+}
+
+// begin begins to execute. If it cannot, it tells the client why and reports false.
+func (s *Subscription) begin() bool {
+	s.memory = s.groups.cfg.Memory.BeginEvents()
+	s.ctx = withMemory(graphql.WithOperationContext(s.ctx, s.operation), s.memory)
+	events, errs := s.groups.cfg.Begin(s.ctx, s.after)
+	if events == nil {
+		s.wire.End(s.ctx, errs)
+		return false
+	}
+	s.events = events
+	s.loop, _ = events.(*Loop)
+	s.pauses(true)
+	return true
+}
+
+// pauses sets whether the loop pauses where the subscription may join a group.
+func (s *Subscription) pauses(pauses bool) {
+	if s.loop != nil {
+		s.loop.pauses = pauses
+	}
 }
 
 // send queues event after event.
@@ -145,17 +166,19 @@ func (s *Subscription) next() ([]byte, progress) {
 
 // alone executes the next event, unless the subscription joins a group.
 func (s *Subscription) alone() ([]byte, progress) {
-	res := s.handler(s.ctx)
-	if res == nil && s.state.shareable != nil {
-		s.execution, s.state.shareable = s.state.shareable, nil
-		if s.groups.join(s, s.state.at) {
+	a := s.respond(s.events.Next)
+	if s.loop != nil && s.loop.pausedAt != change.Busy {
+		if s.groups.join(s, s.loop.pausedAt) {
 			return nil, hasMoved
 		}
-		s.state.shares = false // until the next event
-		res = s.handler(s.ctx)
-		s.state.shares = true
+		s.pauses(false) // until the next event
+		a = s.respond(s.events.Next)
+		s.pauses(true)
 	}
-	return s.answered(res)
+	if a.Response != nil {
+		s.cursor = a.Cursor
+	}
+	return s.answered(a)
 }
 
 // behind takes the next event of the group.
@@ -167,23 +190,23 @@ func (s *Subscription) behind() ([]byte, progress) {
 	case e.change == nil:
 		return e.payload, hasEvent
 	}
-	s.state.event = e.change
-	return s.answered(s.handler(s.ctx))
+	return s.answered(s.respond(func(ctx context.Context) Answer { return s.loop.answerShared(ctx, e.change) }))
 }
 
-// answered returns the event of a response that the subscription executed by itself; nil is the end.
-func (s *Subscription) answered(res *graphql.Response) ([]byte, progress) {
-	switch {
-	case res == nil:
-		s.wire.End(s.ctx, s.state.Errors())
-		return nil, isOver
-	case res.Data == nil: // it did not begin
-		s.wire.End(s.ctx, res.Errors)
+// respond returns the answer that next makes, within the budget of one answer.
+func (s *Subscription) respond(next func(context.Context) Answer) (a Answer) {
+	a.Response = s.groups.cfg.Respond(s.ctx, func(ctx context.Context) *graphql.Response {
+		a = next(ctx)
+		return a.Response
+	})
+	return a
+}
+
+// answered returns the event of an answer that the subscription executed by itself, or ends the subscription.
+func (s *Subscription) answered(a Answer) ([]byte, progress) {
+	if a.Response == nil {
+		s.wire.End(s.ctx, a.Errors)
 		return nil, isOver
 	}
-	cursor := s.state.Pop()
-	if s.group.Load() == nil { // else it has the cursor of the group's event
-		s.cursor = cursor
-	}
-	return Encode(res), hasEvent
+	return Encode(a.Response), hasEvent
 }

@@ -7,10 +7,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/stream"
 )
@@ -122,14 +121,9 @@ func TestEvents_AllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *test
 }
 
 // unshared is an engine that begins no shared execution.
-type unshared struct{ graphql.ExecutableSchema }
+type unshared struct{ *engine.Engine }
 
-func (u unshared) Exec(ctx context.Context) graphql.ResponseHandler {
-	if stream.From(ctx).First() != nil {
-		return graphql.OneShot(graphql.ErrorResponse(ctx, "it does not begin"))
-	}
-	return u.ExecutableSchema.Exec(ctx)
-}
+func (unshared) Lead(context.Context, stream.Execution) stream.Execution { return nil }
 
 func TestEvents_SubscriptionsWhoseSharedExecutionDoesNotBeginGoOnAlone(t *testing.T) {
 	s := openStore(t, memory.Config{})

@@ -31,12 +31,20 @@ type Document interface {
 	Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error
 }
 
+// Engine executes operations: those of a context, whose errors it adds to the context.
+type Engine interface {
+	// Exec executes a query or a mutation.
+	Exec(ctx context.Context) graphql.ResponseHandler
+	// Subscribe begins a subscription, as [stream.Config] says of Begin. It returns nil if it does not begin.
+	Subscribe(ctx context.Context, after string) stream.Events
+	// Lead is as [stream.Config] says.
+	Lead(ctx context.Context, first stream.Execution) stream.Execution
+}
+
 // ExecutorConfig of an executor. All fields but Answered and Memory are required.
 type ExecutorConfig struct {
 	// Engine executes the operation of a context.
-	Engine interface {
-		Exec(ctx context.Context) graphql.ResponseHandler
-	}
+	Engine Engine
 	// Named holds the documents that clients name instead of sending them.
 	Named *NamedDocuments
 	// Documents parses the documents.
@@ -69,7 +77,7 @@ func NewExecutor(cfg ExecutorConfig) *Executor {
 	}
 	e := &Executor{cfg: cfg}
 	e.subscriptions = stream.NewGroups(stream.Config{
-		Dispatch: e.dispatch, Memory: cfg.Memory, Recover: e.recovered,
+		Begin: e.begin, Lead: cfg.Engine.Lead, Respond: e.respond, Memory: cfg.Memory, Recover: e.recovered,
 		Refuse: func(ctx context.Context) gqlerror.List {
 			return e.Present(ctx, gqlerror.List{overBudget(cfg.Memory)})
 		},
@@ -131,31 +139,38 @@ func resolve(ctx context.Context, next graphql.Resolver) (any, error) { return n
 
 func resolveRoot(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) }
 
-// dispatch begins to execute an operation. The handler returns the next response, nil after the last one.
-func (e *Executor) dispatch(
-	ctx context.Context, oc *graphql.OperationContext,
-) (graphql.ResponseHandler, context.Context) {
+// execute executes a query or a mutation. It returns nil if ctx ended before it began.
+func (e *Executor) execute(ctx context.Context, oc *graphql.OperationContext) *graphql.Response {
 	ctx = graphql.WithOperationContext(ctx, oc)
 	beginning := graphql.WithResponseContext(ctx, e.cfg.Present, e.cfg.Recover)
-	responses := e.cfg.Engine.Exec(beginning)
+	response := e.cfg.Engine.Exec(beginning)
 	if errs := graphql.GetErrors(beginning); errs != nil {
-		return graphql.OneShot(&graphql.Response{Errors: errs}), ctx
+		return &graphql.Response{Errors: errs}
 	}
-	return func(ctx context.Context) *graphql.Response {
-		if ctx.Err() != nil {
-			return nil
+	return e.respond(ctx, response)
+}
+
+// begin begins a subscription: see [stream.Config].
+func (e *Executor) begin(ctx context.Context, after string) (stream.Events, gqlerror.List) {
+	ctx = graphql.WithResponseContext(ctx, e.cfg.Present, e.cfg.Recover)
+	events := e.cfg.Engine.Subscribe(ctx, after)
+	return events, graphql.GetErrors(ctx)
+}
+
+// respond makes an answer in a context of its own: see [stream.Config].
+func (e *Executor) respond(ctx context.Context, next func(context.Context) *graphql.Response) *graphql.Response {
+	if ctx.Err() != nil {
+		return nil
+	}
+	ctx = graphql.WithResponseContext(ctx, e.cfg.Present, e.cfg.Recover)
+	return e.cfg.Around(ctx, func(ctx context.Context) *graphql.Response {
+		res := next(ctx)
+		if res != nil {
+			res.Errors = append(res.Errors, graphql.GetErrors(ctx)...)
+			res.Extensions = graphql.GetExtensions(ctx)
 		}
-		return e.cfg.Around(graphql.WithResponseContext(
-			ctx, e.cfg.Present, e.cfg.Recover,
-		), func(ctx context.Context) *graphql.Response {
-			res := responses(ctx)
-			if res != nil {
-				res.Errors = append(res.Errors, graphql.GetErrors(ctx)...)
-				res.Extensions = graphql.GetExtensions(ctx)
-			}
-			return res
-		})
-	}, ctx
+		return res
+	})
 }
 
 // recovered returns the errors that a client is told of a panic.
@@ -248,10 +263,9 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(response)) *
 	}
 	output := stream.Output{Head: dataHead, Tail: dataTail}
 	defer output.Release()
-	next, running := o.executor.dispatch(
+	res := o.executor.execute(
 		stream.WithOutput(budget.WithShared(ctx, budget.Shared{Memory: share}), &output), &o.context,
 	)
-	res := next(running)
 	switch whole := output.Filled(); {
 	case res == nil: // ctx ended before the operation began
 		send(response{body: o.executor.Refuse(ctx, refusal(failure.CodeTimeout, "the request was cancelled"))})

@@ -68,8 +68,9 @@ func (e executable) Exec(ctx context.Context) graphql.ResponseHandler {
 	op := graphql.GetOperationContext(ctx)
 	field := op.Operation.SelectionSet[0].(*ast.Field)
 	args := field.ArgumentMap(op.Variables)
-	if op.Operation.Operation == ast.Subscription {
-		return e.subscribe(ctx, field, args)
+	if op.Operation.Operation == ast.Subscription { // for gqlgen's executor
+		events := e.Subscribe(ctx, "")
+		return func(ctx context.Context) *graphql.Response { return events.Next(ctx).Response }
 	}
 	answered := false
 	return func(ctx context.Context) *graphql.Response {
@@ -97,38 +98,50 @@ func (e executable) answer(ctx context.Context, field *ast.Field, args map[strin
 	return &graphql.Response{Data: fmt.Appendf(nil, `{%q:%q}`, field.Alias, value)}
 }
 
-func (e executable) subscribe(ctx context.Context, field *ast.Field, args map[string]any) graphql.ResponseHandler {
-	state, end := stream.From(ctx), "}"
+// events are the events of a subscription.
+type events func(ctx context.Context) stream.Answer
+
+func (e events) Next(ctx context.Context) stream.Answer { return e(ctx) }
+
+// Lead begins no shared execution.
+func (executable) Lead(context.Context, stream.Execution) stream.Execution { return nil }
+
+// Subscribe answers the first field of an operation.
+func (e executable) Subscribe(ctx context.Context, after string) stream.Events {
+	op := graphql.GetOperationContext(ctx)
+	field := op.Operation.SelectionSet[0].(*ast.Field)
+	args := field.ArgumentMap(op.Variables)
+	end := "}"
 	if pad, _ := args["pad"].(int64); pad > 0 {
 		end = `,"pad":"` + strings.Repeat("p", int(pad)) + `"}`
 	}
-	event := func(n int) *graphql.Response {
-		state.Push(fmt.Sprint("c", n))
-		return &graphql.Response{Data: fmt.Appendf(nil, `{%q:%d%s`, field.Alias, n, end)}
+	event := func(n int) stream.Answer {
+		res := &graphql.Response{Data: fmt.Appendf(nil, `{%q:%d%s`, field.Alias, n, end)}
+		return stream.Answer{Response: res, Cursor: fmt.Sprint("c", n)}
 	}
 	switch field.Name {
 	case "count":
 		n, to := 0, int(args["to"].(int64))
-		if state.After != "" {
-			_, _ = fmt.Sscanf(state.After, "c%d", &n)
+		if after != "" {
+			_, _ = fmt.Sscanf(after, "c%d", &n)
 		}
-		return func(ctx context.Context) *graphql.Response {
+		return events(func(ctx context.Context) stream.Answer {
 			if n >= to || ctx.Err() != nil {
-				return nil
+				return stream.Answer{}
 			}
 			n++
 			return event(n)
-		}
+		})
 	case "lags":
 		first := true
-		return func(context.Context) *graphql.Response {
+		return events(func(context.Context) stream.Answer {
 			if !first {
-				state.End(&gqlerror.Error{Message: "too slow", Extensions: map[string]any{"code": "LAGGED", "cursor": "c1"}})
-				return nil
+				err := &gqlerror.Error{Message: "too slow", Extensions: map[string]any{"code": "LAGGED", "cursor": "c1"}}
+				return stream.Answer{Errors: gqlerror.List{err}}
 			}
 			first = false
 			return event(1)
-		}
+		})
 	}
 	queue := make(chan int, 1024)
 	e.mu.Lock()
@@ -141,17 +154,17 @@ func (e executable) subscribe(ctx context.Context, field *ast.Field, args map[st
 		e.mu.Unlock()
 		e.fed <- struct{}{}
 	})
-	return func(ctx context.Context) *graphql.Response {
+	return events(func(ctx context.Context) stream.Answer {
 		select {
 		case n, ok := <-queue:
 			if !ok {
-				return nil
+				return stream.Answer{}
 			}
 			return event(n)
 		case <-ctx.Done():
-			return nil
+			return stream.Answer{}
 		}
-	}
+	})
 }
 
 // publish gives an event to all feeds. It returns how many were too slow, which
@@ -192,7 +205,7 @@ type gateway struct {
 	dial   func() (net.Conn, error)
 }
 
-func executorOf(t testing.TB, es graphql.ExecutableSchema, memory *budget.Memory) *transport.Executor {
+func executorOf(t testing.TB, es executableEngine, memory *budget.Memory) *transport.Executor {
 	t.Helper()
 	documents, err := transport.OpenNamedDocuments(transport.NamedDocumentsConfig{})
 	if err != nil {
@@ -205,6 +218,12 @@ func executorOf(t testing.TB, es graphql.ExecutableSchema, memory *budget.Memory
 			return &gqlerror.Error{Message: "internal error", Extensions: map[string]any{"code": "INTERNAL"}}
 		},
 	})
+}
+
+// executableEngine is an engine with its schema.
+type executableEngine interface {
+	transport.Engine
+	Schema() *ast.Schema
 }
 
 // documents parses as gqlgen does.
