@@ -203,7 +203,7 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 		Engine:   eng,
 		Named:    s.documentsOf(version),
 		Memory:   s.memory,
-		Around:   operations.bound,
+		Accounts: operations,
 		Present:  operations.present,
 		Answered: operations.answered,
 		Recover:  s.recovered,

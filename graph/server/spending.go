@@ -34,9 +34,8 @@ func ofEvent(l budget.Limits) budget.Limits {
 	return l
 }
 
-// bound answers an operation, or the next event of a subscription, within its budget. If a query was
-// halted, the client gets only the last error: the others are about an answer that is not sent.
-func (a *api) bound(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+// Open implements [stream.Accounts]. An event has a smaller budget than a query or a mutation.
+func (a *api) Open(ctx context.Context) context.Context {
 	op := graphql.GetOperationContext(ctx)
 	limits, shared := a.cfg.Limits.budget(), budget.SharedFrom(ctx)
 	shared.CPUSlots = a.cpuSlots
@@ -46,14 +45,18 @@ func (a *api) bound(ctx context.Context, next graphql.ResponseHandler) *graphql.
 	} else {
 		shared.Events = nil
 	}
-	spent := budget.NewShared(limits, shared)
-	defer spent.End()
-	ctx = budget.With(ctx, spent)
-	var reads *plan.Explanation
+	ctx = budget.With(ctx, budget.NewShared(limits, shared))
 	if asked(op, "explain") {
-		ctx, reads = plan.WithExplanation(ctx)
+		ctx, _ = plan.WithExplanation(ctx)
 	}
-	res := next(ctx)
+	return ctx
+}
+
+// Close implements [stream.Accounts]. If a query was halted, the client gets only the last error: the others are about
+// an answer that is not sent.
+func (a *api) Close(ctx context.Context, res *graphql.Response) {
+	op, spent := graphql.GetOperationContext(ctx), budget.From(ctx)
+	defer spent.End()
 	if res != nil && spent.Halted() && len(res.Errors) > 1 {
 		res.Errors = res.Errors[len(res.Errors)-1:]
 	}
@@ -61,10 +64,9 @@ func (a *api) bound(ctx context.Context, next graphql.ResponseHandler) *graphql.
 	if asked(op, "cost") {
 		tell(res, "cost", cost(spent))
 	}
-	if reads != nil {
-		tell(res, "explain", reads.Reads())
+	if asked(op, "explain") {
+		tell(res, "explain", plan.ExplanationFrom(ctx).Reads())
 	}
-	return res
 }
 
 // asked reports whether the extensions of a request ask for the extension name of the answer.

@@ -309,7 +309,7 @@ func (g *Generation) servedNames() []string {
 func (s *Server) unsupportedAPI(g *Generation) *transport.Executor {
 	operations := &api{Server: s}
 	return transport.NewExecutor(transport.ExecutorConfig{
-		Engine: g.engine, Named: s.documents, Memory: s.memory, Around: operations.bound, Present: operations.present,
+		Engine: g.engine, Named: s.documents, Memory: s.memory, Accounts: operations, Present: operations.present,
 		Answered: operations.answered, Recover: s.recovered, Documents: unsupported{g},
 	})
 }

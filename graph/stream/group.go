@@ -101,7 +101,7 @@ func (g *group) step() *event {
 	}()
 	g.taken = nil
 	g.err = nil
-	res := g.of.cfg.Respond(g.ctx, func(ctx context.Context) *graphql.Response {
+	res := g.of.cfg.Responder.Respond(g.ctx, func(ctx context.Context) *graphql.Response {
 		g.take(budget.With(g.leader.Waiting(), budget.From(ctx)))
 		if g.taken == nil {
 			return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/budget"
@@ -19,9 +18,8 @@ type Config struct {
 	// Lead begins an execution for all subscriptions that are equal to that of first, which follows it. It takes the
 	// place of first in its stream, and ends when ctx does. It returns nil if it does not begin. Required.
 	Lead func(ctx context.Context, first Execution) Execution
-	// Respond calls next with a context for one answer, which has a budget of its own, and returns its answer with
-	// the errors of that context; nil if next returns nil, or if ctx has ended before. Required.
-	Respond func(ctx context.Context, next func(context.Context) *graphql.Response) *graphql.Response
+	// Responder makes the answers to events. Required.
+	Responder Responder
 	// Recover returns the errors that a client is told of a panic. Required.
 	Recover func(ctx context.Context, v any) gqlerror.List
 	// Refuse returns the errors that end a subscription whose next event finds no memory. Required.

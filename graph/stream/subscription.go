@@ -195,7 +195,7 @@ func (s *Subscription) behind() ([]byte, progress) {
 
 // respond returns the answer that next makes, within the budget of one answer.
 func (s *Subscription) respond(next func(context.Context) Answer) (a Answer) {
-	a.Response = s.groups.cfg.Respond(s.ctx, func(ctx context.Context) *graphql.Response {
+	a.Response = s.groups.cfg.Responder.Respond(s.ctx, func(ctx context.Context) *graphql.Response {
 		a = next(ctx)
 		return a.Response
 	})

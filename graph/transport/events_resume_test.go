@@ -113,13 +113,7 @@ func openStoreFor(t testing.TB, cfg memory.Config, of func(backend.Store) servic
 	es := enginetest.New(t, nil, svc)
 	s.exec = transport.NewExecutor(transport.ExecutorConfig{
 		Engine: es, Named: documents, Documents: newDocuments(es.Schema()),
-		Around: func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-			res := next(ctx)
-			if res != nil {
-				s.answered.Add(1)
-			}
-			return res
-		},
+		Accounts: accounts(func() { s.answered.Add(1) }),
 		Present: func(ctx context.Context, err error) *gqlerror.Error {
 			e := graphql.DefaultErrorPresenter(ctx, err)
 			if known, ok := e.Err.(*failure.Error); ok {

@@ -49,8 +49,8 @@ type ExecutorConfig struct {
 	Named *NamedDocuments
 	// Documents parses the documents.
 	Documents Documents
-	// Around wraps the making of each response.
-	Around graphql.ResponseMiddleware
+	// Accounts gives each answer a budget.
+	Accounts stream.Accounts
 	// Present returns the error that a client is told.
 	Present graphql.ErrorPresenterFunc
 	// Recover logs a panic and returns its error.
@@ -67,6 +67,7 @@ type ExecutorConfig struct {
 // from memory.
 type Executor struct {
 	cfg           ExecutorConfig
+	responder     stream.Responder
 	subscriptions *stream.Groups
 }
 
@@ -75,9 +76,16 @@ func NewExecutor(cfg ExecutorConfig) *Executor {
 	if cfg.Answered == nil {
 		cfg.Answered = func(context.Context, *graphql.OperationContext, gqlerror.List) {}
 	}
-	e := &Executor{cfg: cfg}
+	e := &Executor{
+		cfg:       cfg,
+		responder: stream.Responder{Accounts: cfg.Accounts, Present: cfg.Present, Recover: cfg.Recover},
+	}
 	e.subscriptions = stream.NewGroups(stream.Config{
-		Begin: e.begin, Lead: cfg.Engine.Lead, Respond: e.respond, Memory: cfg.Memory, Recover: e.recovered,
+		Begin:     e.begin,
+		Lead:      cfg.Engine.Lead,
+		Responder: e.responder,
+		Memory:    cfg.Memory,
+		Recover:   e.recovered,
 		Refuse: func(ctx context.Context) gqlerror.List {
 			return e.Present(ctx, gqlerror.List{overBudget(cfg.Memory)})
 		},
@@ -142,35 +150,19 @@ func resolveRoot(ctx context.Context, next graphql.RootResolver) graphql.Marshal
 // execute executes a query or a mutation. It returns nil if ctx ended before it began.
 func (e *Executor) execute(ctx context.Context, oc *graphql.OperationContext) *graphql.Response {
 	ctx = graphql.WithOperationContext(ctx, oc)
-	beginning := graphql.WithResponseContext(ctx, e.cfg.Present, e.cfg.Recover)
+	beginning := e.responder.Context(ctx)
 	response := e.cfg.Engine.Exec(beginning)
 	if errs := graphql.GetErrors(beginning); errs != nil {
 		return &graphql.Response{Errors: errs}
 	}
-	return e.respond(ctx, response)
+	return e.responder.Respond(ctx, response)
 }
 
 // begin begins a subscription: see [stream.Config].
 func (e *Executor) begin(ctx context.Context, after string) (stream.Events, gqlerror.List) {
-	ctx = graphql.WithResponseContext(ctx, e.cfg.Present, e.cfg.Recover)
+	ctx = e.responder.Context(ctx)
 	events := e.cfg.Engine.Subscribe(ctx, after)
 	return events, graphql.GetErrors(ctx)
-}
-
-// respond makes an answer in a context of its own: see [stream.Config].
-func (e *Executor) respond(ctx context.Context, next func(context.Context) *graphql.Response) *graphql.Response {
-	if ctx.Err() != nil {
-		return nil
-	}
-	ctx = graphql.WithResponseContext(ctx, e.cfg.Present, e.cfg.Recover)
-	return e.cfg.Around(ctx, func(ctx context.Context) *graphql.Response {
-		res := next(ctx)
-		if res != nil {
-			res.Errors = append(res.Errors, graphql.GetErrors(ctx)...)
-			res.Extensions = graphql.GetExtensions(ctx)
-		}
-		return res
-	})
 }
 
 // recovered returns the errors that a client is told of a panic.

@@ -213,11 +213,22 @@ func executorOf(t testing.TB, es executableEngine, memory *budget.Memory) *trans
 	}
 	return transport.NewExecutor(transport.ExecutorConfig{
 		Engine: es, Named: documents, Memory: memory, Documents: newDocuments(es.Schema()),
-		Around: func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response { return next(ctx) }, Present: graphql.DefaultErrorPresenter,
+		Accounts: accounts(func() {}), Present: graphql.DefaultErrorPresenter,
 		Recover: func(context.Context, any) error {
 			return &gqlerror.Error{Message: "internal error", Extensions: map[string]any{"code": "INTERNAL"}}
 		},
 	})
+}
+
+// accounts gives answers no budget. It is called for each answer.
+type accounts func()
+
+func (accounts) Open(ctx context.Context) context.Context { return ctx }
+
+func (a accounts) Close(_ context.Context, res *graphql.Response) {
+	if res != nil {
+		a()
+	}
 }
 
 // executableEngine is an engine with its schema.
