@@ -42,30 +42,41 @@ func (f *fresh) close() {
 // drainTimeout is how long running requests may take once nothing more is accepted.
 const drainTimeout = 10 * time.Second
 
+// drained is a server that is shut down.
+type drained struct {
+	server *http.Server
+	conns  *fresh
+	failed <-chan error
+	// streams ends what goes on for long; nil for nothing.
+	streams func(context.Context)
+}
+
 // drain shuts the server down in order. First it reports that it is not ready, but
 // goes on to serve for the drain delay, so that load balancers can notice. Then it
 // accepts nothing more: streams end, requests that have arrived are answered, and
 // those that are still arriving are abandoned after transport.LateGrace.
-func (s *Server) drain(ctx context.Context, srv *http.Server, conns *fresh, failed <-chan error) error {
+func (s *Server) drain(ctx context.Context, of drained) error {
 	s.startDraining()
 	if s.cfg.DrainDelay > 0 {
 		select {
 		case <-time.After(s.cfg.DrainDelay):
-		case err := <-failed:
+		case err := <-of.failed:
 			return fmt.Errorf("serve: %w", err)
 		}
 	}
 	limit, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
-	late := time.AfterFunc(min(transport.LateGrace, drainTimeout/2), conns.close)
+	late := time.AfterFunc(min(transport.LateGrace, drainTimeout/2), of.conns.close)
 	defer late.Stop()
 	var streams sync.WaitGroup
-	streams.Go(func() { s.transport.Drain(limit) })
-	err := srv.Shutdown(limit)
+	if of.streams != nil {
+		streams.Go(func() { of.streams(limit) })
+	}
+	err := of.server.Shutdown(limit)
 	streams.Wait()
 	if err != nil {
-		err = errors.Join(fmt.Errorf("requests did not finish in %v: %w", drainTimeout, err), srv.Close())
+		err = errors.Join(fmt.Errorf("requests did not finish in %v: %w", drainTimeout, err), of.server.Close())
 	}
-	<-failed
+	<-of.failed
 	return err
 }

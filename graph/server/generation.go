@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/deprecation"
 	"github.com/sluicegw/sluice/graph/engine"
+	"github.com/sluicegw/sluice/graph/rpc"
 	"github.com/sluicegw/sluice/graph/stream"
 	"github.com/sluicegw/sluice/graph/transport"
 	"github.com/sluicegw/sluice/resolvers"
@@ -36,6 +37,8 @@ type Catalogue struct {
 	API API
 	// Versions are the released versions, with those that are withdrawn. Default: there are none.
 	Versions []Version
+	// Methods are the standard methods. Default: there are none.
+	Methods Methods
 }
 
 // API is the API of a catalogue, or one version of it.
@@ -93,6 +96,8 @@ type Generation struct {
 	// answers keeps the answers to queries; nil if none is kept.
 	answers *answer.Cache
 	console http.Handler
+	// methods are the standard methods; nil if there are none.
+	methods *rpc.Handler
 	// outline of the kinds, by which a later generation ends streams.
 	outline catalogue.Outline
 	// streams are the subscriptions that began on it. everyKind has, for each API, those for the changes of every kind.
@@ -149,6 +154,9 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	if err := s.addVersions(g); err != nil {
+		return nil, err
+	}
+	if err := s.addMethods(g); err != nil {
 		return nil, err
 	}
 	g.outline = catalogue.OutlineOf(newest.Service.Stored())

@@ -24,6 +24,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/policy"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
+	"github.com/sluicegw/sluice/graph/proto"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -50,6 +51,8 @@ type changing struct {
 	// rights are nil without access control.
 	rights *policy.Source
 	url    string
+	// numbers are those of the standard methods; nil for none.
+	numbers *proto.Numbers
 	// stop ends the service that runs.
 	stop func()
 }
@@ -156,6 +159,14 @@ func (c *changing) catalogue(sdl string) (server.Catalogue, *service.Service) {
 	svc := c.service(schema.Descriptors())
 	out := server.Single(svc, api)
 	out.Hash, out.Files = fmt.Sprintf("hash-of-%d", strings.Count(sdl, "@resource")), schema.Hash
+	if c.numbers != nil {
+		c.numbers.Add(svc.Kinds())
+		messages, err := proto.New(svc.Kinds(), c.numbers)
+		if err != nil {
+			c.Fatal(err)
+		}
+		out.Methods = server.Methods{Service: svc, Messages: messages}
+	}
 	return out, svc
 }
 

@@ -21,9 +21,9 @@ import (
 type overKey struct{}
 
 // edge gives every request an id, a log line, a metric and a guard against
-// panics, and refuses foreign hosts and origins.
-func (s *Server) edge(next http.Handler) http.Handler {
-	next = s.crossOrigin(next)
+// panics, and refuses foreign hosts and origins. Pages of allowed origins may read the exposed headers of answers, too.
+func (s *Server) edge(next http.Handler, exposed ...string) http.Handler {
+	next = s.crossOrigin(next, exposed)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = s.withFacts(r)
 		id := requestID(r.Context())
@@ -102,8 +102,8 @@ func (s *Server) originAllowed(r *http.Request) bool {
 // preflightAge is how long a browser may cache the answer to a preflight, in seconds.
 const preflightAge = 600
 
-// crossOrigin tells browsers that pages of the configured origins may read answers.
-func (s *Server) crossOrigin(next http.Handler) http.Handler {
+// crossOrigin tells browsers that pages of the configured origins may read answers, with the exposed headers.
+func (s *Server) crossOrigin(next http.Handler, exposed []string) http.Handler {
 	if len(s.cfg.AllowedOrigins) == 0 {
 		return next
 	}
@@ -111,7 +111,7 @@ func (s *Server) crossOrigin(next http.Handler) http.Handler {
 		AllowedOrigins: s.cfg.AllowedOrigins,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
 		AllowedHeaders: []string{"*"}, // pages with tracing send headers of their own
-		ExposedHeaders: []string{
+		ExposedHeaders: append([]string{
 			requestIDHeader,
 			"ETag",
 			"Retry-After",
@@ -119,7 +119,7 @@ func (s *Server) crossOrigin(next http.Handler) http.Handler {
 			"Deprecation",
 			"Sunset",
 			"Link",
-		},
+		}, exposed...),
 		MaxAge: preflightAge,
 	}).Handler(next)
 }

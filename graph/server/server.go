@@ -214,11 +214,25 @@ const sendBuffer = 256 << 10
 // Serve answers on the listener until ctx ends, then drains: see Config. It
 // returns nil after a clean end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	return s.serve(ctx, l, edgeServer{handler: s.handler, drain: s.transport.Drain})
+}
+
+// edgeServer is what differs between the servers of the gateway.
+type edgeServer struct {
+	handler http.Handler
+	// protocols are nil for the default ones of package http.
+	protocols *http.Protocols
+	// drain ends what goes on for long, besides requests; nil for nothing.
+	drain func(context.Context)
+}
+
+func (s *Server) serve(ctx context.Context, l net.Listener, of edgeServer) error {
 	base := context.WithoutCancel(ctx) // running requests may finish
 	conns := &fresh{conns: map[net.Conn]struct{}{}}
 	srv := &http.Server{
 		ConnState:   conns.note,
-		Handler:     s.handler,
+		Handler:     of.handler,
+		Protocols:   of.protocols,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if secured, ok := c.(*tls.Conn); ok {
@@ -248,5 +262,5 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	return s.drain(base, srv, conns, done)
+	return s.drain(base, drained{server: srv, conns: conns, failed: done, streams: of.drain})
 }

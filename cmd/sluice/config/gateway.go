@@ -42,6 +42,9 @@ type Gateway struct {
 	ReadyTimeout time.Duration
 	// Services are the resource services of other teams.
 	Services Services
+	// ServiceListen is the address on which the standard methods are served; empty for none. FieldNumbers is the file
+	// with the numbers of their fields.
+	ServiceListen, FieldNumbers string
 	// File is the configuration file.
 	File string
 }
@@ -153,6 +156,8 @@ func (g *Gateway) Settings() []Setting {
 	by := &g.Server.Caller
 	return []Setting{
 		{Name: "listen", Value: &g.Listen, Help: "address to listen on; port 0 picks a free one; one that is not loopback needs `tokens`, `oidc`, `tls-client-ca`, `trust-proxy` or `allow-anonymous`", Check: g.checkListen},
+		{Name: "service-listen", Value: &g.ServiceListen, Auto: "none", Help: "address on which the kinds are served as standard methods over gRPC, gRPC-Web and Connect, with the same credentials, TLS and limits as on `listen`; needs `field-numbers`", Check: g.checkServiceListen},
+		{Name: "field-numbers", Value: &g.FieldNumbers, Needs: "service-listen", Help: "file with the numbers of the fields of messages that `sluice proto print` keeps; read again with the catalogue"},
 		{
 			Name:  "allow-anonymous",
 			Value: &g.AllowAnonymous,
@@ -391,13 +396,26 @@ func Loopback(host string) bool {
 }
 
 // checkListen refuses to serve the network by accident.
-func (g *Gateway) checkListen() error {
-	host, _, err := net.SplitHostPort(g.Listen)
+func (g *Gateway) checkListen() error { return g.checkAddress(g.Listen, "127.0.0.1:8080") }
+
+// checkServiceListen is checkListen for the standard methods.
+func (g *Gateway) checkServiceListen() error {
+	switch {
+	case g.ServiceListen == "":
+		return nil
+	case g.FieldNumbers == "":
+		return errors.New("it needs field-numbers: the file that sluice proto print --numbers keeps")
+	}
+	return g.checkAddress(g.ServiceListen, "127.0.0.1:8081")
+}
+
+func (g *Gateway) checkAddress(address, example string) error {
+	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("%q is not an address like 127.0.0.1:8080", g.Listen)
+		return fmt.Errorf("%q is not an address like %s", address, example)
 	}
 	if g.AllowAnonymous || g.Identities.Given() || Loopback(host) {
 		return nil
 	}
-	return fmt.Errorf("%s is not loopback, and everybody who reaches it may read and change everything; say who may with --tokens, --oidc, --tls-client-ca or --trust-proxy, or allow everybody with --allow-anonymous", g.Listen)
+	return fmt.Errorf("%s is not loopback, and everybody who reaches it may read and change everything; say who may with --tokens, --oidc, --tls-client-ca or --trust-proxy, or allow everybody with --allow-anonymous", address)
 }

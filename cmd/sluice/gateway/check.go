@@ -72,7 +72,8 @@ func ErrorLines(err error) []string {
 // reads files and the store, and changes nothing. The values of the settings are checked by [config.Gateway.Validate].
 func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	var r Report
-	s.checkListener(&r)
+	checkListener(&r, "listen", s.Listen)
+	checkListener(&r, "service-listen", s.ServiceListen)
 	s.checkIdentities(ctx, &r)
 	if s.Services.Validate() == nil { // else that was told
 		_, err := openOwners(ctx, s.Services, zap.NewNop())
@@ -91,6 +92,9 @@ func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 		for _, line := range unconfigured(c.Stored, s.asks) {
 			r.problem("services", errors.New(line))
 		}
+		r.problem("field-numbers", s.refuseUnnumbered(&c))
+	} else {
+		r.problem("field-numbers", s.refuseUnnumbered(nil))
 	}
 	on := storeCheck{gateway: s, keys: keys, keysGiven: keys != nil || keysErr != nil, log: log, report: &r}
 	if catalogueErr == nil {
@@ -108,17 +112,17 @@ func (s *Gateway) asks(service string) bool {
 
 // checkListener looks for an address that is not one of this machine. It does not take the port, which a running gateway
 // may have.
-func (s *Gateway) checkListener(r *Report) {
-	host, port, err := net.SplitHostPort(s.Listen)
+func checkListener(r *Report, setting, address string) {
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return // Validate says it
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil {
-		r.problem("listen", fmt.Errorf("%q is no port", port))
+		r.problem(setting, fmt.Errorf("%q is no port", port))
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
-		r.problem("listen", fmt.Errorf("%s is no address of this machine: %w", host, err))
+		r.problem(setting, fmt.Errorf("%s is no address of this machine: %w", host, err))
 		return
 	}
 	_ = listener.Close()

@@ -57,6 +57,9 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := s.refuseUnnumbered(&c); err != nil {
+		return err
+	}
 	keys, err := encryptionKeys(ctx, s.KeysFile)
 	if err != nil {
 		return exit.Usage(err)
@@ -143,12 +146,17 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		edges = append(edges, func(ctx context.Context) error { return socket.Serve(ctx, handlers) })
 	}
 	// Listen only when requests can be served, and the gateway is sure to start.
-	listener, err := net.Listen("tcp", s.Listen)
+	listener, err := listenOn("listen", s.Listen)
 	if err != nil {
-		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("listen: %s is in use by another process; choose another address with --listen", s.Listen)
+		return err
+	}
+	if s.ServiceListen != "" {
+		methods, err := listenOn("service-listen", s.ServiceListen)
+		if err != nil {
+			return errors.Join(err, listener.Close())
 		}
-		return fmt.Errorf("listen: %w", err)
+		log.Info("sluice serves standard methods", zap.String("address", s.scheme()+methods.Addr().String()))
+		edges = append(edges, func(ctx context.Context) error { return kinds.server.ServeMethods(ctx, methods) })
 	}
 	log.Info("sluice serves", zap.String(
 		"version",
@@ -179,6 +187,18 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		below = append(below, func(ctx context.Context) error { return watchBootstrap(ctx, store) })
 	}
 	return group(ctx, edges, below...)
+}
+
+// listenOn listens on the address of a setting.
+func listenOn(setting, address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s: %s is in use by another process; choose another address with --%s", setting, address, setting)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", setting, err)
+	}
+	return listener, nil
 }
 
 // accept asks the store to accept the catalogue with which the gateway starts.
@@ -298,7 +318,8 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(out.serviceMetrics())
 	reg.MustRegister(s.staleCredentials(on.owners.files)...)
-	if s.Server.Catalogue, err = servedCatalogue(c, svc); err != nil {
+	out.numbers = s.FieldNumbers
+	if s.Server.Catalogue, err = out.servedCatalogue(c, svc); err != nil {
 		return nil, err
 	}
 	s.Server.Metrics = reg

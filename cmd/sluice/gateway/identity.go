@@ -55,18 +55,23 @@ func openIssuers(ctx context.Context, path string, log *zap.Logger) (*identity.I
 
 // warnOfExposure warns if the gateway serves a network on which others can do what they want, or read credentials.
 func (s *Gateway) warnOfExposure(log *zap.Logger) {
-	host, _, err := net.SplitHostPort(s.Listen)
+	s.warnOfAddress("listen", s.Listen, log)
+	s.warnOfAddress("service-listen", s.ServiceListen, log)
+}
+
+func (s *Gateway) warnOfAddress(setting, address string, log *zap.Logger) {
+	host, _, err := net.SplitHostPort(address)
 	switch {
 	case err != nil || config.Loopback(host):
 	case s.AllowAnonymous:
 		log.Warn(
 			"everybody who reaches the address may read and change everything (allow-anonymous)",
-			zap.String("listen", s.Listen),
+			zap.String(setting, address),
 		)
 	case s.Server.TLS == nil && len(s.Server.Identities.Proxies) == 0:
 		log.Warn(
 			"credentials travel in the clear; set tls-cert, or let only a proxy with TLS reach the address",
-			zap.String("listen", s.Listen),
+			zap.String(setting, address),
 		)
 	}
 }

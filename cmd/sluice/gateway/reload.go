@@ -40,6 +40,8 @@ type catalogues struct {
 	// keys encrypt sensitive values; nil for none.
 	keys    *keyring.Keyring
 	exports *exports
+	// numbers is the file with the numbers of fields of standard methods; empty if they are not served.
+	numbers string
 	// turn holds a token while a catalogue is replaced.
 	turn chan struct{}
 
@@ -285,7 +287,7 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 	if err != nil {
 		return out, err
 	}
-	served, err := servedCatalogue(next, svc)
+	served, err := c.servedCatalogue(next, svc)
 	if err != nil {
 		return out, err
 	}
@@ -458,6 +460,17 @@ func (c *catalogues) serve(
 	close(c.changed)
 	c.changed = make(chan struct{})
 	return before
+}
+
+// servedCatalogue returns a catalogue as the server takes it, with its standard methods. svc is the service of its stored
+// kinds.
+func (c *catalogues) servedCatalogue(next sdl.Catalogue, svc *service.Service) (server.Catalogue, error) {
+	out, err := servedCatalogue(next, svc)
+	if err != nil {
+		return server.Catalogue{}, err
+	}
+	out.Methods, err = methodsOf(next, out, c.numbers)
+	return out, err
 }
 
 // servedCatalogue returns a catalogue as a server takes it. svc is the service of its stored kinds.

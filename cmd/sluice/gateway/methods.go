@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/sdl"
+	"github.com/sluicegw/sluice/graph/proto"
+	"github.com/sluicegw/sluice/graph/server"
+)
+
+// MethodKinds returns the kinds of a catalogue that have standard methods: those of its newest released version, or of
+// the catalogue itself where none was released.
+func MethodKinds(c sdl.Catalogue) ([]*descriptor.Kind, error) {
+	kinds, err := kind.Compile(c.Kinds)
+	if err != nil {
+		return nil, err
+	}
+	if at := newestReleased(c); at >= 0 && !c.Versions[at].Previous {
+		kinds = kinds.View(c.Versions[at].Names())
+	}
+	return kinds.Descriptors(), nil
+}
+
+// newestReleased returns the index of the newest version of a catalogue that is served and no candidate; -1 for none.
+func newestReleased(c sdl.Catalogue) int {
+	for i := len(c.Versions) - 1; i >= 0; i-- {
+		if v := c.Versions[i]; v.Served() && !v.Candidate {
+			return i
+		}
+	}
+	return -1
+}
+
+// methodsOf returns the standard methods of a catalogue, with the numbers of a file; none without a file. served is the
+// catalogue as the server has it.
+func methodsOf(c sdl.Catalogue, served server.Catalogue, file string) (server.Methods, error) {
+	if file == "" {
+		return server.Methods{}, nil
+	}
+	numbers, err := readNumbers(file)
+	if err != nil {
+		return server.Methods{}, err
+	}
+	out := server.Methods{Service: served.API.Service}
+	if at := newestReleased(c); at >= 0 {
+		out.Service = served.Versions[at].API.Service
+		out.Version = served.Versions[at].Number.String()
+	}
+	out.Messages, err = proto.New(out.Service.Kinds(), numbers)
+	return out, explainNumbers(err, file)
+}
+
+// readNumbers reads a file of numbers.
+func readNumbers(file string) (*proto.Numbers, error) {
+	text, err := config.ReadAtMost(file, proto.MaxFile)
+	if err != nil {
+		return nil, exit.Usage(fmt.Errorf("field-numbers: %w", err))
+	}
+	numbers, err := proto.ParseNumbers(text)
+	if err != nil {
+		return nil, exit.Usage(fmt.Errorf("field-numbers: %s: %w", file, err))
+	}
+	return numbers, nil
+}
+
+// explainNumbers says how numbers are added that a file does not have.
+func explainNumbers(err error, file string) error {
+	var missing *proto.MissingError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &missing):
+		return exit.Usage(fmt.Errorf(
+			"field-numbers: %s: %w; add them with sluice proto print DIR --numbers %s, where DIR is the folder of the catalogue",
+			file, err, file,
+		))
+	}
+	return exit.Usage(fmt.Errorf("field-numbers: %s: %w", file, err))
+}
+
+// refuseUnnumbered refuses a catalogue whose standard methods cannot be served with the numbers of the file. Without a
+// catalogue it looks at the file alone.
+func (s *Gateway) refuseUnnumbered(c *sdl.Catalogue) error {
+	if s.FieldNumbers == "" {
+		return nil
+	}
+	numbers, err := readNumbers(s.FieldNumbers)
+	if err != nil || c == nil {
+		return err
+	}
+	kinds, err := MethodKinds(*c)
+	if err != nil {
+		return err
+	}
+	_, err = proto.New(kinds, numbers)
+	return explainNumbers(err, s.FieldNumbers)
+}

@@ -1,0 +1,190 @@
+package proto
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// Fields that the message of every resource has, whose numbers are RFD 153's.
+const (
+	numberKind = 1 + iota
+	numberSubKind
+	numberVersion
+	numberMetadata
+	firstPart // of the spec, in a message that has no numbers yet
+)
+
+// Add gives numbers to what the kinds have and the numbers do not know, and says what that is: a line for each. Names
+// of fields that were renamed in the API are changed.
+func (n *Numbers) Add(kinds []*descriptor.Kind) (added []string) {
+	a := assigner{numbers: n, top: map[string]bool{}, values: map[string]bool{}}
+	types := typesOf(kinds)
+	a.takeNames(kinds, types)
+	for _, k := range kinds {
+		a.resource(k)
+	}
+	for _, t := range types.objects {
+		a.object(t)
+	}
+	for _, t := range types.enums {
+		a.enum(t)
+	}
+	return a.added
+}
+
+// assigner is the state of [Numbers.Add].
+type assigner struct {
+	numbers *Numbers
+	// top are the folded names of messages, services and enums of the package, and values the folded names of values
+	// of enums.
+	top, values map[string]bool
+	added       []string
+}
+
+// takeNames notes the names that are taken: those of the kinds and their methods, and those of the file.
+func (a *assigner) takeNames(kinds []*descriptor.Kind, types *catalogueTypes) {
+	for _, name := range sharedNames() {
+		a.top[folded(name)] = true
+	}
+	for _, k := range kinds {
+		for _, name := range namesOf(k) {
+			a.top[folded(name)] = true
+		}
+	}
+	for _, s := range a.numbers.messages {
+		a.top[folded(s.as)] = true
+	}
+	for _, s := range a.numbers.enums {
+		a.top[folded(s.as)] = true
+		a.values[folded(zeroName(s.as))] = true
+		for _, l := range s.lines {
+			a.values[folded(l.name)] = true
+		}
+	}
+	for _, t := range types.enums {
+		a.values[folded(zeroName(t.name))] = true
+	}
+}
+
+// resource assigns the numbers of the spec and the status of a kind, whose types may be replaced in a later version.
+func (a *assigner) resource(k *descriptor.Kind) {
+	s := a.numbers.messages[k.Name]
+	if s == nil {
+		s = &section{name: k.Name, as: k.Name}
+		a.numbers.messages[k.Name] = s
+	}
+	a.fields(s, partsOf(k), firstPart)
+}
+
+// partsOf returns the spec and the status of a kind as fields.
+func partsOf(k *descriptor.Kind) (out []*descriptor.Field) {
+	for name, shape := range map[string]*descriptor.Shape{"spec": k.Spec, "status": k.Status} {
+		if shape != nil {
+			out = append(out, &descriptor.Field{Name: name, Type: descriptor.TypeObject, Shape: shape})
+		}
+	}
+	slices.SortFunc(out, func(a, b *descriptor.Field) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (a *assigner) object(t *objectType) {
+	s := a.numbers.messages[t.name]
+	if s == nil {
+		s = &section{name: t.name, as: free(t.name, a.top)}
+		a.top[folded(s.as)] = true
+		a.numbers.messages[t.name] = s
+		a.added = append(a.added, "message "+t.name)
+	}
+	a.fields(s, t.fields, 1)
+}
+
+// fields assigns numbers to the fields of a message, from first on, and other names.
+func (a *assigner) fields(s *section, fields []*descriptor.Field, first int32) {
+	used := map[int32]bool{}
+	for _, f := range fields {
+		if l := s.find(typeOf(f), f.Name); l != nil {
+			used[l.number] = true
+		}
+	}
+	for _, f := range fields {
+		typ := typeOf(f)
+		base := snake(f.InAPI())
+		l := s.find(typ, f.Name)
+		switch {
+		case l == nil:
+			number := s.next(first)
+			name := free(base, s.taken(f.Name, number, used))
+			s.lines = append(s.lines, line{number: number, typ: typ, name: name, stored: f.Name})
+			used[number] = true
+			a.added = append(a.added, fmt.Sprintf("%s.%s", s.name, f.InAPI()))
+		case !isNumbered(l.name, base):
+			l.name = free(base, s.taken(f.Name, l.number, used))
+			a.added = append(a.added, fmt.Sprintf("%s.%s, which has another name", s.name, f.InAPI()))
+		}
+	}
+}
+
+// taken returns the folded names that the field with a number cannot have: those of the other lines, which may come
+// back, but what was stored under the same name as another type.
+func (s *section) taken(stored string, number int32, used map[int32]bool) map[string]bool {
+	out := map[string]bool{}
+	for _, l := range s.lines {
+		if l.number != number && (l.stored != stored || used[l.number]) {
+			out[folded(l.name)] = true
+		}
+	}
+	return out
+}
+
+func (a *assigner) enum(t *enumType) {
+	s := a.numbers.enums[t.name]
+	if s == nil {
+		s = &section{name: t.name, as: free(t.name, a.top)}
+		a.top[folded(s.as)] = true
+		a.values[folded(zeroName(s.as))] = true
+		a.numbers.enums[t.name] = s
+		a.added = append(a.added, "enum "+t.name)
+	}
+	for _, v := range t.values {
+		base := valuePrefix(s.as) + strings.ToUpper(snake(v.Name))
+		l := s.find("", v.Stored)
+		switch {
+		case l == nil:
+			name := free(base, a.values)
+			a.values[folded(name)] = true
+			s.lines = append(s.lines, line{number: s.next(1), name: name, stored: v.Stored})
+			a.added = append(a.added, fmt.Sprintf("%s.%s", t.name, v.Name))
+		case !isNumbered(l.name, base):
+			l.name = free(base, a.values)
+			a.values[folded(l.name)] = true
+			a.added = append(a.added, fmt.Sprintf("%s.%s, which has another name", t.name, v.Name))
+		}
+	}
+}
+
+// valuePrefix returns what the names of the values of an enum begin with: values share the scope of their enum.
+func valuePrefix(enum string) string { return strings.ToUpper(snake(enum)) + "_" }
+
+// zeroName returns the name of the value 0 of an enum, which stands for none.
+func zeroName(enum string) string { return valuePrefix(enum) + "UNSPECIFIED" }
+
+// MissingError says what numbers do not know of kinds.
+type MissingError struct {
+	// Missing are types, fields and values.
+	Missing []string
+}
+
+// maxMissing is how many of them the text of the error has.
+const maxMissing = 5
+
+func (e *MissingError) Error() string {
+	shown := e.Missing[:min(len(e.Missing), maxMissing)]
+	text := strings.Join(shown, "; ")
+	if more := len(e.Missing) - len(shown); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return "there are no numbers for " + text
+}

@@ -1,0 +1,320 @@
+package proto
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// DefaultPackage is the package of the messages of a catalogue unless another one is chosen.
+const DefaultPackage = "sluice.kinds.v1"
+
+// MaxFile is the most bytes of a file of numbers.
+const MaxFile = 8 << 20
+
+// Numbers are the numbers of the fields of messages and of the values of enums. A number never changes, and the number
+// of what was removed is not used again. They are kept in a file, which has a line for each:
+//
+//	package sluice.kinds.v1
+//
+//	message TeamSpec
+//	  1 string email email
+//	  2 enum:Tier tier tier
+//	  3 []string tags tags
+//
+//	enum Tier
+//	  1 TIER_BASIC BASIC
+//
+// A field has its number, its type, its name in protobuf, and the name under which it is stored, which stays when the
+// field is renamed in the API. A value has its number, its name in protobuf, and the form in which it is stored.
+// A field whose type changes is another field: it gets a line and a number of its own.
+type Numbers struct {
+	// Package of the messages.
+	Package  string
+	messages map[string]*section
+	enums    map[string]*section
+}
+
+// section has the lines of a message or an enum.
+type section struct {
+	// name in the SDL, and in protobuf.
+	name, as string
+	lines    []line
+}
+
+// line is a field or a value. A value has no type.
+type line struct {
+	number int32
+	typ    string
+	name   string
+	stored string
+}
+
+// NewNumbers returns numbers that know no message.
+func NewNumbers(pkg string) (*Numbers, error) {
+	n := &Numbers{Package: pkg, messages: map[string]*section{}, enums: map[string]*section{}}
+	return n, checkPackage(pkg)
+}
+
+var (
+	packageForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	nameForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	typeForm    = regexp.MustCompile(`^(\[\])?((enum|message):)?[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// checkPackage refuses what is no name of a package, and the packages of protobuf itself.
+func checkPackage(pkg string) error {
+	switch {
+	case !packageForm.MatchString(pkg):
+		return fmt.Errorf("package: %q; names joined by dots are accepted, like acme.network.v1", pkg)
+	case pkg == "google" || strings.HasPrefix(pkg, "google."):
+		return fmt.Errorf("package: %s belongs to protobuf; choose one of your own, like acme.network.v1", pkg)
+	}
+	return nil
+}
+
+// Numbers of fields that protobuf accepts, and the ones that it keeps for itself.
+const (
+	maxNumber     = 1<<29 - 1
+	firstReserved = 19000
+	lastReserved  = 19999
+	maxEnumNumber = 1<<31 - 1
+)
+
+// ParseNumbers reads a file of numbers.
+func ParseNumbers(file []byte) (*Numbers, error) {
+	if len(file) > MaxFile {
+		return nil, fmt.Errorf("it has %d bytes; at most %d are accepted", len(file), MaxFile)
+	}
+	p := numbersParser{out: &Numbers{messages: map[string]*section{}, enums: map[string]*section{}}}
+	scan := bufio.NewScanner(bytes.NewReader(file))
+	scan.Buffer(nil, MaxFile+1)
+	for at := 1; scan.Scan(); at++ {
+		text, _, _ := strings.Cut(scan.Text(), "#")
+		words := strings.Fields(text)
+		if len(words) == 0 {
+			continue
+		}
+		if err := p.read(words); err != nil {
+			return nil, fmt.Errorf("line %d: %w", at, err)
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return nil, err
+	}
+	if p.out.Package == "" {
+		return nil, errors.New("there is no line like package " + DefaultPackage)
+	}
+	return p.out, nil
+}
+
+// numbersParser is the state of [ParseNumbers].
+type numbersParser struct {
+	out *Numbers
+	// current is the section that the next lines belong to, and isEnum reports what it is.
+	current *section
+	isEnum  bool
+	// names are those of sections in protobuf. numbers and keys are what the lines of the current section have.
+	names   map[string]bool
+	numbers map[int32]string
+	keys    map[line]int32
+}
+
+// read reads the words of a line.
+func (p *numbersParser) read(words []string) error {
+	switch words[0] {
+	case "package":
+		if len(words) != 2 || p.out.Package != "" {
+			return errors.New("one line with package and a name is accepted")
+		}
+		p.out.Package = words[1]
+		return checkPackage(words[1])
+	case "message", "enum":
+		return p.begin(words)
+	}
+	if p.current == nil {
+		return fmt.Errorf("%q: a line with package, message or enum is accepted here", words[0])
+	}
+	l, err := p.line(words)
+	if err != nil {
+		return err
+	}
+	if other, taken := p.numbers[l.number]; taken {
+		return fmt.Errorf("the number %d of %s belongs to %s already", l.number, l.name, other)
+	}
+	key := line{typ: l.typ, stored: l.stored}
+	if other, taken := p.keys[key]; taken {
+		return fmt.Errorf("%s has the number %d already", l.stored, other)
+	}
+	p.numbers[l.number] = l.name
+	p.keys[key] = l.number
+	p.current.lines = append(p.current.lines, l)
+	return nil
+}
+
+// begin begins a section: message NAME, or message NAME as NAME.
+func (p *numbersParser) begin(words []string) error {
+	s := &section{}
+	switch {
+	case len(words) == 2:
+		s.name, s.as = words[1], words[1]
+	case len(words) == 4 && words[2] == "as":
+		s.name, s.as = words[1], words[3]
+	default:
+		return fmt.Errorf("%s NAME is accepted, or %s NAME as NAME", words[0], words[0])
+	}
+	if !nameForm.MatchString(s.name) || !nameForm.MatchString(s.as) {
+		return fmt.Errorf("%q is no name", strings.Join(words[1:], " "))
+	}
+	p.isEnum = words[0] == "enum"
+	sections := p.out.messages
+	if p.isEnum {
+		sections = p.out.enums
+	}
+	if sections[s.name] != nil {
+		return fmt.Errorf("there are two sections %s %s", words[0], s.name)
+	}
+	if p.names == nil {
+		p.names = map[string]bool{}
+	}
+	if p.names[s.as] {
+		return fmt.Errorf("there are two sections whose name in protobuf is %s", s.as)
+	}
+	p.names[s.as] = true
+	sections[s.name] = s
+	p.current = s
+	p.numbers = map[int32]string{}
+	p.keys = map[line]int32{}
+	return nil
+}
+
+// line reads a field or a value.
+func (p *numbersParser) line(words []string) (l line, err error) {
+	number, err := strconv.ParseInt(words[0], 10, 32)
+	if err != nil {
+		return l, fmt.Errorf("%q is no number", words[0])
+	}
+	l.number = int32(number)
+	words = words[1:]
+	switch {
+	case p.isEnum && len(words) == 2 && number >= 1 && number <= maxEnumNumber:
+	case p.isEnum:
+		return l, errors.New("NUMBER NAME VALUE is accepted, with a number from 1")
+	case len(words) != 3 || number < 1 || number > maxNumber || number >= firstReserved && number <= lastReserved:
+		return l, errors.New("NUMBER TYPE NAME FIELD is accepted, with a number that protobuf accepts for a field")
+	default:
+		l.typ = words[0]
+		words = words[1:]
+		if !typeForm.MatchString(l.typ) {
+			return l, fmt.Errorf("%q is no type", l.typ)
+		}
+	}
+	l.name = words[0]
+	l.stored = words[1]
+	if !nameForm.MatchString(l.name) {
+		return l, fmt.Errorf("%q is no name", l.name)
+	}
+	if p.isEnum {
+		l.stored, err = unquoteStored(l.stored)
+	}
+	return l, err
+}
+
+// unquoteStored reads the stored form of a value, which is in quotes if it has more than letters, digits, '_' and '-'.
+func unquoteStored(text string) (string, error) {
+	if !strings.HasPrefix(text, `"`) {
+		return text, nil
+	}
+	out, err := strconv.Unquote(text)
+	if err != nil {
+		return "", fmt.Errorf("%s is no text", text)
+	}
+	return out, nil
+}
+
+var plainStored = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// quoteStored writes the stored form of a value as one word without '#'.
+func quoteStored(text string) string {
+	if plainStored.MatchString(text) {
+		return text
+	}
+	return strings.NewReplacer(" ", `\x20`, "#", `\x23`).Replace(strconv.QuoteToASCII(text))
+}
+
+// head begins a file of numbers.
+const head = `# The numbers of the fields and values that a gateway serves over gRPC: sluice proto print --numbers keeps them.
+# Commit this file with the catalogue. Lines stay when a field goes: its number must not be used again.
+`
+
+// File returns the file of the numbers. Equal numbers have equal files.
+func (n *Numbers) File() []byte {
+	var out bytes.Buffer
+	out.WriteString(head + "package " + n.Package + "\n")
+	write := func(keyword string, sections map[string]*section) {
+		all := make([]*section, 0, len(sections))
+		for _, s := range sections {
+			all = append(all, s)
+		}
+		slices.SortFunc(all, func(a, b *section) int { return cmp.Compare(a.name, b.name) })
+		for _, s := range all {
+			fmt.Fprintf(&out, "\n%s %s", keyword, s.name)
+			if s.as != s.name {
+				out.WriteString(" as " + s.as)
+			}
+			out.WriteByte('\n')
+			lines := slices.Clone(s.lines)
+			slices.SortFunc(lines, func(a, b line) int { return cmp.Compare(a.number, b.number) })
+			for _, l := range lines {
+				if keyword == "enum" {
+					fmt.Fprintf(&out, "  %d %s %s\n", l.number, l.name, quoteStored(l.stored))
+				} else {
+					fmt.Fprintf(&out, "  %d %s %s %s\n", l.number, l.typ, l.name, l.stored)
+				}
+			}
+		}
+	}
+	write("message", n.messages)
+	write("enum", n.enums)
+	return out.Bytes()
+}
+
+// clone returns a copy.
+func (n *Numbers) clone() *Numbers {
+	out := &Numbers{Package: n.Package, messages: map[string]*section{}, enums: map[string]*section{}}
+	for name, s := range n.messages {
+		out.messages[name] = &section{s.name, s.as, slices.Clone(s.lines)}
+	}
+	for name, s := range n.enums {
+		out.enums[name] = &section{s.name, s.as, slices.Clone(s.lines)}
+	}
+	return out
+}
+
+// next returns the number after those of the lines, and after first-1.
+func (s *section) next(first int32) int32 {
+	out := first
+	for _, l := range s.lines {
+		out = max(out, l.number+1)
+	}
+	if out >= firstReserved && out <= lastReserved {
+		out = lastReserved + 1
+	}
+	return out
+}
+
+// find returns the line of a field or value, nil if there is none.
+func (s *section) find(typ, stored string) *line {
+	for i := range s.lines {
+		if s.lines[i].typ == typ && s.lines[i].stored == stored {
+			return &s.lines[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package proto
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// Schema is the protobuf of a catalogue. It is never changed.
+type Schema struct {
+	// File has all services and messages.
+	File protoreflect.FileDescriptor
+	// Kinds are those of the catalogue, in its order.
+	Kinds []Kind
+
+	numbers *Numbers
+	text    string
+}
+
+// Kind is a kind with its messages. Those of verbs that the kind does not have are nil.
+type Kind struct {
+	*descriptor.Kind
+	Service  protoreflect.ServiceDescriptor
+	Resource protoreflect.MessageDescriptor
+	// ResourceField is the field of requests that has the resource, ResourcesField the field of a page.
+	ResourceField, ResourcesField protoreflect.Name
+	names                         Methods
+}
+
+// Method returns the method of a verb, nil if there is none.
+func (k *Kind) Method(verb descriptor.Verb) protoreflect.MethodDescriptor {
+	name := map[descriptor.Verb]string{
+		descriptor.VerbCreate: k.names.Create,
+		descriptor.VerbUpdate: k.names.Update,
+		descriptor.VerbUpsert: k.names.Upsert,
+		descriptor.VerbGet:    k.names.Get,
+		descriptor.VerbList:   k.names.List,
+		descriptor.VerbDelete: k.names.Delete,
+		descriptor.VerbWatch:  k.names.Watch,
+	}[verb]
+	return k.Service.Methods().ByName(protoreflect.Name(name))
+}
+
+// New makes the protobuf of kinds. The error is a [MissingError] if the numbers do not know all of them.
+func New(kinds []*descriptor.Kind, n *Numbers) (*Schema, error) {
+	known := n.clone()
+	if missing := known.Add(kinds); len(missing) > 0 {
+		return nil, &MissingError{missing}
+	}
+	m := modelOf(kinds, known)
+	file, err := protodesc.NewFile(m.describe(), protoregistry.GlobalFiles)
+	if err != nil {
+		return nil, fmt.Errorf("protobuf cannot have the names of this catalogue: %w", err)
+	}
+	out := &Schema{File: file, numbers: known, text: m.print()}
+	for _, k := range kinds {
+		names := methodsOf(k)
+		out.Kinds = append(out.Kinds, Kind{
+			Kind:           k,
+			Service:        file.Services().ByName(protoreflect.Name(names.Service)),
+			Resource:       file.Messages().ByName(protoreflect.Name(k.Name)),
+			ResourceField:  protoreflect.Name(names.resourceField),
+			ResourcesField: protoreflect.Name(names.resourcesField),
+			names:          names,
+		})
+	}
+	return out, nil
+}
+
+// Print returns the text of the .proto file.
+func (s *Schema) Print() string { return s.text }
+
+// Path returns the path of the file, by its package.
+func (s *Schema) Path() string { return s.File.Path() }
+
+// Field returns the field of a message that is stored as f; nil if there is none.
+func (s *Schema) Field(message protoreflect.MessageDescriptor, shape string, f *descriptor.Field) protoreflect.FieldDescriptor {
+	section := s.numbers.messages[shape]
+	if section == nil {
+		return nil
+	}
+	l := section.find(typeOf(f), f.Name)
+	if l == nil {
+		return nil
+	}
+	return message.Fields().ByNumber(protoreflect.FieldNumber(l.number))
+}
+
+// Part returns the field of a resource that has the spec or the status; nil if there is none.
+func (k *Kind) Part(name protoreflect.Name) protoreflect.FieldDescriptor {
+	return k.Resource.Fields().ByName(name)
+}
+
+// Values returns the numbers of the values of an enum by their stored forms.
+func (s *Schema) Values(e *descriptor.Enum) map[string]protoreflect.EnumNumber {
+	out := map[string]protoreflect.EnumNumber{}
+	for _, l := range s.numbers.enums[e.Name].lines {
+		if e.Has(l.stored) {
+			out[l.stored] = protoreflect.EnumNumber(l.number)
+		}
+	}
+	return out
+}
+
+// EventType returns the number of a type of events.
+func EventType(name string) protoreflect.EnumNumber {
+	for i, v := range eventTypes() {
+		if v.name == name {
+			return protoreflect.EnumNumber(i)
+		}
+	}
+	return 0
+}

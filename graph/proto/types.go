@@ -1,0 +1,108 @@
+package proto
+
+import (
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// catalogueTypes are the object types and enums of some kinds, each once, in the order in which they are found.
+type catalogueTypes struct {
+	objects   []*objectType
+	enums     []*enumType
+	byName    map[string]*objectType
+	enumNamed map[string]*enumType
+}
+
+// objectType is a type of the SDL. A type that is seen with different fields, as those of a spec and of a status can be,
+// has all of them.
+type objectType struct {
+	name   string
+	fields []*descriptor.Field
+	seen   map[string]bool // by stored name and type
+}
+
+// enumType is an enum of the SDL.
+type enumType struct {
+	name   string
+	values []descriptor.EnumValue
+	seen   map[string]bool
+}
+
+// typesOf finds the types of kinds.
+func typesOf(kinds []*descriptor.Kind) *catalogueTypes {
+	out := &catalogueTypes{byName: map[string]*objectType{}, enumNamed: map[string]*enumType{}}
+	done := map[*descriptor.Shape]bool{}
+	for _, k := range kinds {
+		out.add(k.Spec, done)
+		out.add(k.Status, done)
+	}
+	return out
+}
+
+func (c *catalogueTypes) add(s *descriptor.Shape, done map[*descriptor.Shape]bool) {
+	if s == nil || done[s] {
+		return
+	}
+	done[s] = true
+	t := c.byName[s.Name]
+	if t == nil {
+		t = &objectType{name: s.Name, seen: map[string]bool{}}
+		c.byName[s.Name] = t
+		c.objects = append(c.objects, t)
+	}
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		key := typeOf(f) + " " + f.Name
+		if !t.seen[key] {
+			t.seen[key] = true
+			t.fields = append(t.fields, f)
+		}
+		if f.Enum != nil {
+			c.addEnum(f.Enum)
+		}
+		c.add(f.Shape, done)
+	}
+}
+
+func (c *catalogueTypes) addEnum(e *descriptor.Enum) {
+	t := c.enumNamed[e.Name]
+	if t == nil {
+		t = &enumType{name: e.Name, seen: map[string]bool{}}
+		c.enumNamed[e.Name] = t
+		c.enums = append(c.enums, t)
+	}
+	for _, v := range e.Values {
+		if !t.seen[v.Stored] {
+			t.seen[v.Stored] = true
+			t.values = append(t.values, v)
+		}
+	}
+}
+
+// typeOf returns the type of a field as the lines of [Numbers] have it.
+func typeOf(f *descriptor.Field) string {
+	var out string
+	switch f.Type {
+	case descriptor.TypeInt:
+		out = "int32"
+	case descriptor.TypeSafeInt:
+		out = "int64"
+	case descriptor.TypeFloat:
+		out = "double"
+	case descriptor.TypeBoolean:
+		out = "bool"
+	case descriptor.TypeTime:
+		out = "time"
+	case descriptor.TypeMap:
+		out = "map"
+	case descriptor.TypeEnum:
+		out = "enum:" + f.Enum.Name
+	case descriptor.TypeObject:
+		out = "message:" + f.Shape.Name
+	default:
+		out = "string"
+	}
+	if f.List {
+		return "[]" + out
+	}
+	return out
+}

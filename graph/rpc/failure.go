@@ -1,0 +1,221 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	protobuf "google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// Domain is the domain of the ErrorInfo in errors, whose reason is the code that the API has for them.
+const Domain = "sluice"
+
+// codeOf returns the code of gRPC for an error.
+func codeOf(e *failure.Error) connect.Code {
+	if e.Outcome != "" { // a client must not send it again by itself
+		return connect.CodeUnknown
+	}
+	switch e.Code {
+	case failure.CodeNotFound:
+		return connect.CodeNotFound
+	case failure.CodeAlreadyExists:
+		return connect.CodeAlreadyExists
+	case failure.CodeConflict, failure.CodeAborted, failure.CodeLagged, failure.CodeCatalogueChanged:
+		return connect.CodeAborted
+	case failure.CodeBeingDeleted:
+		return connect.CodeFailedPrecondition
+	case failure.CodeValidationFailed, failure.CodeBadUserInput, failure.CodeCursorInvalid:
+		return connect.CodeInvalidArgument
+	case failure.CodePositionExpired:
+		return connect.CodeOutOfRange
+	case failure.CodeUnsupportedVersion:
+		return connect.CodeUnimplemented
+	case failure.CodeUnreadable:
+		return connect.CodeDataLoss
+	case failure.CodeForbidden:
+		return connect.CodePermissionDenied
+	case failure.CodeUnauthenticated:
+		return connect.CodeUnauthenticated
+	case failure.CodeLimitExceeded:
+		return connect.CodeResourceExhausted
+	case failure.CodeUnavailable:
+		return connect.CodeUnavailable
+	case failure.CodeTimeout:
+		return connect.CodeDeadlineExceeded
+	}
+	return connect.CodeInternal
+}
+
+// Error returns an error as a client of gRPC is told it: with an ErrorInfo, a BadRequest if values are at fault, and a
+// RetryInfo if the same request may succeed later.
+func Error(ctx context.Context, e *failure.Error) *connect.Error { return errorOf(ctx, e, nil) }
+
+// errorOf is Error about a request whose paths are translated; translate may be nil.
+func errorOf(ctx context.Context, e *failure.Error, translate func(path string) string) *connect.Error {
+	if translate == nil {
+		translate = func(path string) string { return path }
+	}
+	out := connect.NewError(codeOf(e), errorText(e.Message))
+	if ctx.Err() == context.Canceled && e.Code == failure.CodeTimeout {
+		out = connect.NewError(connect.CodeCanceled, errorText(e.Message))
+	}
+	add := func(m protobuf.Message) {
+		if detail, err := connect.NewErrorDetail(m); err == nil {
+			out.AddDetail(detail)
+		}
+	}
+	add(&errdetails.ErrorInfo{Reason: string(e.Code), Domain: Domain, Metadata: metadataOf(ctx, e)})
+	if violations := violationsOf(e, translate); len(violations) > 0 {
+		add(&errdetails.BadRequest{FieldViolations: violations})
+	}
+	if e.Retryable {
+		after := max(time.Duration(e.RetryAfter)*time.Second, minRetry)
+		add(&errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
+	}
+	return out
+}
+
+// minRetry is after how long a client may try again if nothing longer is known.
+const minRetry = 100 * time.Millisecond
+
+// errorText is a text as an error.
+type errorText string
+
+func (t errorText) Error() string { return string(t) }
+
+// metadataOf returns what else is known of an error.
+func metadataOf(ctx context.Context, e *failure.Error) map[string]string {
+	out := map[string]string{}
+	for key, value := range map[string]string{
+		"requestId":        access.CallerFrom(ctx).Request,
+		"kind":             e.Kind,
+		"namespace":        e.Namespace,
+		"name":             e.Name,
+		"expectedRevision": e.ExpectedRevision,
+		"currentRevision":  e.CurrentRevision,
+		"outcome":          e.Outcome,
+		"cursor":           e.Cursor,
+		"setting":          e.Setting,
+	} {
+		if value != "" {
+			out[key] = strings.ToValidUTF8(value, "�")
+		}
+	}
+	return out
+}
+
+// violationsOf returns the values at fault.
+func violationsOf(e *failure.Error, translate func(string) string) (out []*errdetails.BadRequest_FieldViolation) {
+	if codeOf(e) != connect.CodeInvalidArgument {
+		return nil
+	}
+	all := e.Violations
+	if len(all) == 0 && e.Path != "" {
+		all = []failure.Violation{{Path: e.Path, Rule: e.Rule, Message: e.Message}}
+	}
+	for i := range all[:min(len(all), maxViolations)] {
+		out = append(out, &errdetails.BadRequest_FieldViolation{
+			Field:       strings.ToValidUTF8(failure.ShortenPath(translate(all[i].Path)), "�"),
+			Description: strings.ToValidUTF8(all[i].Message, "�"),
+		})
+	}
+	return out
+}
+
+// pathOf translates the path of a value of a resource, in the names of the API, into the one in a request.
+func (k *kind) pathOf(in *input) func(path string) string {
+	return func(path string) string {
+		steps := failure.Steps(path)
+		if len(steps) == 0 {
+			return string(k.ResourceField)
+		}
+		names := append([]any{string(k.ResourceField)}, k.steps(steps, in)...)
+		return failure.Text(names)
+	}
+}
+
+// steps translates the steps of a path.
+func (k *kind) steps(steps []any, in *input) []any {
+	out := make([]any, 0, len(steps))
+	message := k.Resource
+	for i, step := range steps {
+		name, isName := step.(string)
+		if isName && name == "resource" && i == 0 {
+			continue
+		}
+		if !isName || message == nil {
+			out = append(out, step)
+			continue
+		}
+		if i == 1 && steps[0] == "metadata" {
+			return append(out, metadataSteps(steps[1:], in)...)
+		}
+		f := message.Fields().ByJSONName(name)
+		if f == nil {
+			out = append(out, step)
+			message = nil
+			continue
+		}
+		out = append(out, string(f.Name()))
+		message = f.Message()
+		if f.IsMap() {
+			message = nil
+		}
+	}
+	return out
+}
+
+// metadataSteps translates steps within the metadata: labels are a list for the service, and a map in a message.
+func metadataSteps(steps []any, in *input) []any {
+	name, _ := steps[0].(string)
+	var keys []string
+	switch name {
+	case "expiresAt":
+		return append([]any{"expires"}, steps[1:]...)
+	case "labels":
+		keys = in.labels
+	case "annotations":
+		keys = in.annotations
+	}
+	if len(steps) > 1 {
+		if at, isIndex := steps[1].(int); isIndex && at < len(keys) {
+			return []any{name, keys[at]}
+		}
+	}
+	return steps
+}
+
+// renamed returns a translation of the paths of arguments.
+func renamed(names map[string]string) func(path string) string {
+	return func(path string) string {
+		if name, ok := names[path]; ok {
+			return name
+		}
+		return path
+	}
+}
+
+// warningHeader has what a caller should know though a change succeeded, and deletionHeader how far a deletion has come.
+const (
+	warningHeader  = "Sluice-Warning"
+	deletionHeader = "Sluice-Deletion"
+)
+
+// maxWarnings is how many warnings an answer has at most.
+const maxWarnings = 20
+
+// warningText returns a warning as the value of a header: in ASCII, without line breaks.
+func warningText(w failure.Warning) string {
+	text := fmt.Sprintf("%s: %s", w.Code, w.Message)
+	quoted := strconv.QuoteToASCII(failure.ShortenPath(text))
+	return quoted[1 : len(quoted)-1]
+}

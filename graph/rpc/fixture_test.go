@@ -1,0 +1,251 @@
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
+	"github.com/sluicegw/sluice/graph/kinds/kindstest"
+	"github.com/sluicegw/sluice/graph/proto"
+	"github.com/sluicegw/sluice/graph/rpc"
+)
+
+// world is a handler over a service in memory, and a client.
+type world struct {
+	*servicetest.Fixture
+	schema *proto.Schema
+	url    string
+	client *http.Client
+	// user is who the client is; empty for an administrator.
+	user    string
+	options []connect.ClientOption
+}
+
+// edge takes the caller from a header, and bounds nothing.
+type edge struct{}
+
+func (edge) Call(ctx context.Context, _ rpc.Call, run func(context.Context) error) *failure.Error {
+	return toCaller(run(ctx))
+}
+
+func (edge) Stream(ctx context.Context, _ rpc.Call, run func(context.Context) error) *failure.Error {
+	return toCaller(run(ctx))
+}
+
+func (edge) Event(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
+
+func (edge) Answer(context.Context, int) error { return nil }
+
+func toCaller(err error) *failure.Error {
+	if err == nil {
+		return nil
+	}
+	return failure.Of(err, backend.Key{})
+}
+
+// open serves kinds with access control.
+func open(t *testing.T, kinds ...descriptor.Kind) *world {
+	t.Helper()
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	w := openOn(t, store, 0, kinds...)
+	w.Store = store
+	return w
+}
+
+func openOn(t *testing.T, store backend.Store, indexMemory int64, kinds ...descriptor.Kind) *world {
+	t.Helper()
+	if len(kinds) == 0 {
+		kinds = []descriptor.Kind{servicetest.Widget(), servicetest.Site(), secret(t)}
+	}
+	w := &world{Fixture: servicetest.Guarded(t, store, indexMemory, kinds...)}
+	numbers, err := proto.NewNumbers(proto.DefaultPackage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers.Add(w.Kinds())
+	if w.schema, err = proto.New(w.Kinds(), numbers); err != nil {
+		t.Fatal(err)
+	}
+	handler, err := rpc.New(rpc.Config{Messages: w.schema, Service: w.Service, Edge: edge{}, MaxRequest: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		caller := servicetest.Admin()
+		if user := r.Header.Get("X-User"); user != "" {
+			caller = servicetest.As(user)
+		}
+		caller.Request = "request-1"
+		handler.ServeHTTP(rw, r.WithContext(access.WithCaller(r.Context(), caller)))
+	}))
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	server.Config.Protocols = protocols
+	server.Start()
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	w.url, w.client = server.URL, &http.Client{Transport: transport}
+	w.options = []connect.ClientOption{connect.WithGRPC()}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.Close()
+	})
+	return w
+}
+
+// secret is the sensitive kind of the catalogue.
+func secret(t *testing.T) descriptor.Kind {
+	t.Helper()
+	for _, k := range kindstest.Kinds(t) {
+		if k.Sensitive {
+			return k
+		}
+	}
+	t.Fatal("no kind is sensitive")
+	return descriptor.Kind{}
+}
+
+// method returns a method by its name.
+func (w *world) method(name string) protoreflect.MethodDescriptor {
+	w.T.Helper()
+	services := w.schema.File.Services()
+	for i := range services.Len() {
+		if m := services.Get(i).Methods().ByName(protoreflect.Name(name)); m != nil {
+			return m
+		}
+	}
+	w.T.Fatal("there is no method", name)
+	return nil
+}
+
+// message reads a request from JSON.
+func (w *world) message(of protoreflect.MessageDescriptor, text string) *dynamicpb.Message {
+	w.T.Helper()
+	out := dynamicpb.NewMessage(of)
+	if err := protojson.Unmarshal([]byte(text), out); err != nil {
+		w.T.Fatal(err)
+	}
+	return out
+}
+
+// newClient returns a client of a method.
+func (w *world) newClient(m protoreflect.MethodDescriptor) *connect.Client[dynamicpb.Message, dynamicpb.Message] {
+	options := append([]connect.ClientOption{
+		connect.WithSchema(m),
+		connect.WithResponseInitializer(func(_ connect.Spec, message any) error {
+			*message.(*dynamicpb.Message) = *dynamicpb.NewMessage(m.Output())
+			return nil
+		}),
+	}, w.options...)
+	url := w.url + "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
+	return connect.NewClient[dynamicpb.Message, dynamicpb.Message](w.client, url, options...)
+}
+
+// call sends a request and returns the answer.
+func (w *world) call(name, text string) (*connect.Response[dynamicpb.Message], error) {
+	w.T.Helper()
+	m := w.method(name)
+	return w.send(m, w.message(m.Input(), text))
+}
+
+func (w *world) send(m protoreflect.MethodDescriptor, in *dynamicpb.Message) (*connect.Response[dynamicpb.Message], error) {
+	req := connect.NewRequest(in)
+	req.Header().Set("X-User", w.user)
+	return w.newClient(m).CallUnary(w.T.Context(), req)
+}
+
+// must is call that succeeds; it returns the answer as JSON, with the revision, the uid and the times left out.
+func (w *world) must(name, text string) string {
+	w.T.Helper()
+	res, err := w.call(name, text)
+	if err != nil {
+		w.T.Fatalf("%s: %v", name, err)
+	}
+	return shown(res.Msg)
+}
+
+// shown returns a message as JSON without what is different each time.
+func shown(m *dynamicpb.Message) string {
+	eachMetadata(m, func(metadata protoreflect.Message) {
+		for _, name := range []protoreflect.Name{"uid", "revision", "create_time", "update_time"} {
+			metadata.Clear(metadata.Descriptor().Fields().ByName(name))
+		}
+	})
+	raw, _ := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	return strings.ReplaceAll(string(raw), `": `, `":`)
+}
+
+// eachMetadata visits the metadata of the resources in an answer.
+func eachMetadata(m protoreflect.Message, visit func(protoreflect.Message)) {
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.Message() == nil || f.IsMap():
+		case f.Message().Name() == "ResourceMetadata":
+			visit(v.Message())
+		case f.IsList():
+			for i := range v.List().Len() {
+				eachMetadata(v.List().Get(i).Message(), visit)
+			}
+		default:
+			eachMetadata(v.Message(), visit)
+		}
+		return true
+	})
+}
+
+// revisionOf returns the revision of a resource in an answer.
+func revisionOf(m *dynamicpb.Message) (out string) {
+	eachMetadata(m, func(metadata protoreflect.Message) {
+		out = metadata.Get(metadata.Descriptor().Fields().ByName("revision")).String()
+	})
+	return out
+}
+
+// refused checks the code and the reason of an error, and returns its violations, a line each.
+func refused(t *testing.T, err error, code connect.Code, reason failure.Code) string {
+	t.Helper()
+	var known *connect.Error
+	if !errors.As(err, &known) || known.Code() != code {
+		t.Fatalf("%v, not %v", err, code)
+	}
+	var out []string
+	found := false
+	for _, d := range known.Details() {
+		value, err := d.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch value := value.(type) {
+		case *errdetails.ErrorInfo:
+			found = value.Reason == string(reason) && value.Domain == rpc.Domain && value.Metadata["requestId"] != ""
+		case *errdetails.BadRequest:
+			for _, v := range value.FieldViolations {
+				out = append(out, v.Field+": "+v.Description)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("%v has no reason %s", err, reason)
+	}
+	return strings.Join(out, "\n")
+}

@@ -1,0 +1,248 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	protobuf "google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+	kinds "github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// text returns a text of the request; empty if the message has no such field.
+func (r *request) text(name protoreflect.Name) string {
+	f := fieldOf(r.message, name)
+	if f == nil {
+		return ""
+	}
+	return r.message.Get(f).String()
+}
+
+// validateOnly reports whether the caller wants to know what would become of a change.
+func (r *request) validateOnly() bool {
+	return r.message.Get(fieldOf(r.message, "validate_only")).Bool()
+}
+
+// identity returns the resource that a request names.
+func (r *request) identity() kinds.Identity {
+	out := kinds.Identity{Kind: r.kind.Name, Name: r.text("name")}
+	if namespace := r.text("namespace"); namespace != "" {
+		out.Namespace = &namespace
+	}
+	r.path = renamed(map[string]string{"metadata.name": "name", "metadata.namespace": "namespace"})
+	return out
+}
+
+// key returns the key of a resource that was named as it may be.
+func (k *kind) key(id kinds.Identity) backend.Key {
+	out := backend.Key{Kind: k.Name, Name: id.Name}
+	switch {
+	case k.Scope == descriptor.Global:
+	case id.Namespace == nil:
+		out.Namespace = descriptor.DefaultNamespace
+	default:
+		out.Namespace = *id.Namespace
+	}
+	return out
+}
+
+// resource reads the resource that a request has, and charges it.
+func (h *Handler) resource(ctx context.Context, r *request) (*input, error) {
+	f := fieldOf(r.message, r.kind.ResourceField)
+	r.path = r.kind.pathOf(&input{})
+	if !r.message.Has(f) {
+		return nil, failure.BadInput("resource", "%s: must be given", r.kind.ResourceField)
+	}
+	in, err := r.kind.decode(r.message.Get(f).Message())
+	r.path = r.kind.pathOf(in)
+	if err != nil {
+		return nil, err
+	}
+	spent := budget.From(ctx)
+	if err := spent.Spend(budget.Steps, in.values*budget.InputValue+in.texts/budget.InputBytes); err != nil {
+		return nil, err
+	}
+	return in, spent.Hold(ctx, in.values*budget.InputHeld+in.texts)
+}
+
+func (h *Handler) create(ctx context.Context, r *request) (*dynamicpb.Message, error) {
+	in, err := h.resource(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	w, err := h.cfg.Service.Writer.Create(ctx, r.creation(in))
+	return h.written(ctx, r, in, w, err)
+}
+
+func (h *Handler) upsert(ctx context.Context, r *request) (*dynamicpb.Message, error) {
+	in, err := h.resource(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	w, err := h.cfg.Service.Writer.Upsert(ctx, service.UpsertRequest(r.creation(in)))
+	return h.written(ctx, r, in, w, err)
+}
+
+func (r *request) creation(in *input) service.CreateRequest {
+	return service.CreateRequest{
+		Identity:   in.identity,
+		Metadata:   in.metadata,
+		DryRun:     r.validateOnly(),
+		SubKind:    in.subKind,
+		Spec:       jsontree.Given(in.spec),
+		FieldNames: failure.APINames,
+	}
+}
+
+func (h *Handler) update(ctx context.Context, r *request) (*dynamicpb.Message, error) {
+	in, err := h.resource(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if in.revision == "" {
+		return nil, failure.BadInput("metadata.revision",
+			"metadata.revision: must be the revision that was read; %s replaces a resource at any revision", "Upsert"+r.kind.Name)
+	}
+	w, err := h.cfg.Service.Writer.Update(ctx, service.UpdateRequest{
+		Identity:         in.identity,
+		Metadata:         in.metadata,
+		DryRun:           r.validateOnly(),
+		ExpectedRevision: in.revision,
+		Spec:             jsontree.Given(in.spec),
+		FieldNames:       failure.APINames,
+	})
+	return h.written(ctx, r, in, w, err)
+}
+
+// written returns the answer to a write.
+func (h *Handler) written(
+	ctx context.Context, r *request, in *input, w *service.Written, err error,
+) (*dynamicpb.Message, error) {
+	if err != nil {
+		return nil, err
+	}
+	r.warn(w.Warnings)
+	if w.Resource == nil { // the caller may write it and not read it
+		return r.kind.named(r.kind.key(in.identity)), nil
+	}
+	return h.answer(ctx, r, w.Resource)
+}
+
+func (r *request) warn(warnings []failure.Warning) {
+	for _, w := range warnings[:min(len(warnings), maxWarnings)] {
+		r.header.Add(warningHeader, warningText(w))
+	}
+}
+
+// answer returns a resource as the answer.
+func (h *Handler) answer(ctx context.Context, r *request, of *query.Resource) (*dynamicpb.Message, error) {
+	if err := budget.From(ctx).Spend(budget.Objects, 1); err != nil {
+		return nil, err
+	}
+	out := r.kind.resource(of.Stored, of.Body)
+	return out, h.cfg.Edge.Answer(ctx, protobuf.Size(out))
+}
+
+func (h *Handler) get(ctx context.Context, r *request) (*dynamicpb.Message, error) {
+	id := r.identity()
+	found, err := h.cfg.Service.Reader.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, failure.Of(backend.ErrNotFound, r.kind.key(id))
+	}
+	return h.answer(ctx, r, found)
+}
+
+func (h *Handler) delete(ctx context.Context, r *request) (*dynamicpb.Message, error) {
+	req := service.DeleteRequest{Identity: r.identity(), DryRun: r.validateOnly()}
+	if revision := r.text("revision"); revision != "" {
+		req.ExpectedRevision = &revision
+	}
+	w, err := h.cfg.Service.Writer.Delete(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	r.warn(w.Warnings)
+	if w.Deletion != "" {
+		r.header.Set(deletionHeader, string(w.Deletion))
+	}
+	return dynamicpb.NewMessage(r.method.Output()), nil
+}
+
+// pageBytes is from how many bytes on a page ends before it has as many resources as it may: clients of gRPC accept
+// answers of 4 MiB unless they are told otherwise.
+const pageBytes = 3 << 20
+
+func (h *Handler) list(ctx context.Context, r *request) (*dynamicpb.Message, error) {
+	r.path = renamed(map[string]string{"first": "page_size", "after": "page_token"})
+	size := int(r.message.Get(fieldOf(r.message, "page_size")).Int())
+	if size < 0 {
+		return nil, failure.BadInput("first", "page_size: %d is negative; 0 means %d", size, query.DefaultPage)
+	}
+	if size == 0 {
+		size = query.DefaultPage
+	}
+	size = min(size, query.MaxPage)
+	req := query.ListRequest{Kind: r.kind.Name, First: &size, Ahead: true, FieldNames: failure.APINames}
+	if token := r.text("page_token"); token != "" {
+		req.After = &token
+	}
+	if namespace := r.text("namespace"); namespace != "" {
+		req.Namespace = &namespace
+	}
+	page, err := h.cfg.Service.Reader.List(ctx, req)
+	if known, ok := errors.AsType[*failure.Error](err); ok && known.Code == failure.CodeCursorInvalid {
+		return nil, &failure.Error{
+			Code: failure.CodeCursorInvalid, Path: "after",
+			Message: "page_token: not a token of this list; take it from the next_page_token of the same namespace",
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.page(ctx, r, page)
+}
+
+// page returns a page as the answer, or as much of it as fits.
+func (h *Handler) page(ctx context.Context, r *request, page *query.Page) (*dynamicpb.Message, error) {
+	out := dynamicpb.NewMessage(r.method.Output())
+	list := out.Mutable(out.Descriptor().Fields().ByName(r.kind.ResourcesField)).List()
+	spent := budget.From(ctx)
+	bytes, sent := 0, 0
+	for i := range page.Edges {
+		if err := spent.Spend(budget.Objects, 1); err != nil {
+			return nil, err
+		}
+		edge := &page.Edges[i].Resource
+		resource := r.kind.resource(edge.Stored, edge.Body)
+		n := protobuf.Size(resource)
+		if bytes+n > pageBytes && sent > 0 {
+			break
+		}
+		bytes += n
+		sent++
+		list.Append(protoreflect.ValueOfMessage(resource))
+	}
+	more := sent < len(page.Edges)
+	if !more {
+		var err error
+		if more, err = page.PageInfo().HasNextPage(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if more && sent > 0 {
+		setText(out, "next_page_token", page.Cursor(sent-1))
+	}
+	return out, h.cfg.Edge.Answer(ctx, bytes)
+}

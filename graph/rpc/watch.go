@@ -1,0 +1,143 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/proto"
+)
+
+// stream returns the handler of the method that streams changes.
+func (h *Handler) stream(k *kind, m protoreflect.MethodDescriptor) http.Handler {
+	call := Call{Method: string(m.Name()), Kind: k.Name}
+	path := renamed(map[string]string{"after": "cursor"})
+	return connect.NewServerStreamHandler(procedureOf(m), func(
+		ctx context.Context, req *connect.Request[dynamicpb.Message], to *connect.ServerStream[dynamicpb.Message],
+	) error {
+		w := watch{handler: h, kind: k, message: m.Output(), to: to}
+		failed := h.cfg.Edge.Stream(ctx, call, func(ctx context.Context) error {
+			return w.run(ctx, &request{kind: k, message: req.Msg.ProtoReflect()})
+		})
+		if failed == nil {
+			return nil
+		}
+		return errorOf(ctx, failed, path)
+	}, h.options(m))
+}
+
+// watch is a stream of the changes of a kind.
+type watch struct {
+	handler *Handler
+	kind    *kind
+	message protoreflect.MessageDescriptor
+	to      *connect.ServerStream[dynamicpb.Message]
+	// cursor resumes after the last event that was sent; empty if there is none.
+	cursor string
+}
+
+// run sends changes until ctx ends, or the stream cannot go on.
+func (w *watch) run(ctx context.Context, r *request) error {
+	req := change.Request{
+		Kinds:      []string{w.kind.Name},
+		FieldNames: failure.APINames,
+		Snapshot:   r.message.Get(fieldOf(r.message, "snapshot")).Bool(),
+	}
+	if cursor := r.text("cursor"); cursor != "" {
+		req.After = &cursor
+		w.cursor = cursor
+	}
+	if namespace := r.text("namespace"); namespace != "" {
+		req.Namespace = &namespace
+	}
+	changes, err := w.handler.cfg.Service.Feed.Changes(ctx, req)
+	if known, ok := errors.AsType[*failure.Error](err); ok && known.Code == failure.CodeCursorInvalid {
+		return &failure.Error{
+			Code: failure.CodeCursorInvalid, Path: "after",
+			Message: "cursor: not a cursor of a change; take it from the cursor of an event",
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer changes.Close()
+	// The head of the answer, so that the client knows that the stream has begun.
+	if err := w.to.Send(nil); err != nil {
+		return err
+	}
+	for {
+		if err := w.next(ctx, changes); err != nil {
+			return w.ended(ctx, err)
+		}
+	}
+}
+
+// next waits for the next changes and sends them.
+func (w *watch) next(ctx context.Context, changes *change.Stream) error {
+	ctx, done := w.handler.cfg.Edge.Event(ctx)
+	defer done()
+	all, err := changes.Next(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		out, err := w.event(ctx, &all[i])
+		if err != nil {
+			return err
+		}
+		if err := w.to.Send(out); err != nil {
+			return err
+		}
+		w.cursor = all[i].Cursor
+	}
+	return nil
+}
+
+// event returns the message of a change.
+func (w *watch) event(ctx context.Context, c *change.Change) (*dynamicpb.Message, error) {
+	out := dynamicpb.NewMessage(w.message)
+	out.Set(w.message.Fields().ByName("type"), protoreflect.ValueOfEnum(proto.EventType(string(c.Type))))
+	setText(out, "cursor", c.Cursor)
+	if c.Key.Kind == "" {
+		return out, nil
+	}
+	if err := budget.From(ctx).Spend(budget.Objects, 1); err != nil {
+		return nil, err
+	}
+	resource := w.kind.named(c.Key)
+	if c.Stored != nil {
+		// Without a body it is unreadable: the client learns its name and revision.
+		b, err := c.Body()
+		var known *failure.Error
+		if err != nil && (!errors.As(err, &known) || known.Code != failure.CodeUnreadable) {
+			return nil, err
+		}
+		resource = w.kind.resource(c.Stored, b)
+	}
+	if c.Revision != "" {
+		setText(resource.Mutable(w.kind.fields.metadata).Message(), "revision", c.Revision)
+	}
+	out.Set(w.message.Fields().ByName(w.kind.ResourceField), protoreflect.ValueOfMessage(resource))
+	return out, nil
+}
+
+// ended returns the error of a stream that has ended: the cause of the end of ctx if that is known, with the cursor to
+// resume from.
+func (w *watch) ended(ctx context.Context, err error) error {
+	var cause *failure.Error
+	if ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) {
+		return err
+	}
+	out := *cause
+	if out.Retryable && out.Cursor == "" {
+		out.Cursor = w.cursor
+	}
+	return &out
+}

@@ -1,0 +1,123 @@
+package rpc_test
+
+import (
+	"context"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
+)
+
+// watcher is a stream of changes.
+type watcher struct {
+	*testing.T
+	stream *connect.ServerStreamForClient[dynamicpb.Message]
+	cursor string
+}
+
+// watch begins a stream.
+func (w *world) watch(text string) *watcher {
+	w.T.Helper()
+	m := w.method("WatchWidgets")
+	req := connect.NewRequest(w.message(m.Input(), text))
+	req.Header().Set("X-User", w.user)
+	ctx, stop := context.WithCancel(w.T.Context())
+	stream, err := w.newClient(m).CallServerStream(ctx, req)
+	if err != nil {
+		stop()
+		w.T.Fatal(err)
+	}
+	w.T.Cleanup(func() {
+		stop()
+		_ = stream.Close()
+	})
+	return &watcher{T: w.T, stream: stream}
+}
+
+// next returns the next event: its type and the name of the resource.
+func (s *watcher) next() (typ, name string) {
+	s.Helper()
+	if !s.stream.Receive() {
+		s.Fatal("the stream has ended:", s.stream.Err())
+	}
+	m := s.stream.Msg()
+	fields := m.Descriptor().Fields()
+	number := m.Get(fields.ByName("type")).Enum()
+	s.cursor = m.Get(fields.ByName("cursor")).String()
+	resource := m.Get(fields.ByName("widget")).Message()
+	metadata := resource.Get(resource.Descriptor().Fields().ByName("metadata")).Message()
+	return string(fields.ByName("type").Enum().Values().ByNumber(number).Name())[len("WATCH_EVENT_TYPE_"):],
+		metadata.Get(metadata.Descriptor().Fields().ByName("name")).String()
+}
+
+// expect compares the next events: types and names in turn.
+func (s *watcher) expect(want ...string) {
+	s.Helper()
+	for i := 0; i < len(want); i += 2 {
+		if typ, name := s.next(); typ != want[i] || name != want[i+1] {
+			s.Fatalf("%s %s, not %s %s", typ, name, want[i], want[i+1])
+		}
+	}
+}
+
+// end returns the error of a stream that has ended.
+func (s *watcher) end() error {
+	s.Helper()
+	if s.stream.Receive() {
+		s.Fatal("the stream goes on:", s.stream.Msg())
+	}
+	return s.stream.Err()
+}
+
+func TestWatch_TellsTheStateAndWhatHappensAndResumes(t *testing.T) {
+	for name, options := range map[string][]connect.ClientOption{
+		"gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()}, "Connect": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			w.options = options
+			w.UpsertWidget(servicetest.Named("a"), "t")
+			s := w.watch(`{"snapshot": true}`)
+			s.expect("RESET", "", "SNAPSHOT", "a", "IN_SYNC", "")
+			w.UpsertWidget(servicetest.Named("b"), "t")
+			s.expect("ADDED", "b")
+			from := s.cursor
+			w.UpsertWidget(servicetest.Named("a"), "u")
+			w.DeleteWidget(servicetest.Named("b"))
+			s.expect("MODIFIED", "a", "DELETED", "b")
+			again := w.watch(`{"cursor": "` + from + `"}`)
+			again.expect("MODIFIED", "a", "DELETED", "b", "IN_SYNC", "")
+			w.UpsertWidget(servicetest.WidgetIn("other", "c"), "t")
+			again.expect("ADDED", "c")
+			narrow := w.watch(`{"namespace": "other", "snapshot": true}`)
+			narrow.expect("RESET", "", "SNAPSHOT", "c", "IN_SYNC", "")
+		})
+	}
+}
+
+func TestWatch_WhatCannotBeFollowedIsRefused(t *testing.T) {
+	w := open(t)
+	if got := refused(t, w.watch(`{"cursor": "x"}`).end(), connect.CodeInvalidArgument, failure.CodeCursorInvalid); got != "cursor: cursor: not a cursor of a change; take it from the cursor of an event" {
+		t.Error(got)
+	}
+	old := backend.NewPosition(backend.Revision{Epoch: 1, Seq: 1})
+	refused(t, w.watch(`{"cursor": "`+old.String()+`"}`).end(), connect.CodeOutOfRange, failure.CodePositionExpired)
+	w.user = "token:u"
+	refused(t, w.watch(`{}`).end(), connect.CodePermissionDenied, failure.CodeForbidden)
+}
+
+func TestWatch_FollowsTheRightsOfItsCaller(t *testing.T) {
+	w := open(t)
+	w.UpsertWidget(servicetest.Named("a"), "t")
+	w.Give(servicetest.Allow("Widget", descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch))
+	w.user = "token:u"
+	s := w.watch(`{"snapshot": true}`)
+	s.expect("RESET", "", "SNAPSHOT", "a", "IN_SYNC", "")
+	w.Role("role", servicetest.Allow("Site", descriptor.VerbGet))
+	s.expect("DELETED", "a")
+}

@@ -1,0 +1,146 @@
+package rpc
+
+import (
+	"errors"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
+	protobuf "google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// MaxValues is how many values a request may have: a byte can stand for one, and takes more than fifty in memory.
+const MaxValues = 200_000
+
+// errTooMany is the error of a message with more values.
+var errTooMany = errors.New("the message has more than the 200000 values that are accepted")
+
+// codecs are the codecs of connect, which refuse messages with too many values before they read them.
+func codecs() connect.HandlerOption {
+	return connect.WithHandlerOptions(connect.WithCodec(binaryCodec{}), connect.WithCodec(jsonCodec{}))
+}
+
+// binaryCodec is the binary form of messages.
+type binaryCodec struct{}
+
+var _ connect.Codec = binaryCodec{}
+
+// Name is part of [connect.Codec].
+func (binaryCodec) Name() string { return "proto" }
+
+// Marshal is part of [connect.Codec].
+func (binaryCodec) Marshal(v any) ([]byte, error) {
+	m, ok := v.(protobuf.Message)
+	if !ok {
+		return nil, errors.New("no message")
+	}
+	return protobuf.Marshal(m)
+}
+
+// Unmarshal is part of [connect.Codec].
+func (binaryCodec) Unmarshal(data []byte, v any) error {
+	m, ok := v.(protobuf.Message)
+	if !ok {
+		return errors.New("no message")
+	}
+	left := MaxValues
+	if err := countValues(m.ProtoReflect().Descriptor(), data, &left, maxMessageDepth); err != nil {
+		return err
+	}
+	return protobuf.Unmarshal(data, m)
+}
+
+// maxMessageDepth is how deep messages are counted; deeper ones are refused.
+const maxMessageDepth = 100
+
+// countValues takes the values of a message from those that are left.
+func countValues(of protoreflect.MessageDescriptor, data []byte, left *int, depth int) error {
+	if depth == 0 {
+		return errors.New("the message is nested too deeply")
+	}
+	for len(data) > 0 {
+		number, typ, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		data = data[n:]
+		n = protowire.ConsumeFieldValue(number, typ, data)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		*left--
+		if f := of.Fields().ByNumber(number); f != nil && typ == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(data)
+			if err := countInside(f, value, left, depth); err != nil {
+				return err
+			}
+		}
+		if *left < 0 {
+			return errTooMany
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+// countInside takes the values of a field: of a message in it, or of a packed list.
+func countInside(f protoreflect.FieldDescriptor, value []byte, left *int, depth int) error {
+	switch {
+	case f.Message() != nil:
+		return countValues(f.Message(), value, left, depth-1)
+	case !f.IsList():
+		return nil
+	}
+	switch f.Kind() {
+	case protoreflect.StringKind, protoreflect.BytesKind:
+	case protoreflect.DoubleKind:
+		*left -= len(value) / 8
+	default: // each varint ends with a byte below 0x80
+		for _, b := range value {
+			if b < 0x80 {
+				*left--
+			}
+		}
+	}
+	return nil
+}
+
+// jsonCodec is the JSON form of messages.
+type jsonCodec struct{}
+
+var _ connect.Codec = jsonCodec{}
+
+// Name is part of [connect.Codec].
+func (jsonCodec) Name() string { return "json" }
+
+// Marshal is part of [connect.Codec].
+func (jsonCodec) Marshal(v any) ([]byte, error) {
+	m, ok := v.(protobuf.Message)
+	if !ok {
+		return nil, errors.New("no message")
+	}
+	return protojson.Marshal(m)
+}
+
+// Unmarshal is part of [connect.Codec]. An unknown field is refused.
+func (jsonCodec) Unmarshal(data []byte, v any) error {
+	m, ok := v.(protobuf.Message)
+	if !ok {
+		return errors.New("no message")
+	}
+	if len(data) == 0 {
+		return errors.New("an empty body is no JSON; {} is accepted")
+	}
+	left := MaxValues
+	for _, b := range data {
+		switch b {
+		case ',', '{', '[': // at least as many as there are values, but one
+			left--
+		}
+	}
+	if left < 0 {
+		return errTooMany
+	}
+	return protojson.Unmarshal(data, m)
+}

@@ -1,0 +1,82 @@
+package rpc_test
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/sluicegw/sluice/graph/rpc"
+)
+
+// post sends bytes as a request of Connect, and returns the status and the answer.
+func (w *world) post(method, contentType string, body []byte) (int, string) {
+	w.T.Helper()
+	m := w.method(method)
+	url := w.url + "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
+	req, err := http.NewRequestWithContext(w.T.Context(), http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	req.Header.Set("Content-Type", contentType)
+	res, err := w.client.Do(req)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var out bytes.Buffer
+	_, _ = out.ReadFrom(res.Body)
+	return res.StatusCode, out.String()
+}
+
+// nest returns a message in a field of another.
+func nest(inside []byte, numbers ...protowire.Number) []byte {
+	for _, number := range numbers {
+		inside = protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), inside)
+	}
+	return inside
+}
+
+func TestWire_TooManyValuesAreRefusedBeforeTheyAreRead(t *testing.T) {
+	w := open(t)
+	spec := w.schema.Kinds[0].Part("spec")
+	parts := spec.Message().Fields().ByName("parts").Number()
+	many := bytes.Repeat(nest(nil, parts), rpc.MaxValues+1)
+	if status, text := w.post("CreateWidget", "application/proto", nest(many, spec.Number(), 1)); status != http.StatusBadRequest || !strings.Contains(text, "200000 values") {
+		t.Error(status, text)
+	}
+	list := `{"widget": {"spec": {"tags": [` + strings.Repeat(`"",`, rpc.MaxValues) + `""]}}}`
+	if status, text := w.post("CreateWidget", "application/json", []byte(list)); status != http.StatusBadRequest || !strings.Contains(text, "200000 values") {
+		t.Error(status, text)
+	}
+	if status, text := w.post("CreateWidget", "application/proto", make([]byte, 4<<20+1)); status != http.StatusTooManyRequests {
+		t.Error(status, text)
+	}
+	if status, text := w.post("CreateWidget", "application/json", []byte(`{"widget": {"spec": {"titel": ""}}}`)); status != http.StatusBadRequest || !strings.Contains(text, "titel") {
+		t.Error(status, text)
+	}
+}
+
+// FuzzCreate sends any bytes as a request: it is refused or carried out, and what was stored can be read.
+func FuzzCreate(f *testing.F) {
+	f.Add([]byte{0x0a, 0x00}, false)
+	f.Add([]byte(`{"widget": {"metadata": {"name": "a"}, "spec": {"title": "t", "parts": [{}]}}}`), true)
+	f.Add(nest([]byte{0x08, 0x01}, 5, 1), false)
+	f.Fuzz(func(t *testing.T, body []byte, isJSON bool) {
+		w := open(t)
+		contentType := "application/proto"
+		if isJSON {
+			contentType = "application/json"
+		}
+		for _, method := range []string{"CreateWidget", "UpdateWidget", "UpsertWidget", "GetWidget", "ListWidgets", "DeleteWidget"} {
+			if status, text := w.post(method, contentType, body); status == http.StatusInternalServerError {
+				t.Fatalf("%s: %s", method, text)
+			}
+		}
+		if _, err := w.call("ListWidgets", `{}`); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,443 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/grpchealth"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/proto"
+	"github.com/sluicegw/sluice/graph/rpc"
+	"github.com/sluicegw/sluice/graph/transport"
+)
+
+// Methods are the standard methods of a catalogue, see [Server.ServeMethods].
+type Methods struct {
+	// Service executes them.
+	Service *service.Service
+	// Messages are those of its kinds.
+	Messages *proto.Schema
+	// Version is the name of the version of the API that they belong to; empty for the newest.
+	Version string
+}
+
+// Types of operations in metrics and in the access log.
+const (
+	typeCall   = "call"
+	typeStream = "stream"
+)
+
+// addMethods makes the handler of the standard methods, if there are any.
+func (s *Server) addMethods(g *Generation) error {
+	of := g.catalogue.Methods
+	if of.Messages == nil {
+		return nil
+	}
+	version := of.Version
+	if version == "" && len(g.catalogue.Versions) > 0 {
+		version = unreleased
+	}
+	var err error
+	g.methods, err = rpc.New(rpc.Config{
+		Messages:   of.Messages,
+		Service:    of.Service,
+		Edge:       &methodsEdge{Server: s, generation: g, version: version},
+		MaxRequest: int(min(s.cfg.Limits.Body, maxCall)),
+	})
+	return err
+}
+
+// maxCall is the most bytes of a call. It has one resource.
+const maxCall = 4 << 20
+
+// ServeMethods is [Server.Serve] for the standard methods of the catalogue, over gRPC, gRPC-Web and Connect.
+func (s *Server) ServeMethods(ctx context.Context, l net.Listener) error {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(s.cfg.TLS == nil)
+	return s.serve(ctx, l, edgeServer{handler: s.methodsHandler(), protocols: protocols})
+}
+
+// methodsHandler serves the standard methods, reflection and health.
+func (s *Server) methodsHandler() http.Handler {
+	path, health := grpchealth.NewHandler(healthChecker{s})
+	calls := s.identified(http.HandlerFunc(s.serveCall), s.refuseCall)
+	return s.edge(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w = &callWriter{ResponseWriter: w, control: http.NewResponseController(w)}
+		if len(r.URL.Path) > len(path) && r.URL.Path[:len(path)] == path {
+			r.Pattern = path
+			health.ServeHTTP(w, r)
+			return
+		}
+		if methods := s.generation.Load().methods; methods != nil {
+			if has, _ := methods.Has(r.URL.Path); has {
+				r.Pattern = r.URL.Path
+			}
+		}
+		calls.ServeHTTP(w, r)
+	}), "Grpc-Status", "Grpc-Message", "Grpc-Status-Details-Bin")
+}
+
+// refuseCall answers a call that is not executed.
+func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, err error) {
+	known := s.callError(r.Context(), typeCall, "none", err)
+	s.logRefused(r, known.Code)
+	errorWriter := connect.NewErrorWriter()
+	if !errorWriter.IsSupported(r) {
+		refuse(w, r, transport.Status(w, known), known.Code, known.Message)
+		return
+	}
+	_ = errorWriter.Write(w, r, rpc.Error(r.Context(), known)) // the client may have gone
+}
+
+// call is what is known of a call while it is answered. Its context carries it.
+type call struct {
+	// admitted gives back the caller's place among the requests in flight.
+	admitted func()
+	share    *budget.Share
+	// answer is how many bytes the answer takes, and abort ends the connection.
+	answer int
+	abort  func()
+}
+
+type callKey struct{}
+
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+// serveCall serves a call within the limits of its caller.
+func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
+	methods := s.generation.Load().methods
+	if methods == nil {
+		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, "no standard methods are served")
+		return
+	}
+	done, err := s.admit(r.Context(), transport.UseRequest)
+	if err != nil {
+		s.refuseCall(w, r, err)
+		return
+	}
+	c := &call{admitted: func() {}}
+	if done != nil {
+		c.admitted = sync.OnceFunc(done)
+	}
+	defer c.admitted()
+	control := http.NewResponseController(w)
+	c.abort = func() { _ = control.SetWriteDeadline(time.Now()) }
+	body := &chargedBody{ReadCloser: r.Body, room: s.memory.Requests()}
+	defer body.giveBack()
+	ctx := context.WithValue(r.Context(), callKey{}, c)
+	if _, streams := methods.Has(r.URL.Path); streams {
+		_ = control.SetReadDeadline(time.Time{}) // the server's own are for requests that end
+		_ = control.SetWriteDeadline(time.Time{})
+		if paced, ok := w.(*callWriter); ok {
+			paced.timeout = streamWriteTime
+		}
+		c.share = s.memory.BeginEvents()
+		ctx = budget.WithShared(ctx, budget.Shared{Memory: c.share, Events: s.work.Connection()})
+	} else {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.Limits.Time)
+		defer cancel()
+		if c.share, err = s.memory.Begin(ctx); err != nil {
+			s.refuseCall(w, r, err)
+			return
+		}
+		ctx = budget.WithShared(ctx, budget.Shared{Memory: c.share, CPUSlots: s.cpuSlots})
+	}
+	defer c.share.Close()
+	r = r.WithContext(ctx)
+	r.Body = body
+	methods.ServeHTTP(w, r)
+}
+
+// streamWriteTime is how long a client may take to accept what is sent to it at once.
+const streamWriteTime = 10 * time.Second
+
+// callWriter flushes, as connect wants it, and limits how long each write of a stream may take.
+type callWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration // zero for the deadline of the server
+}
+
+var _ http.Flusher = (*callWriter)(nil)
+
+// Write is part of [http.ResponseWriter].
+func (w *callWriter) Write(b []byte) (int, error) {
+	w.setDeadline(w.timeout)
+	return w.ResponseWriter.Write(b)
+}
+
+// Flush is part of [http.Flusher].
+func (w *callWriter) Flush() {
+	w.setDeadline(w.timeout)
+	_ = w.control.Flush()
+	if w.timeout > 0 {
+		_ = w.control.SetWriteDeadline(time.Time{})
+	}
+}
+
+func (w *callWriter) setDeadline(timeout time.Duration) {
+	if timeout > 0 {
+		_ = w.control.SetWriteDeadline(time.Now().Add(timeout))
+	}
+}
+
+// Unwrap lets [http.ResponseController] reach deadlines.
+func (w *callWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// chargedBody is the body of a request whose bytes count against the memory of requests from the second part on:
+// connections are bounded, and small requests need none.
+type chargedBody struct {
+	io.ReadCloser
+	room *budget.Room
+	read int64
+	// parts is how many parts were taken.
+	parts int64
+}
+
+// bodyPart is how many bytes are taken at once.
+const bodyPart = 16 << 10
+
+// Read is part of [io.Reader].
+func (b *chargedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	for b.read > (b.parts+1)*bodyPart {
+		if !b.room.Take(bodyPart) {
+			return 0, connect.NewError(connect.CodeUnavailable, budget.ErrBusy)
+		}
+		b.parts++
+	}
+	return n, err
+}
+
+// giveBack gives back what was taken.
+func (b *chargedBody) giveBack() {
+	for range b.parts {
+		b.room.Give(bodyPart)
+	}
+	b.parts = 0
+}
+
+// methodsEdge bounds, measures and logs the calls of a generation.
+type methodsEdge struct {
+	*Server
+	generation *Generation
+	// version is the name of the version for logs; empty where nothing was released.
+	version string
+}
+
+var _ rpc.Edge = (*methodsEdge)(nil)
+
+// Call is part of [rpc.Edge].
+func (e *methodsEdge) Call(ctx context.Context, of rpc.Call, run func(context.Context) error) *failure.Error {
+	begin := time.Now()
+	spent := budget.NewShared(e.cfg.Limits.budget(), budget.SharedFrom(ctx))
+	defer spent.End()
+	err := e.recovering(budget.With(ctx, spent), run)
+	took := time.Since(begin)
+	e.metrics.operation.WithLabelValues(typeCall, of.Kind).Observe(took.Seconds())
+	e.spend(ctx, spent.Spent(budget.Steps))
+	for t := range budget.Things {
+		if n := spent.Spent(t); n > 0 {
+			e.metrics.spent[t].Observe(float64(n))
+		}
+	}
+	if e.cfg.SlowLog > 0 && took >= e.cfg.SlowLog {
+		e.cfg.Logger.Warn("slow operation", append(
+			e.describe(ctx, of, typeCall),
+			zap.Float64("durationSeconds", took.Seconds()),
+			zap.Any("spent", cost(spent)),
+		)...)
+	}
+	failed := e.failed(ctx, of, typeCall, err)
+	e.answered(ctx, of, typeCall, failed, zap.Float64("durationSeconds", took.Seconds()))
+	if c := callOf(ctx); c != nil {
+		c.share.Keep(int64(c.answer), c.abort)
+	}
+	return failed
+}
+
+// failed returns the error of a call for its caller; nil for none.
+func (e *methodsEdge) failed(ctx context.Context, of rpc.Call, typ string, err error) *failure.Error {
+	if err == nil {
+		return nil
+	}
+	return e.callError(ctx, typ, of.Kind, err)
+}
+
+// recovering runs a call, and turns a panic into an error.
+func (e *methodsEdge) recovering(ctx context.Context, run func(context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = e.recovered(ctx, p)
+		}
+	}()
+	return run(ctx)
+}
+
+// describe returns the fields by which a log line names a call.
+func (e *methodsEdge) describe(ctx context.Context, of rpc.Call, typ string) []zap.Field {
+	fields := []zap.Field{zap.String("requestId", requestID(ctx))}
+	if e.version != "" {
+		fields = append(fields, zap.String("version", e.version))
+	}
+	return append(
+		fields,
+		zap.String("operationName", of.Method),
+		zap.String("operationType", typ),
+		zap.String("kind", of.Kind),
+	)
+}
+
+// answered counts a call of a version, and writes a line of the access log.
+func (e *methodsEdge) answered(ctx context.Context, of rpc.Call, typ string, failed *failure.Error, more ...zap.Field) {
+	if e.version != "" {
+		e.metrics.versions.WithLabelValues(e.version).Inc()
+	}
+	if !e.cfg.AccessLog {
+		return
+	}
+	code := "OK"
+	if failed != nil {
+		code = string(failed.Code)
+	}
+	fields := append(e.describe(ctx, of, typ), outcome(ctx, code)...)
+	e.cfg.Logger.Info("access", append(fields, more...)...)
+}
+
+// Stream is part of [rpc.Edge].
+func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.Context) error) *failure.Error {
+	done, err := e.admit(ctx, transport.UseSubscription)
+	if err != nil {
+		failed := e.failed(ctx, of, typeStream, err)
+		e.answered(ctx, of, typeStream, failed)
+		return failed
+	}
+	if done != nil {
+		defer done()
+	}
+	if c := callOf(ctx); c != nil {
+		c.admitted()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(e.draining, func() {
+		cancel(&failure.Error{Code: failure.CodeUnavailable, Retryable: true, Message: "the gateway is shutting down; resume after the cursor"})
+	})()
+	defer e.generation.streams.Join(func() {
+		cancel(&failure.Error{Code: failure.CodeCatalogueChanged, Retryable: true, Message: "the kinds of the gateway were replaced since the stream began; resume after the cursor"})
+	}, false)()
+	lifetime, end := access.CallerFrom(ctx).Identity.Lifetime(ctx)
+	defer end()
+	e.answered(ctx, of, typeStream, nil)
+	return e.failed(ctx, of, typeStream, e.recovering(lifetime, run))
+}
+
+// Event is part of [rpc.Edge].
+func (e *methodsEdge) Event(ctx context.Context) (event context.Context, done func()) {
+	limits := ofEvent(e.cfg.Limits.budget())
+	limits[budget.Events] = int64(e.cfg.Limits.Events)
+	shared := budget.SharedFrom(ctx)
+	shared.CPUSlots = e.cpuSlots
+	spent := budget.NewShared(limits, shared)
+	return budget.With(ctx, spent), func() {
+		spent.End()
+		shared.Memory.Reset()
+	}
+}
+
+// Answer is part of [rpc.Edge]. An answer is in memory twice: as a message, and as it is sent.
+func (e *methodsEdge) Answer(ctx context.Context, bytes int) error {
+	spent := budget.From(ctx)
+	if err := spent.Spend(budget.Bytes, bytes); err != nil {
+		return err
+	}
+	if c := callOf(ctx); c != nil {
+		c.answer = 2 * bytes
+	}
+	return spent.Grow(ctx, 2*bytes)
+}
+
+// callError returns an error as the caller of a method is told it, and counts and logs it.
+func (s *Server) callError(ctx context.Context, typ, kind string, err error) *failure.Error {
+	var known *failure.Error
+	var over *budget.ExceededError
+	switch {
+	case errors.As(err, &known):
+	case errors.As(err, &over):
+		known = &failure.Error{Code: failure.CodeLimitExceeded, Message: over.Error(), Limit: over.Limit, Setting: over.Thing.Key()}
+	case errors.Is(err, budget.ErrBusy):
+		known = &failure.Error{
+			Code: failure.CodeUnavailable, Message: budget.ErrBusy.Error(), Retryable: true,
+			RetryAfter: budget.RetryAfter, Limit: s.cfg.Limits.Memory, Setting: budget.MemoryKey,
+		}
+	case errors.Is(err, context.DeadlineExceeded):
+		known = &failure.Error{Code: failure.CodeTimeout, Message: "the request took longer than it may", Retryable: true}
+	case errors.Is(err, context.Canceled), ctx.Err() != nil:
+		known = &failure.Error{Code: failure.CodeTimeout, Message: "the request was cancelled", Retryable: true}
+	default:
+		known = &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
+	}
+	if known.Code == failure.CodeUnauthenticated || known.Code == failure.CodeForbidden {
+		s.cfg.Refused(ctx, known)
+	}
+	s.metrics.errors.WithLabelValues(typ, kind, string(known.Code)).Inc()
+	switch {
+	case known.Code == failure.CodeInternal || known.Outcome != "":
+		s.cfg.Logger.Error(
+			"operation failed",
+			zap.String("requestId", requestID(ctx)),
+			zap.String("code", string(known.Code)),
+			zap.Error(cause(err)),
+		)
+	case known.Code == failure.CodeUnavailable && known.Setting == "" && s.draining.Err() == nil:
+		s.unavailable.Do(func() {
+			s.cfg.Logger.Warn(
+				"the store or a resource service is not available",
+				zap.String("requestId", requestID(ctx)),
+				zap.Error(cause(err)),
+			)
+		})
+	}
+	return known
+}
+
+// healthChecker answers health checks, which need no credential.
+type healthChecker struct{ server *Server }
+
+var _ grpchealth.Checker = healthChecker{}
+
+// Check is part of [grpchealth.Checker]. The whole gateway and each of its services are healthy together.
+func (h healthChecker) Check(ctx context.Context, req *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
+	s := h.server
+	methods := s.generation.Load().methods
+	if req.Service != "" && (methods == nil || !methods.HasService(req.Service)) {
+		return nil, connect.NewError(connect.CodeNotFound, errors.New("there is no such service"))
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	if s.draining.Err() != nil || s.cfg.Ready(ctx) != nil {
+		return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
+	}
+	return &grpchealth.CheckResponse{Status: grpchealth.StatusServing}, nil
+}
+
+// readyTime is how long it may take to find out whether the gateway is ready.
+const readyTime = 2 * time.Second
