@@ -22,15 +22,22 @@ const (
 // JoinPoint returns the join point at which the stream is. It is at rest when it is in sync and has
 // sent all events.
 func (c *Stream) JoinPoint() JoinPoint {
-	switch {
-	case c.Stale(), c.transition != nil, c.sendBookmark, !c.continueFrom.IsZero():
-	case c.state != nil && !c.state.position.IsZero():
-	case c.state != nil && c.inSync:
-		return AtStateAgain
-	case c.state != nil:
+	if c.Stale() || c.sendBookmark {
+		return Busy
+	}
+	switch c.phase() {
+	case sendingState:
+		switch {
+		case !c.state.position.IsZero():
+			return Busy
+		case c.inSync:
+			return AtStateAgain
+		}
 		return AtState
-	case c.mark == nil && c.inSync && c.ended == nil && c.watcher != nil && c.watcher.Empty():
-		return AtRest
+	case following:
+		if c.inSync && c.watcher.Empty() {
+			return AtRest
+		}
 	}
 	return Busy
 }

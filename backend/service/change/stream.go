@@ -167,11 +167,12 @@ func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 
 // next waits for the next events. It returns none if the policy may have changed.
 func (c *Stream) next(ctx context.Context) ([]Change, error) {
-	if mark := c.mark; mark != nil {
+	switch c.phase() {
+	case sendingMark:
+		mark := *c.mark
 		c.mark = nil
-		return []Change{*mark}, nil
-	}
-	if c.state != nil {
+		return []Change{mark}, nil
+	case sendingState:
 		out, err := c.Poll(ctx, nil)
 		return out.Changes, err
 	}
@@ -187,13 +188,14 @@ func (c *Stream) next(ctx context.Context) ([]Change, error) {
 
 // events returns the next events of a stream that is not sending the state.
 func (c *Stream) events(ctx context.Context) ([]Change, error) {
-	if from := c.continueFrom; !from.IsZero() { // where the stream goes on by itself
+	if c.phase() == separated {
+		from := c.continueFrom
 		c.continueFrom = backend.Position{}
 		if err := c.follow(ctx, from); err != nil {
 			return nil, err
 		}
 	}
-	if c.transition != nil {
+	if c.phase() == inTransition {
 		if out, err := c.nextOfTransition(ctx); len(out) > 0 || err != nil {
 			return out, err
 		}
@@ -230,7 +232,7 @@ type Polled struct {
 // there is a leader, it does not wait. Any error ends the stream; the resume point is returned
 // nevertheless.
 func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error) {
-	if c.state != nil {
+	if c.phase() == sendingState {
 		if c.state.kind == len(c.state.scope.kinds) && !c.state.position.IsZero() && leader != nil && leader.Late() {
 			c.state.late = true
 		}
@@ -274,13 +276,13 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 // poll returns the next delivery; ok is false if there is none. Without a leader, or while the
 // watch still reads the log, it waits until the next bookmark or the end of the era.
 func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, ok bool, err error) {
-	err = c.ended
-	c.ended = nil
-	if err == nil && c.watcher == nil {
-		err = backend.ErrClosed
-	}
-	if err != nil {
+	switch c.phase() {
+	case failed:
+		err = c.ended
+		c.ended = nil
 		return d, false, err
+	case led:
+		return d, false, backend.ErrClosed
 	}
 	if leader != nil && !c.notified && c.watcher.Live() {
 		c.watcher.Notify(leader.Wake)
