@@ -99,7 +99,7 @@ clients: console browser redis-server ## drive the built binary, on both stores,
 	$(GO) test -tags clients -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' ./e2e
 	SLUICE_TEST_STORE=redis $(GO) test -tags clients -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' -skip '$(STORELESS)' ./e2e
 
-generate: ## generate graph/core from schema/core, for fields that are resolved by hand, the candidate in schema/v1/versions, and the Go types of schema/service
+generate: ## generate graph/core from schema/core, for fields that are resolved by hand, the candidate in schema/v1/versions, and the Go types of schema/service and schema/kms
 	$(GO) run ./cmd/sluicegen
 
 generate-check: generate ## fail if what is committed of graph/core, schema/v1/versions and schema/service is not what the schema gives

@@ -55,11 +55,15 @@ type Keyring struct {
 	keys []Key
 	// plain reports that nothing is encrypted.
 	plain bool
+	// wrapping maps the id of each key that a KMS has wrapped to the id of the key of the KMS.
+	wrapping map[string]string
 }
 
 // Plain returns a keyring of the same keys that only decrypts: while other gateways of
 // the store lack the keys, or to end encryption.
-func (r *Keyring) Plain() *Keyring { return &Keyring{keys: r.keys, plain: true} }
+func (r *Keyring) Plain() *Keyring {
+	return &Keyring{keys: r.keys, plain: true, wrapping: r.wrapping}
+}
 
 // New returns a keyring of at least one key. The ids and keys must differ.
 func New(keys ...Key) (*Keyring, error) {
@@ -88,6 +92,20 @@ func (r *Keyring) ID() string {
 		return ""
 	}
 	return r.keys[0].ID
+}
+
+// WrappedOtherwise returns the ids of the keys that were wrapped with another key of the KMS than kmsKey.
+func (r *Keyring) WrappedOtherwise(kmsKey string) (ids []string) {
+	if r == nil {
+		return nil
+	}
+	for _, k := range r.keys {
+		by, wrapped := r.wrapping[k.ID]
+		if wrapped && by != kmsKey {
+			ids = append(ids, k.ID)
+		}
+	}
+	return ids
 }
 
 // Seal returns the stored form of a body, encrypted if there is a key. at is the key of

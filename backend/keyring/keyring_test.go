@@ -155,7 +155,7 @@ func TestKeyring_KeysAreRead(t *testing.T) {
 		"plain\na:" + key(1):                     "",
 		"b:" + key(1) + ", a:" + key(2) + "\r\n": "b",
 	} {
-		if r, err := keyring.Parse(text); err != nil || r.ID() != id {
+		if r, err := keyring.Parse(t.Context(), text, nil); err != nil || r.ID() != id {
 			t.Errorf("%q: %v, %v", text, r.ID(), err)
 		}
 	}
@@ -177,7 +177,7 @@ func TestKeyring_KeysAreRead(t *testing.T) {
 		{"a:" + key(1) + ",b:" + key(1), `keys "a" and "b" are the same`},
 		{many, "more than 32 keys"},
 	} {
-		_, err := keyring.Parse(c.text)
+		_, err := keyring.Parse(t.Context(), c.text, nil)
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.says)
 		} else if strings.Contains(err.Error(), key(1)[:8]) || strings.Contains(err.Error(), key(2)[1:9]) {

@@ -72,6 +72,7 @@ func newRoot(std terminal.Streams) *cobra.Command {
 		operate.CheckCommand(std),
 		operate.ConfigCommand(std),
 		operate.ExportCommand(std),
+		operate.KeyCommand(std),
 		operate.ProtoCommand(std),
 		operate.ServeCommand(std),
 		operate.ServiceCommand(std),

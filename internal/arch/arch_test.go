@@ -55,6 +55,7 @@ var rules = []rule{
 	{"backend/body", []string{"backend", "backend/descriptor", "internal/slab"}, "a body is bytes under a descriptor; it knows no store"},
 	{"backend/index", []string{"backend", "backend/body", "backend/hub", "internal/wait"}, "the index keeps what the hub tells and the store has; it knows no query"},
 	{"backend/state", []string{"backend", "backend/catalogue", "backend/keyring", "internal/wait"}, "everything of a store is moved through the contract; it knows no kind"},
+	{"backend/keyring/kms", []string{"schema/kms"}, "a KMS encrypts some bytes; it knows no keyring"},
 	{"backend/keyring", []string{"backend"}, "keys encrypt bodies; they know no kind and no store"},
 	{"backend/hub", []string{"backend", "internal/wait"}, "the hub relays the changes of any store"},
 	{"backend/manifest", []string{"backend/descriptor"}, "a manifest is text; it knows no kind and no store"},
@@ -101,7 +102,7 @@ var rules = []rule{
 	{"cmd/sluice/reload", []string{"backend/catalogue", "backend/service/failure", "graph/client"}, "the socket and the folder know no gateway"},
 	{"cmd/sluice/sdl", []string{"cmd/sluice/exit", "backend/catalogue", "backend/descriptor", "graph/kinds", "graph/release"}, "a catalogue is read without a gateway"},
 	{"cmd/sluice/gateway", []string{"cmd/sluice/config", "cmd/sluice/exit", "cmd/sluice/input", "cmd/sluice/reload", "cmd/sluice/sdl", "cmd/sluice/terminal", "cmd/sluice/version", "backend", "backend/audit", "backend/bolt", "backend/catalogue", "backend/descriptor", "backend/hub", "backend/index", "backend/keyring", "backend/memory", "backend/redis", "backend/service", "backend/state", "graph/identity", "graph/kinds", "graph/proto", "graph/server", "internal/wait"}, "the gateway knows no command; it alone names concrete drivers"},
-	{"cmd/sluice/operate", []string{"cmd/sluice/command", "cmd/sluice/config", "cmd/sluice/credential", "cmd/sluice/exit", "cmd/sluice/gateway", "cmd/sluice/input", "cmd/sluice/output", "cmd/sluice/reload", "cmd/sluice/remote", "cmd/sluice/sdl", "cmd/sluice/terminal", "backend", "backend/catalogue", "backend/descriptor", "backend/manifest", "backend/service/access", "backend/service/owner", "backend/state", "graph/client", "graph/identity", "graph/kinds", "graph/proto", "graph/release"}, "operators run a gateway, ask one, or look at a store that it opens or a service beside it"},
+	{"cmd/sluice/operate", []string{"cmd/sluice/command", "cmd/sluice/config", "cmd/sluice/credential", "cmd/sluice/exit", "cmd/sluice/gateway", "cmd/sluice/input", "cmd/sluice/output", "cmd/sluice/reload", "cmd/sluice/remote", "cmd/sluice/sdl", "cmd/sluice/terminal", "backend", "backend/catalogue", "backend/descriptor", "backend/keyring", "backend/manifest", "backend/service/access", "backend/service/owner", "backend/state", "graph/client", "graph/identity", "graph/kinds", "graph/proto", "graph/release"}, "operators run a gateway, ask one, or look at a store that it opens or a service beside it"},
 	{"cmd/sluice", nil, "main lists the commands; each is in a package below"},
 	{"cmd/sluicerelease", nil, "a release is made of files and of what the go command builds"},
 	{"cmd/sluicegen", []string{"graph/kinds", "graph/release"}, "the generator never knows what it generated"},
@@ -129,6 +130,7 @@ var testsMay = map[string][]string{
 	"backend/memory":    {"backend/backendtest"},
 	"backend/redis":     {"backend/backendtest", "backend/body", "backend/descriptor", "backend/memory", "backend/service", "internal/redistest"},
 	"backend/hub":       {"backend/backendtest", "backend/memory"},
+	"backend/keyring":   {"backend/keyring/kms"},
 	"backend/index":     {"backend/memory", "backend/bolt", "backend/redis", "internal/redistest"},
 	"backend/state":     {"backend/descriptor", "backend/memory", "backend/bolt", "backend/redis", "internal/redistest"},
 	"backend/service":   {"backend/memory", "backend/bolt", "backend/redis", "graph/kinds/kindstest", "internal/redistest"},
@@ -148,7 +150,7 @@ var testsMay = map[string][]string{
 	"graph/transport":              {"backend", "backend/memory", "backend/service", "graph/engine", "graph/engine/enginetest", "graph/kinds/kindstest"},
 	"cmd/sluice/auth":              {"cmd/sluice/commandtest", "cmd/sluice/read"},
 	"cmd/sluice/config":            {"graph/transport"},
-	"cmd/sluice/operate":           {"cmd/sluice/commandtest", "cmd/sluice/read", "backend/service/owner/ownertest", "backend/bolt", "internal/redistest"},
+	"cmd/sluice/operate":           {"backend/keyring/kms/kmstest", "cmd/sluice/commandtest", "cmd/sluice/read", "backend/service/owner/ownertest", "backend/bolt", "internal/redistest"},
 	"cmd/sluice/remote":            {"cmd/sluice/auth", "cmd/sluice/commandtest", "cmd/sluice/read", "cmd/sluice/terminal"},
 	"cmd/sluice/write":             {"cmd/sluice/commandtest"},
 	"cmd/sluice/read":              {"cmd/sluice/commandtest"},
@@ -156,7 +158,7 @@ var testsMay = map[string][]string{
 	// The example is tested with its own SDL.
 	"examples/service": {"backend/descriptor", "graph/kinds"},
 	"resolvers":        {"backend/memory", "graph/kinds/kindstest"},
-	"e2e":              {"backend", "backend/bolt", "graph/engine/enginetest", "internal/redistest"},
+	"e2e":              {"backend", "backend/bolt", "backend/keyring/kms/kmstest", "graph/engine/enginetest", "internal/redistest"},
 }
 
 var bannedNames = []string{"util", "utils", "common", "helpers", "tools", "types", "misc", "shared"}

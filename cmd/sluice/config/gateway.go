@@ -34,6 +34,8 @@ type Gateway struct {
 	Bootstrap string
 	// KeysFile holds the keys that encrypt sensitive values.
 	KeysFile string
+	// KMS is the socket of the plugin of the KMS that has wrapped keys; empty for none.
+	KMS string
 	// IndexMemory is how many bytes of resources are kept in memory, 0 for none;
 	// [IndexAuto] follows from what the process may take.
 	IndexMemory int64
@@ -218,6 +220,7 @@ func (g *Gateway) Settings() []Setting {
 		},
 		{Name: "redis-key", Value: &st.Key, Needs: "redis", Help: "file with the key (PEM) of the certificate in `redis-cert`"},
 		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, each as id:base64 of 32 bytes, one a line: the first encrypts, all decrypt; if the word plain precedes it, nothing is encrypted. Alternatively, the variable SLUICE_ENCRYPTION_KEYS has the keys, separated by commas"},
+		{Name: "encryption-kms", Value: &g.KMS, Help: "socket of a KMS plugin for Kubernetes (version v2), like /run/kms/plugin.sock, that unwraps the keys which `sluice key` has had it wrap; it is asked at the start alone"},
 		{Name: "index-memory", Value: &g.IndexMemory, Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of the index in memory, from which reads are answered; the largest kinds are left out until the others fit, and with less than 1 MiB, as with 0, there is none. The process takes up to two and a half times as much, for garbage", Check: g.checkIndex},
 		{Name: "answers-memory", Value: &sv.AnswersMemory, Help: "most bytes of answers to queries that are kept until what they were read from changes, at most an eighth of `index-memory`; 0 keeps none"},
 		{Name: "ready-timeout", Value: &g.ReadyTimeout, Auto: "1m on Redis, 0 on the embedded store", Help: "how long a start tries to reach Redis, and how long `/readyz` answers 503 while kinds are read into memory; a list of a kind that is being read waits for at most 5 s", Check: g.checkReady},

@@ -84,8 +84,11 @@ func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	}
 	s.checkAdminSocket(&r)
 	s.checkAudit(&r)
-	keys, keysErr := encryptionKeys(ctx, s.KeysFile)
+	unlocked, keysErr := KeySource{File: s.KeysFile, KMS: s.KMS}.read(ctx)
 	r.problem("", keysErr)
+	if unlocked.stale != "" {
+		r.note("%s", unlocked.stale)
+	}
 	c, catalogueErr := sdl.Read(s.Catalogue.Dir)
 	r.problem("catalogue", catalogueErr)
 	if catalogueErr == nil {
@@ -96,7 +99,7 @@ func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	} else {
 		r.problem("field-numbers", s.refuseUnnumbered(nil))
 	}
-	on := storeCheck{gateway: s, keys: keys, keysGiven: keys != nil || keysErr != nil, log: log, report: &r}
+	on := storeCheck{gateway: s, keys: unlocked.ring, keysGiven: unlocked.ring != nil || keysErr != nil, log: log, report: &r}
 	if catalogueErr == nil {
 		on.catalogue = &c
 	}

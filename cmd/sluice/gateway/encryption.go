@@ -10,37 +10,93 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/backend/keyring/kms"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
 )
 
-// keysSetting names the file with keys.
-const keysSetting = "encryption-keys-file"
+const (
+	// keysSetting names the file with keys.
+	keysSetting = "encryption-keys-file"
+	// kmsSetting names the socket of the KMS that has wrapped keys.
+	kmsSetting = "encryption-kms"
+)
 
-// encryptionKeys returns the keys of a file or of the environment; nil for none. An error names
-// the key that is wrong without showing any of it.
-func encryptionKeys(ctx context.Context, file string) (*keyring.Keyring, error) {
+// KeySource says where the keys are that encrypt sensitive values.
+type KeySource struct {
+	// File has keys. Without one, the environment may have them.
+	File string
+	// KMS is the socket of the plugin of the KMS that has wrapped keys; empty for none.
+	KMS string
+}
+
+// encryptionKeys are the keys that a source has.
+type encryptionKeys struct {
+	// ring is nil if there are no keys.
+	ring *keyring.Keyring
+	// stale is what should be told of keys that the KMS has wrapped with an earlier key; empty if there are none.
+	stale string
+}
+
+// read returns the keys. An error names the key that is wrong without showing any of it.
+func (s KeySource) read(ctx context.Context) (keys encryptionKeys, err error) {
 	text, given := os.LookupEnv(config.KeysVariable)
 	source := config.KeysVariable
 	switch {
-	case file == "" && !given:
-		return nil, nil
-	case file != "" && given:
-		return nil, fmt.Errorf("%s and %s exclude each other; give the keys in one place",
-			keysSetting, config.KeysVariable)
-	case file != "":
-		raw, err := config.ReadFile(ctx, file)
+	case s.File == "" && !given && s.KMS != "":
+		return keys, exit.Usage(fmt.Errorf("%s: it has no effect without keys: give %s or %s", kmsSetting, keysSetting, config.KeysVariable))
+	case s.File == "" && !given:
+		return keys, nil
+	case s.File != "" && given:
+		return keys, exit.Usage(fmt.Errorf("%s and %s exclude each other; give the keys in one place",
+			keysSetting, config.KeysVariable))
+	case s.File != "":
+		raw, err := config.ReadFile(ctx, s.File)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", keysSetting, err)
+			return keys, exit.Usage(fmt.Errorf("%s: %w", keysSetting, err))
 		}
-		text, source = string(raw), keysSetting
+		text = string(raw)
+		source = keysSetting
 	}
-	keys, err := keyring.Parse(text)
+	if s.KMS != "" {
+		keys, err = unwrapKeys(ctx, text, s.KMS)
+	} else {
+		keys.ring, err = keyring.Parse(ctx, text, nil)
+	}
+	return keys, KeysError(source, err)
+}
+
+// KeysError returns the error for an operator of keys that are in a file or a variable. It is no mistake of the user if
+// the KMS has failed: it may do better the next time.
+func KeysError(source string, err error) error {
+	var failed *keyring.KMSError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &failed):
+		return fmt.Errorf("%s: %w", kmsSetting, err)
+	}
+	return exit.Usage(fmt.Errorf("%s: %w", source, err))
+}
+
+// unwrapKeys reads keys some of which a KMS has wrapped.
+func unwrapKeys(ctx context.Context, text, socket string) (keys encryptionKeys, err error) {
+	plugin, err := kms.New(kms.Config{Socket: socket})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", source, err)
+		return keys, &keyring.KMSError{Err: err}
 	}
-	return keys, nil
+	defer plugin.Close()
+	current, err := plugin.KeyID(ctx)
+	if err != nil {
+		return keys, &keyring.KMSError{Err: err}
+	}
+	keys.ring, err = keyring.Parse(ctx, text, plugin)
+	if ids := keys.ring.WrappedOtherwise(current); len(ids) > 0 {
+		keys.stale = fmt.Sprintf("the KMS has another key now, %q, than the one with which it has wrapped %s; "+
+			"`sluice key wrap` wraps these keys with the new one", current, strings.Join(ids, ", "))
+	}
+	return keys, err
 }
 
 // refuseWithoutKeys returns an error if the store has encrypted values. It is called for a gateway without keys: they

@@ -22,7 +22,7 @@ type ExportManifests struct {
 	File string
 	// Catalogue is the folder of the kinds; empty for those of this release.
 	Catalogue string
-	KeysFile  string
+	Keys      KeySource
 	// Namespace, if not empty, leaves out all others and GLOBAL kinds, and Kinds, unless there are none, all others.
 	Namespace string
 	Kinds     []string
@@ -40,9 +40,9 @@ type PrintedManifests struct {
 func (e ExportManifests) Run(
 	ctx context.Context, w io.Writer, skipped func(line string),
 ) (count PrintedManifests, err error) {
-	keys, err := encryptionKeys(ctx, e.KeysFile)
+	keys, err := e.Keys.read(ctx)
 	if err != nil {
-		return count, exit.Usage(err)
+		return count, err
 	}
 	c, err := sdl.Read(e.Catalogue)
 	if err != nil {
@@ -64,7 +64,7 @@ func (e ExportManifests) Run(
 		return (len(kinds) == 0 || slices.Contains(kinds, key.Kind)) && (e.Namespace == "" || key.Namespace == e.Namespace)
 	}
 	open := func() (io.ReadCloser, error) { return os.Open(e.File) }
-	for r, err := range state.Resources(open, keys, wanted) {
+	for r, err := range state.Resources(open, keys.ring, wanted) {
 		if err == nil {
 			err = ctx.Err()
 		}

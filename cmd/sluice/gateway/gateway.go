@@ -60,10 +60,14 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	if err := s.refuseUnnumbered(&c); err != nil {
 		return err
 	}
-	keys, err := encryptionKeys(ctx, s.KeysFile)
+	unlocked, err := KeySource{File: s.KeysFile, KMS: s.KMS}.read(ctx)
 	if err != nil {
-		return exit.Usage(err)
+		return err
 	}
+	if unlocked.stale != "" {
+		log.Warn(unlocked.stale)
+	}
+	keys := unlocked.ring
 	filling := filler{file: s.Bootstrap, keys: keys, log: log, open: openBootstrap(ctx, s.Bootstrap, c)}
 	if s.ReadOnly {
 		filling.file = "" // a store that was filled is served, and nothing else

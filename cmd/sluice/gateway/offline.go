@@ -58,23 +58,23 @@ func (o Offline) nothing() error {
 
 // OfflineExport is an export of a store by a command.
 type OfflineExport struct {
-	Store    Offline
-	KeysFile string
-	Secrets  state.Secrecy
+	Store   Offline
+	Keys    KeySource
+	Secrets state.Secrecy
 }
 
 // Run writes the export.
 func (e OfflineExport) Run(ctx context.Context, w io.Writer, log *zap.Logger) (err error) {
-	keys, err := encryptionKeys(ctx, e.KeysFile)
+	keys, err := e.Keys.read(ctx)
 	if err != nil {
-		return exit.Usage(err)
+		return err
 	}
 	store, err := e.Store.openReader(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	end, err := state.Export(ctx, state.ExportConfig{Store: store, Keys: keys, Secrets: e.Secrets, Release: version.Text()}, w)
+	end, err := state.Export(ctx, state.ExportConfig{Store: store, Keys: keys.ring, Secrets: e.Secrets, Release: version.Text()}, w)
 	if err == nil && end.Records == 0 {
 		return e.Store.nothing()
 	}

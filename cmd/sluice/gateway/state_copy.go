@@ -18,17 +18,18 @@ import (
 // StateCopy fills a store with everything that another one has. No gateway serves either of them.
 type StateCopy struct {
 	From, To Offline
-	KeysFile string
+	Keys     KeySource
 	// Progress is called with the number of lines that were copied, and of all. Default: not at all.
 	Progress func(done, of int)
 }
 
 // Run copies, and returns what the file would have said at its end.
 func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err error) {
-	keys, err := encryptionKeys(ctx, c.KeysFile)
+	unlocked, err := c.Keys.read(ctx)
 	if err != nil {
-		return end, exit.Usage(err)
+		return end, err
 	}
+	keys := unlocked.ring
 	from, err := c.From.openReader(ctx, log)
 	if err != nil {
 		return end, err

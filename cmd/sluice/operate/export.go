@@ -85,11 +85,11 @@ func (f *exportFlags) printManifests(cmd *cobra.Command, std terminal.Streams, k
 	if f.output != "manifest" {
 		return exit.Usage(fmt.Errorf("output: %q; with --from, -o manifest is accepted", f.output))
 	}
-	if err := command.LoadOnly(cmd, "encryption-keys-file", "catalogue"); err != nil {
+	if err := command.LoadOnly(cmd, "encryption-keys-file", "encryption-kms", "catalogue"); err != nil {
 		return err
 	}
 	export := gateway.ExportManifests{
-		File: f.from, Catalogue: f.catalogue, KeysFile: f.store.keysFile, Namespace: f.namespace, Kinds: kinds,
+		File: f.from, Catalogue: f.catalogue, Keys: f.store.keys, Namespace: f.namespace, Kinds: kinds,
 	}
 	count, err := export.Run(cmd.Context(), std.Out, func(line string) {
 		_, _ = fmt.Fprintln(std.Err, "sluice: warning: "+output.Printable(line))
@@ -177,7 +177,7 @@ func (f *exportFlags) source(cmd *cobra.Command, secrets state.Secrecy) (io.Read
 		if err := f.store.load(cmd); err != nil {
 			return nil, err
 		}
-		export := gateway.OfflineExport{Store: f.store.at(f.at), KeysFile: f.store.keysFile, Secrets: secrets}
+		export := gateway.OfflineExport{Store: f.store.at(f.at), Keys: f.store.keys, Secrets: secrets}
 		return piped(cmd.Context(), export), nil
 	}
 	if err := f.store.unused(cmd); err != nil {

@@ -16,7 +16,7 @@ import (
 // Redis and the keys.
 type offlineStore struct {
 	settings *config.Gateway
-	keysFile string
+	keys     gateway.KeySource
 	names    []string
 }
 
@@ -30,8 +30,9 @@ func (o *offlineStore) register(cmd *cobra.Command) {
 		}
 	}
 	config.Register(cmd.Flags(), chosen)
-	cmd.Flags().StringVar(&o.keysFile, "encryption-keys-file", "", "file with the keys that encrypt secrets, as the gateway has it")
-	o.names = append(about, "encryption-keys-file")
+	cmd.Flags().StringVar(&o.keys.File, "encryption-keys-file", "", "file with the keys that encrypt secrets, as the gateway has it")
+	cmd.Flags().StringVar(&o.keys.KMS, "encryption-kms", "", "socket of the KMS plugin that unwraps these keys, as the gateway has it")
+	o.names = append(about, "encryption-keys-file", "encryption-kms")
 }
 
 // load takes settings from the environment, too.

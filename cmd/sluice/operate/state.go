@@ -41,7 +41,7 @@ func stateCopyCommand(std terminal.Streams) *cobra.Command {
 			}
 			defer std.Show("")
 			end, err := gateway.StateCopy{
-				From: store.at(args[0]), To: store.at(args[1]), KeysFile: store.keysFile,
+				From: store.at(args[0]), To: store.at(args[1]), Keys: store.keys,
 				Progress: std.Progress,
 			}.Run(cmd.Context(), zap.NewNop())
 			if err != nil {

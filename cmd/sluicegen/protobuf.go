@@ -15,9 +15,9 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// generateContract writes the Go types of a protobuf file, as protoc with protoc-gen-go would, without either program.
+// generateTypes writes the Go types of a protobuf file, as protoc with protoc-gen-go would, without either program.
 // file is relative to the root of the module, which must be the working directory.
-func generateContract(file string) error {
+func generateTypes(file string) error {
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{}),
 		SourceInfoMode: protocompile.SourceInfoStandard,

@@ -1,0 +1,181 @@
+// Package kms encrypts and decrypts keys by a key management service (KMS), whose own key never leaves it.
+// It asks a plugin on the same machine by version 2 of the protocol that Kubernetes has for this,
+// schema/kms/v2/kms.proto: gRPC over a unix socket. Plugins exist for the services of clouds, for HSMs and for Vault.
+package kms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/uuid"
+
+	pb "github.com/sluicegw/sluice/schema/kms/v2/kmsv2"
+)
+
+// DefaultTimeout is the default of Config.Timeout.
+const DefaultTimeout = 10 * time.Second
+
+const (
+	// maxAnswer is the most bytes of an answer. What a wrapped key may have fits.
+	maxAnswer = 64 << 10
+	// maxErrorText is the most bytes of what a plugin says of an error that are passed on.
+	maxErrorText = 300
+)
+
+// Config says where the plugin is.
+type Config struct {
+	// Socket is the path of the socket on which the plugin listens, or unix:// and the path. Required.
+	Socket string
+	// Timeout bounds each call. Default: DefaultTimeout.
+	Timeout time.Duration
+}
+
+// path returns the name of the socket for package net. Like in gRPC, a name that begins with @ is an abstract one.
+func (c Config) path() (string, error) {
+	path, isURL := strings.CutPrefix(c.Socket, "unix:")
+	if isURL {
+		path = strings.TrimPrefix(path, "//")
+	}
+	if isURL && strings.HasPrefix(path, "/@") {
+		path = path[1:]
+	}
+	switch {
+	case path == "":
+		return "", errors.New("the path of a socket is missing, like /run/kms/plugin.sock")
+	case strings.Contains(path, "://"):
+		return "", fmt.Errorf("%q is no path of a socket; one like /run/kms/plugin.sock is accepted, also as unix:///run/kms/plugin.sock", c.Socket)
+	}
+	return path, nil
+}
+
+// Plugin is a KMS. It is safe for concurrent use.
+type Plugin struct {
+	path      string
+	timeout   time.Duration
+	transport *http.Transport
+	status    *connect.Client[pb.StatusRequest, pb.StatusResponse]
+	encrypt   *connect.Client[pb.EncryptRequest, pb.EncryptResponse]
+	decrypt   *connect.Client[pb.DecryptRequest, pb.DecryptResponse]
+}
+
+// New returns a plugin that has not been asked yet.
+func New(cfg Config) (*Plugin, error) {
+	path, err := cfg.path()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = DefaultTimeout
+	}
+	transport := &http.Transport{
+		Protocols:              new(http.Protocols),
+		MaxResponseHeaderBytes: maxAnswer,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		},
+	}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	client := &http.Client{Transport: transport}
+	return &Plugin{
+		path: path, timeout: cfg.Timeout, transport: transport,
+		status:  newClient[pb.StatusRequest, pb.StatusResponse](client, "Status"),
+		encrypt: newClient[pb.EncryptRequest, pb.EncryptResponse](client, "Encrypt"),
+		decrypt: newClient[pb.DecryptRequest, pb.DecryptResponse](client, "Decrypt"),
+	}, nil
+}
+
+// newClient returns the client of one call. The host of the URL means nothing.
+func newClient[Req, Res any](client *http.Client, method string) *connect.Client[Req, Res] {
+	const service = "http://localhost/v2.KeyManagementService/"
+	return connect.NewClient[Req, Res](client, service+method, connect.WithGRPC(), connect.WithReadMaxBytes(maxAnswer))
+}
+
+// Close closes the connection.
+func (p *Plugin) Close() { p.transport.CloseIdleConnections() }
+
+// KeyID returns the id of the key with which the KMS encrypts now. An error says why the plugin cannot be used.
+func (p *Plugin) KeyID(ctx context.Context) (string, error) {
+	out, err := call(ctx, p, p.status, &pb.StatusRequest{})
+	if err != nil {
+		return "", fmt.Errorf("status: %w", err)
+	}
+	switch {
+	case out.GetVersion() != "v2" && out.GetVersion() != "v2beta1":
+		return "", fmt.Errorf("the plugin at %s speaks version %q of the protocol; v2 is accepted", p.path, cut(out.GetVersion()))
+	case out.GetHealthz() != "ok":
+		return "", fmt.Errorf("the plugin at %s does not work; it says: %q", p.path, cut(out.GetHealthz()))
+	}
+	if err := checkKeyID(out.GetKeyId()); err != nil {
+		return "", fmt.Errorf("status: the plugin at %s: %w", p.path, err)
+	}
+	return out.GetKeyId(), nil
+}
+
+// Wrap encrypts a key with the current key of the KMS.
+func (p *Plugin) Wrap(ctx context.Context, secret []byte) ([]byte, error) {
+	out, err := call(ctx, p, p.encrypt, &pb.EncryptRequest{Plaintext: secret, Uid: uuid.NewString()})
+	if err != nil {
+		return nil, fmt.Errorf("encrypt: %w", err)
+	}
+	wrapped, err := encode(out)
+	if err != nil {
+		return nil, fmt.Errorf("encrypt: the plugin at %s: %w", p.path, err)
+	}
+	return wrapped, nil
+}
+
+// Unwrap decrypts a key that Wrap has encrypted.
+func (p *Plugin) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
+	in, err := decode(wrapped)
+	if err != nil {
+		return nil, err
+	}
+	out, err := call(ctx, p, p.decrypt, &pb.DecryptRequest{
+		Ciphertext: in.GetCiphertext(), Uid: uuid.NewString(), KeyId: in.GetKeyId(), Annotations: in.GetAnnotations(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("decrypt with the key %q of the KMS: %w", in.GetKeyId(), err)
+	}
+	return out.GetPlaintext(), nil
+}
+
+// errLate is the cause of a context whose call was not answered in time.
+var errLate = errors.New("no answer in time")
+
+// call sends a call and waits for the answer, for the timeout at most. Errors have nothing of what was sent.
+func call[Req, Res any](
+	ctx context.Context, p *Plugin, client *connect.Client[Req, Res], in *Req,
+) (*Res, error) {
+	// A deadline would be sent to the plugin, whose own error of it would often come first.
+	bounded, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer time.AfterFunc(p.timeout, func() { cancel(errLate) }).Stop()
+	out, err := client.CallUnary(bounded, connect.NewRequest(in))
+	var answered *connect.Error
+	switch {
+	case err == nil:
+		return out.Msg, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(context.Cause(bounded), errLate):
+		return nil, fmt.Errorf("the plugin at %s has not answered within %s", p.path, p.timeout)
+	case connect.IsWireError(err) && errors.As(err, &answered):
+		return nil, fmt.Errorf("the plugin at %s refuses with %s: %q", p.path, answered.Code(), cut(answered.Message()))
+	}
+	return nil, fmt.Errorf("the plugin at %s cannot be asked (a KMS plugin for Kubernetes, of version v2, is expected there): %s",
+		p.path, cut(err.Error()))
+}
+
+// cut returns the beginning of a text of a plugin.
+func cut(text string) string {
+	if len(text) <= maxErrorText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxErrorText], "") + "..."
+}
