@@ -1,6 +1,6 @@
 // Package schema holds the SDL of the API: in v1 the kinds of its first major
-// version, one annotated file each, with the versions of that API, in access the kinds of the product, which every catalogue
-// has, and in core the fields that are resolved by hand, in package resolvers.
+// version, one annotated file each, with the versions of that API, in access the kinds of the product, which every
+// catalogue has, and in core the fields that are resolved by hand, in package resolvers.
 package schema
 
 import "embed"

@@ -298,9 +298,9 @@ func (l *Log) line(e *backend.Event) Line {
 	}
 	if !l.cfg.Sensitive(e.Resource.Kind) {
 		// The field By has it.
-		out.Paths = slices.DeleteFunc(
-			kind.ChangedPaths(e), func(path string) bool { return path == "metadata.updatedBy" || path == "metadata.owner" },
-		)
+		out.Paths = slices.DeleteFunc(kind.ChangedPaths(e), func(path string) bool {
+			return path == "metadata.updatedBy" || path == "metadata.owner"
+		})
 	}
 	return out
 }
@@ -382,7 +382,8 @@ const (
 // Export writes an Exported line for the caller of ctx. If it returns an error, nothing may be
 // exported.
 func (l *Log) Export(ctx context.Context, form, secrets string) error {
-	return l.request(ctx, "nothing is exported: the audit log cannot be written", Line{Event: Exported, Form: form, Secrets: secrets})
+	line := Line{Event: Exported, Form: form, Secrets: secrets}
+	return l.request(ctx, "nothing is exported: the audit log cannot be written", line)
 }
 
 // Control writes a Controlled or a Released line.

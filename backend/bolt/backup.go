@@ -15,8 +15,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// A backup is a copy of the file as one commit left it. It is made at the speed of the disk, beside the file: as long as
-// it takes, bbolt reuses no pages, and if the file grew beyond its map, all reads and writes would wait for it. So a
+// A backup is a copy of the file as one commit left it. It is made at the speed of the disk, beside the file: as long
+// as it takes, bbolt reuses no pages, and if the file grew beyond its map, all reads and writes would wait for it. So a
 // client that is slow reads from the copy (https://github.com/etcd-io/bbolt/issues/850).
 
 const (

@@ -103,7 +103,8 @@ func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 	return db, log, nil
 }
 
-// openReadOnly opens the file to be read, and returns its log record. The epoch goes on, since nothing is written in it.
+// openReadOnly opens the file to be read, and returns its log record. The epoch goes on, since nothing is written in
+// it.
 func (c *core) openReadOnly() (db *bbolt.DB, log logRecord, err error) {
 	options := c.options(openWhole)
 	options.ReadOnly = true
@@ -167,7 +168,8 @@ func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, file *os.File, err e
 			return err
 		}
 		db, err = bbolt.Open(path, 0o600, o)
-		if errors.Is(err, syscall.ENOMEM) && o.InitialMmapSize > leastMap { // the address space of the process is limited
+		// The address space of the process may be limited.
+		if errors.Is(err, syscall.ENOMEM) && o.InitialMmapSize > leastMap {
 			o.InitialMmapSize = leastMap
 			db, err = bbolt.Open(path, 0o600, o)
 		}

@@ -68,8 +68,8 @@ func checkPages(path string, o *bbolt.Options) (err error) {
 	return nil
 }
 
-// verifyPages returns an error if a page of the file is damaged or missing. It also wants each page to be as bbolt writes
-// it, without space between its elements, and no page to be lost. It returns the first error alone.
+// verifyPages returns an error if a page of the file is damaged or missing. It also wants each page to be as bbolt
+// writes it, without space between its elements, and no page to be lost. It returns the first error alone.
 func verifyPages(f io.ReaderAt, meta []byte, size int64) error {
 	c := newPageChecker(f, meta, size)
 	c.dense = true
@@ -267,7 +267,9 @@ func extent(at uint64, flags uint16, element []byte) (from, to uint64) {
 		return from, from + uint64(binary.NativeEndian.Uint32(element[4:]))
 	}
 	from = at + uint64(binary.NativeEndian.Uint32(element[4:]))
-	return from, from + uint64(binary.NativeEndian.Uint32(element[8:])) + uint64(binary.NativeEndian.Uint32(element[12:]))
+	keySize := uint64(binary.NativeEndian.Uint32(element[8:]))
+	valueSize := uint64(binary.NativeEndian.Uint32(element[12:]))
+	return from, from + keySize + valueSize
 }
 
 // leaf checks an element of a leaf. rest is the page from the element on.

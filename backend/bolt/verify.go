@@ -119,19 +119,26 @@ func (c *verifier) records(ctx context.Context, tx *bbolt.Tx) error {
 			return nil
 		}
 		if r.Deleting && !has(deleting, k) {
-			c.Tell(backend.Damage{Part: backend.PartDeletion, Key: key, Problem: "its deletion was requested, and no entry leads to it"})
+			c.Tell(backend.Damage{
+				Part: backend.PartDeletion, Key: key, Problem: "its deletion was requested, and no entry leads to it",
+			})
 		}
 		for _, ref := range r.RefEntries() {
 			entry, value := refEntry(key, ref)
 			if !bytes.Equal(valueOf(refs, entry), value) {
-				c.Tell(backend.Damage{Part: backend.PartReference, Key: key, Problem: fmt.Sprintf("it refers to %s, and no entry leads to it from there", ref.Key)})
+				c.Tell(backend.Damage{
+					Part: backend.PartReference, Key: key,
+					Problem: fmt.Sprintf("it refers to %s, and no entry leads to it from there", ref.Key),
+				})
 			}
 		}
 		if !r.ExpiresAt.IsZero() && !has(expiry, expiryKey(r.ExpiresAt, k)) {
 			c.Tell(backend.Damage{Part: backend.PartExpiry, Key: key, Problem: "it expires, and no entry leads to it"})
 		}
 		if !key.Internal() && r.Revision.Compare(log.State.Trimmed) > 0 && !has(entries, entryKey(r.Revision)) {
-			c.Tell(backend.Damage{Part: backend.PartLog, Key: key, Revision: r.Revision, Problem: "the log has no entry of its last change"})
+			c.Tell(backend.Damage{
+				Part: backend.PartLog, Key: key, Revision: r.Revision, Problem: "the log has no entry of its last change",
+			})
 		}
 		return nil
 	})
@@ -169,7 +176,9 @@ func (c *verifier) leads(
 		c.memory = arena{}
 		r, err := c.memory.resource(key, to, form)
 		if err == nil && !agrees(k, r) { // what does not decode was told
-			c.Tell(backend.Damage{Part: part, Key: key, Problem: fmt.Sprintf("an entry leads to it that it does not have: %q", k)})
+			c.Tell(backend.Damage{
+				Part: part, Key: key, Problem: fmt.Sprintf("an entry leads to it that it does not have: %q", k),
+			})
 		}
 		return nil
 	})
@@ -182,12 +191,13 @@ func (c *verifier) deletions(ctx context.Context, tx *bbolt.Tx) error {
 }
 
 func (c *verifier) references(ctx context.Context, tx *bbolt.Tx) error {
-	return c.leads(ctx, tx, refBucket, backend.PartReference, entryTarget, func(entry []byte, r *backend.Resource) bool {
+	leadsBack := func(entry []byte, r *backend.Resource) bool {
 		return slices.ContainsFunc(r.RefEntries(), func(ref backend.Ref) bool {
 			own, _ := refEntry(r.Key, ref)
 			return bytes.Equal(own, entry)
 		})
-	})
+	}
+	return c.leads(ctx, tx, refBucket, backend.PartReference, entryTarget, leadsBack)
 }
 
 func (c *verifier) expiries(ctx context.Context, tx *bbolt.Tx) error {
@@ -198,8 +208,8 @@ func (c *verifier) expiries(ctx context.Context, tx *bbolt.Tx) error {
 		})
 }
 
-// log expects the revisions from the trim mark to the head without gaps, and what is stored to be what the last entry of
-// each key left.
+// log expects the revisions from the trim mark to the head without gaps, and what is stored to be what the last entry
+// of each key left.
 func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
 	log, err := readLogRecord(tx)
 	if err != nil {
@@ -222,8 +232,15 @@ func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
 		}
 		count++
 		end, known := ends[last.Epoch]
-		if rev.Epoch == last.Epoch && rev.Seq != last.Seq+1 || rev.Epoch > last.Epoch && (rev.Seq != 1 || known && end != last.Seq) {
-			c.Tell(backend.Damage{Part: backend.PartLog, Revision: rev, Problem: fmt.Sprintf("it follows %s: changes are missing in between", last)})
+		gap := rev.Epoch == last.Epoch && rev.Seq != last.Seq+1
+		if rev.Epoch > last.Epoch {
+			gap = rev.Seq != 1 || known && end != last.Seq
+		}
+		if gap {
+			c.Tell(backend.Damage{
+				Part: backend.PartLog, Revision: rev,
+				Problem: fmt.Sprintf("it follows %s: changes are missing in between", last),
+			})
 		}
 		last = rev
 		e, err := decodeEvent(rev, v)
@@ -239,7 +256,9 @@ func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
 		return err
 	}
 	if end, known := ends[last.Epoch]; known && last.Seq != end {
-		c.Tell(backend.Damage{Part: backend.PartHead, Problem: fmt.Sprintf("the log ends at %s, and should at %d-%d", last, last.Epoch, end)})
+		c.Tell(backend.Damage{
+			Part: backend.PartHead, Problem: fmt.Sprintf("the log ends at %s, and should at %d-%d", last, last.Epoch, end),
+		})
 	}
 	if c.Verified.Damaged == 0 && (count != log.Count || size != log.Bytes) {
 		c.Tell(backend.Damage{Part: backend.PartHead, Problem: fmt.Sprintf("the log has %d entries of %d bytes, and should have %d of %d", count, size, log.Count, log.Bytes)})

@@ -66,8 +66,9 @@ type Config struct {
 	// LostHistory is called when the server of a shard lacks changes that this gateway has seen. It runs in a separate
 	// goroutine, and Close waits for it. Default: no call.
 	LostHistory func(History)
-	// ReadOnly opens a store that is there and changes nothing in it. An epoch whose server does not continue its history
-	// goes on until another gateway begins the next one. Apply is [backend.ErrReadOnly], and what is expired stays stored.
+	// ReadOnly opens a store that is there and changes nothing in it. An epoch whose server does not continue its
+	// history goes on until another gateway begins the next one. Apply is [backend.ErrReadOnly], and what is expired
+	// stays stored.
 	ReadOnly bool
 	// Logger receives events that no caller sees; nil logs nothing.
 	Logger *zap.Logger

@@ -80,7 +80,9 @@ func (c *verifier) records(ctx context.Context) error {
 		}
 	}
 	if cluster, ok := c.client.(*goredis.ClusterClient); ok {
-		return cluster.ForEachMaster(ctx, func(ctx context.Context, one *goredis.Client) error { return node(ctx, one) })
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, one *goredis.Client) error {
+			return node(ctx, one)
+		})
 	}
 	return node(ctx, c.client)
 }
@@ -323,8 +325,8 @@ func memberProblem(m string, record *goredis.StringCmd) string {
 // errTrimmed means that entries were removed from a log before they were read.
 var errTrimmed = errors.New("trimmed meanwhile")
 
-// log expects the entries of a shard's log from the trim mark to the head without gaps, and what is stored to be what the
-// last entry of each key left.
+// log expects the entries of a shard's log from the trim mark to the head without gaps, and what is stored to be what
+// the last entry of each key left.
 func (c *verifier) log(ctx context.Context, sh *shard) error {
 	for try := 1; ; try++ {
 		v := &logVerifier{verifier: c, shard: sh, absent: storekit.NewAbsent(), last: try == verifyTries}
@@ -366,8 +368,8 @@ func (v *logVerifier) wrong(part string, at backend.Revision, format string, arg
 // headFields are the fields that the head of every log has.
 func headFields() []string { return []string{"run", "replid", "epochs", "count", "bytes", "oldest"} }
 
-// findMissing looks for fields that the head of the log lacks. Without them changes are lost silently, or the log is not
-// trimmed.
+// findMissing looks for fields that the head of the log lacks. Without them changes are lost silently, or the log is
+// not trimmed.
 func (v *logVerifier) findMissing(ctx context.Context) error {
 	values, err := v.client.HMGet(ctx, v.shard.meta, headFields()...).Result()
 	if err != nil {
@@ -411,20 +413,26 @@ func (v *logVerifier) run(ctx context.Context) error {
 		return err
 	}
 	if v.at != head && !(v.at.IsZero() && head.Seq == 0) {
-		v.wrong(backend.PartHead, backend.Revision{}, "the log ends at %s, and should at %s", streamID(v.at), streamID(head))
+		v.wrong(
+			backend.PartHead, backend.Revision{},
+			"the log ends at %s, and should at %s", streamID(v.at), streamID(head),
+		)
 	}
 	if _, _, err := v.readMeta(ctx); err != nil {
 		return err
 	}
 	unchanged := v.state.Trimmed == trimmed
-	if unchanged && len(v.found) == 0 && (count != strconv.FormatInt(v.count, 10) || bytes != strconv.FormatInt(v.bytes, 10)) {
+	agrees := count == strconv.FormatInt(v.count, 10) && bytes == strconv.FormatInt(v.bytes, 10)
+	if unchanged && len(v.found) == 0 && !agrees {
 		v.wrong(backend.PartHead, backend.Revision{}, "the log has %d entries of %d bytes, and should have %s of %s", v.count, v.bytes, count, bytes)
 	}
 	return v.tellAbsent(ctx, trimmed)
 }
 
 // pages reads the entries after v.at up to a revision, zero for the end of the log, and passes them on page by page.
-func (v *logVerifier) pages(ctx context.Context, end backend.Revision, take func(context.Context, []goredis.XMessage) error) error {
+func (v *logVerifier) pages(
+	ctx context.Context, end backend.Revision, take func(context.Context, []goredis.XMessage) error,
+) error {
 	from, to := "-", "+"
 	if !v.at.IsZero() {
 		from = "(" + streamID(v.at)

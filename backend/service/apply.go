@@ -26,7 +26,7 @@ func (wr *Writer) Upsert(ctx context.Context, req UpsertRequest) (*Written, erro
 // upsert creates the resource if it is absent and no revision is expected, and otherwise replaces
 // it.
 func (w *write) upsert(ctx context.Context) (*Written, error) {
-	return w.repeat(ctx, func() (*Written, error) {
+	return w.retry(ctx, func() (*Written, error) {
 		current, err := w.writer.loader.loadToWrite(ctx, w.kind, w.key)
 		there := current != nil || errors.Is(err, backend.ErrUnreadable)
 		switch {

@@ -42,7 +42,7 @@ func (w *write) create(ctx context.Context) (*Written, error) {
 		}
 		return nil, err
 	}
-	out, err := w.repeat(ctx, func() (*Written, error) { return w.attempt(nil).create(ctx) })
+	out, err := w.retry(ctx, func() (*Written, error) { return w.attempt(nil).create(ctx) })
 	return out, w.exists(err)
 }
 

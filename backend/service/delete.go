@@ -31,7 +31,7 @@ func (wr *Writer) Delete(ctx context.Context, req DeleteRequest) (*Written, erro
 	if w.dryRun {
 		return w.requestDeletion(ctx)
 	}
-	return w.repeat(ctx, func() (*Written, error) { return w.remove(ctx) })
+	return w.retry(ctx, func() (*Written, error) { return w.remove(ctx) })
 }
 
 // beginDelete begins a delete.

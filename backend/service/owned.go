@@ -133,7 +133,8 @@ func (a *attempt) refresh(ctx context.Context, m *mirror.Mirror) error {
 	return backend.ErrConflict
 }
 
-// raced makes the record what the service has instead of what an attempt expected, and returns the error of the attempt.
+// raced makes the record what the service has instead of what an attempt expected, and returns the error of the
+// attempt.
 func (a *attempt) raced(ctx context.Context, m *mirror.Mirror, outcome owner.Outcome) error {
 	now, err := m.Refresh(ctx, a.key, nil)
 	if err != nil {

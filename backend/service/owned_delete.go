@@ -25,7 +25,7 @@ func (w *write) deleteOwned(ctx context.Context) (*Written, error) {
 		return w.wouldDeleteOwned(ctx, m, can)
 	}
 	looked := false
-	return w.repeat(ctx, func() (*Written, error) {
+	return w.retry(ctx, func() (*Written, error) {
 		current, err := w.loadToDelete(ctx)
 		missing := current == nil && err == nil || hasCode(err, failure.CodeNotFound)
 		if current != nil {

@@ -185,8 +185,8 @@ func New(cfg Config) (*Service, error) {
 }
 
 // View returns the service for callers of a released version of the API. To them it is like a gateway with an older
-// catalogue: what names does not have cannot be named, is not shown, and is kept by writes. A view shares everything else
-// with the service, and needs no Run.
+// catalogue: what names does not have cannot be named, is not shown, and is kept by writes. A view shares everything
+// else with the service, and needs no Run.
 func (s *Service) View(names kind.Names) *Service { return s.view(s.kinds.View(names)) }
 
 // Newest returns the service as the newest catalogue has it, if the service has what the previous major version of the
@@ -270,8 +270,8 @@ func (s *Service) openPolicy() (err error) {
 
 // Run follows the store's changes for all streams and reads the roles and bindings, unless hub and policy came with
 // the configuration, fills the index in memory, mirrors the resources that services own, re-evaluates what waits for
-// others, and encrypts with the first key what another or none has encrypted. Without it nothing stops waiting, each stream follows the store by itself and
-// filters read whole kinds. It returns when ctx ends, which is no error.
+// others, and encrypts with the first key what another or none has encrypted. Without it nothing stops waiting, each
+// stream follows the store by itself and filters read whole kinds. It returns when ctx ends, which is no error.
 func (s *Service) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if s.ownHub {

@@ -212,10 +212,10 @@ const (
 	maxRacePause = 128 * time.Millisecond
 )
 
-// repeat makes attempts until neither another writer comes in between nor the batch is lost, or until the request's
+// retry makes attempts until neither another writer comes in between nor the batch is lost, or until the request's
 // time is over. The writers of this gateway lock the key; random pauses give way to writers of other gateways. What
 // became of an attempt is known before the next begins.
-func (w *write) repeat(ctx context.Context, try func() (*Written, error)) (*Written, error) {
+func (w *write) retry(ctx context.Context, try func() (*Written, error)) (*Written, error) {
 	if err := w.refuseReadOnly(); err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func (wr *Writer) awaitPolicy(ctx context.Context) {
 // many values, depends on the stored status, and is refused before it is sent.
 func (w *write) change(ctx context.Context, try func(*attempt) (*Written, error)) (*Written, error) {
 	first := true
-	return w.repeat(ctx, func() (*Written, error) {
+	return w.retry(ctx, func() (*Written, error) {
 		if first {
 			first = false
 			if recent := w.writer.loader.recent(w.kind, w.key); recent != nil {

@@ -146,8 +146,13 @@ func Bootstrap(ctx context.Context, cfg BootstrapConfig) (filled bool, err error
 		}
 	}
 	shards, _ := cfg.Store.(backend.Sharder)
-	b := &bootstrap{BootstrapConfig: cfg, to: destination{shards: shards, keys: cfg.Keys}, clock: backend.ClockOf(cfg.Store)}
-	if b.file = cfg.Checked; b.file == nil {
+	b := &bootstrap{
+		BootstrapConfig: cfg,
+		to:              destination{shards: shards, keys: cfg.Keys},
+		clock:           backend.ClockOf(cfg.Store),
+		file:            cfg.Checked,
+	}
+	if b.file == nil {
 		if b.file, err = Check(cfg.Open, cfg.Keys, shards); err != nil {
 			return false, err
 		}
@@ -202,7 +207,8 @@ func empty(ctx context.Context, store backend.Store) error {
 		return err
 	}
 	for shard := range at.Shards() {
-		for page, err := range backend.Pages(ctx, store, backend.Range{Shard: shard + 1, Limit: exportPage, KeysOnly: true}) {
+		all := backend.Range{Shard: shard + 1, Limit: exportPage, KeysOnly: true}
+		for page, err := range backend.Pages(ctx, store, all) {
 			if err != nil {
 				return err
 			}

@@ -108,8 +108,12 @@ func (t destination) check(r *backend.Resource) error {
 	if _, err := t.body(r); err != nil {
 		return fmt.Errorf("%s: %w", r.Key, err)
 	}
-	action := restoring(r, r.Body)
-	return backend.Batch{RequestID: "check", Deadline: time.Unix(1, 0), Actions: []backend.Action{action}}.Validate(t.shards)
+	batch := backend.Batch{
+		RequestID: "check",
+		Deadline:  time.Unix(1, 0),
+		Actions:   []backend.Action{restoring(r, r.Body)},
+	}
+	return batch.Validate(t.shards)
 }
 
 // body returns the body of a record as the destination stores it.

@@ -189,7 +189,9 @@ func (e *exporter) checkKeys(ctx context.Context) error {
 	}
 	var ranges []backend.Range
 	for i := range at.Shards() {
-		ranges = append(ranges, backend.Range{Shard: i + 1, Start: prefix, End: backend.StringPrefixEnd(prefix), Limit: 1})
+		ranges = append(ranges, backend.Range{
+			Shard: i + 1, Start: prefix, End: backend.StringPrefixEnd(prefix), Limit: 1,
+		})
 	}
 	for _, kind := range e.secret.KindsInside() {
 		ranges = append(ranges, backend.Range{Kind: kind, Limit: 1})
@@ -226,7 +228,8 @@ func (e *exporter) readShard(ctx context.Context) error {
 			}
 		}
 		r, more = r.After(page)
-		if e.last = r.Start; !more {
+		e.last = r.Start
+		if !more {
 			e.last = backend.PrefixEnd(nil)
 		}
 		if err := e.follow(ctx); err != nil {

@@ -86,7 +86,8 @@ func unlocked(r, sensitive *backend.Resource, keys *keyring.Keyring) FileResourc
 		return out
 	}
 	values := *sensitive
-	if values.Body, out.Locked = keys.Open(values.Key, values.UID, values.Body); out.Locked == nil {
+	values.Body, out.Locked = keys.Open(values.Key, values.UID, values.Body)
+	if out.Locked == nil {
 		out.Sensitive = &values
 	}
 	return out

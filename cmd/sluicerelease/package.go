@@ -103,8 +103,8 @@ func gzipped(text []byte) ([]byte, error) {
 // semantic matches versions such as v1.2.3, v1.2.3-rc.1, and what git describe makes of commits after them.
 var semantic = regexp.MustCompile(`^v?(\d+\.\d+\.\d+)(?:-(.+?))??(?:-(\d+-g[0-9a-f]+))?(-dirty)?$`)
 
-// packageVersion returns the version of packages. That of a pre-release, and that of a commit before the first release, is
-// lower than that of the release after it; that of a commit after a release is higher.
+// packageVersion returns the version of packages. That of a pre-release, and that of a commit before the first release,
+// is lower than that of the release after it; that of a commit after a release is higher.
 func packageVersion(version string, made int64) string {
 	found := semantic.FindStringSubmatch(version)
 	if found == nil {

@@ -46,8 +46,8 @@ type Cache struct {
 	// asked remembers queries with the states in which they were asked: a slot has the newest of the hashes that fall
 	// into it.
 	asked [slots]atomic.Uint64
-	// alone remembers, in the same way, queries whose latest answers could not be shared: equal ones do not wait for each
-	// other.
+	// alone remembers, in the same way, queries whose latest answers could not be shared: equal ones do not wait for
+	// each other.
 	alone [slots]atomic.Uint64
 	stats *Stats
 	// plans is the number of the newest plan.
@@ -201,8 +201,8 @@ func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
 	return nil, nil
 }
 
-// afterHalf returns a channel that receives a value when half of the time to the deadline of ctx is over; nil if ctx has
-// none.
+// afterHalf returns a channel that receives a value when half of the time to the deadline of ctx is over; nil if ctx
+// has none.
 func afterHalf(ctx context.Context) <-chan time.Time {
 	end, ok := ctx.Deadline()
 	if !ok {

@@ -70,8 +70,8 @@ type Config struct {
 	Name, Version string
 	// Explain, if not nil, is called with how the gateway did each read of an answer.
 	Explain func(Read)
-	// Deprecated, if not nil, is called once if the gateway says that the version of the API is deprecated. It is called
-	// before the answer is returned that says so.
+	// Deprecated, if not nil, is called once if the gateway says that the version of the API is deprecated. It is
+	// called before the answer is returned that says so.
 	Deprecated func(Deprecation)
 }
 

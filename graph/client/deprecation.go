@@ -13,8 +13,8 @@ import (
 type Deprecation struct {
 	// API is the version, as [Config.API] names it.
 	API string
-	// Since is the day since when, or from when on, it is deprecated, and Sunset the day after which it may not be served
-	// any more; zero if the gateway does not say.
+	// Since is the day since when, or from when on, it is deprecated, and Sunset the day after which it may not be
+	// served any more; zero if the gateway does not say.
 	Since, Sunset time.Time
 	// Why is what to use instead, where a stream says so; requests are told where to read it.
 	Why string

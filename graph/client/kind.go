@@ -155,8 +155,8 @@ func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
 
 // KindState is what changes of a kind while a catalogue is served.
 type KindState struct {
-	// StoredBytes is how many bytes the stored bodies of its resources have; nil if the gateway does not have the kind in
-	// memory, or the caller may not LIST and GET everything.
+	// StoredBytes is how many bytes the stored bodies of its resources have; nil if the gateway does not have the kind
+	// in memory, or the caller may not LIST and GET everything.
 	StoredBytes *int64
 	// Service owns the resources; nil if the gateway stores them itself.
 	Service *KindService

@@ -22,8 +22,8 @@ type derivedField struct {
 	write fieldWriter
 }
 
-// A fieldWriter appends the value of a field to the answer. If it returns false, the value is null, and the caller drops
-// the bytes that it has appended. If the schema does not allow null, the nearest enclosing value that may be null
+// A fieldWriter appends the value of a field to the answer. If it returns false, the value is null, and the caller
+// drops the bytes that it has appended. If the schema does not allow null, the nearest enclosing value that may be null
 // becomes null (GraphQL, October 2021, section 6.4.4). The other fields are still written, so that all errors are
 // reported.
 type fieldWriter func(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool)

@@ -48,8 +48,8 @@ func Check(versions []*Version, newest Newest) error {
 
 // checkMinor returns what of the newest catalogue breaks clients of the versions of its own major that are served. The
 // sources and the derived APIs of all of them are compared with the catalogue. To compare with the newest version would
-// not do: an older one may have been withdrawn when that was released. Of a candidate the derived API alone is compared,
-// which is what it is served from.
+// not do: an older one may have been withdrawn when that was released. Of a candidate the derived API alone is
+// compared, which is what it is served from.
 func checkMinor(served []*Version, newest Newest) error {
 	if len(served) == 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// lastMajor returns the major of the last of some versions, 0 if there are none. The catalogue is of this major, also if
-// none of its versions is served any more.
+// lastMajor returns the major of the last of some versions, 0 if there are none. The catalogue is of this major, also
+// if none of its versions is served any more.
 func lastMajor(versions []*Version) int {
 	if len(versions) == 0 {
 		return 0

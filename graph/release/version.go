@@ -158,8 +158,8 @@ func Released(versions []*Version) []*Version {
 	return slices.DeleteFunc(slices.Clone(versions), func(v *Version) bool { return v.Candidate })
 }
 
-// document returns the syntax tree of the API, which parses. The version does not keep the tree: it is ten times as large
-// as the text, and mostly used once.
+// document returns the syntax tree of the API, which parses. The version does not keep the tree: it is ten times as
+// large as the text, and mostly used once.
 func (v *Version) document() *document {
 	doc := v.doc
 	v.doc = nil

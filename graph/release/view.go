@@ -24,8 +24,8 @@ type Missing struct {
 
 // View prunes the newest API to the version: it has no type, field, argument or value that the version does not have,
 // in the order of the version's file. A type of which it has everything is shared with the newest API. Outputs that are
-// not null any more may be null in it, as the file says. Descriptions come from the newest API. What the newest API does
-// not have is missing.
+// not null any more may be null in it, as the file says. Descriptions come from the newest API. What the newest API
+// does not have is missing.
 func (v *Version) View(newest *ast.Schema) (*ast.Schema, []Missing) {
 	doc := v.document()
 	p := &pruner{newest: newest, view: &ast.Schema{

@@ -31,10 +31,16 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 		out = &gqlerror.Error{Message: known.Message, Path: out.Path, Locations: out.Locations}
 		extend(ext, known)
 	case errors.As(err, &over):
-		ext["code"], ext["retryable"], ext["limit"], ext["setting"] = string(failure.CodeLimitExceeded), false, over.Limit, over.Thing.Key()
+		ext["code"] = string(failure.CodeLimitExceeded)
+		ext["retryable"] = false
+		ext["limit"] = over.Limit
+		ext["setting"] = over.Thing.Key()
 	case errors.Is(err, budget.ErrBusy):
-		ext["code"], ext["retryable"], ext["setting"] = string(failure.CodeUnavailable), ext["outcome"] == nil, budget.MemoryKey
-		ext["limit"], ext["retryAfter"] = a.cfg.Limits.Memory, budget.RetryAfter
+		ext["code"] = string(failure.CodeUnavailable)
+		ext["retryable"] = ext["outcome"] == nil
+		ext["setting"] = budget.MemoryKey
+		ext["limit"] = a.cfg.Limits.Memory
+		ext["retryAfter"] = budget.RetryAfter
 	case errors.Is(err, context.DeadlineExceeded):
 		out.Message = "the request took longer than it may"
 		ext["code"], ext["retryable"] = string(failure.CodeTimeout), true

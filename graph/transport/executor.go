@@ -219,7 +219,8 @@ type response struct {
 	body []byte
 	// busy reports that the operation was refused for want of memory.
 	busy bool
-	// storable reports whether the client may store the answer: it has data, and neither errors, extensions nor secrets.
+	// storable reports whether the client may store the answer: it has data, and neither errors, extensions nor
+	// secrets.
 	storable bool
 	// kept is the answer if it was kept, nil if the operation was executed.
 	kept *answer.Kept

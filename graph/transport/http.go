@@ -298,7 +298,8 @@ func notModified(w http.ResponseWriter, tag string) {
 	w.WriteHeader(http.StatusNotModified)
 }
 
-// hasTag reports whether an If-None-Match header names an entity tag (RFC 9110, section 13.1.2: the comparison is weak).
+// hasTag reports whether an If-None-Match header names an entity tag (RFC 9110, section 13.1.2: the comparison is
+// weak).
 func hasTag(header []string, tag string) bool {
 	for one := range strings.SplitSeq(strings.Join(header, ","), ",") {
 		one = strings.TrimSpace(one)

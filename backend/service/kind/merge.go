@@ -57,7 +57,9 @@ func (v *Violations) TakeMerged(
 
 // TakeMergedPatch moves such maps from a merge patch into a second patch of the same
 // form, which is applied after the first. An entry that is null is removed.
-func (v *Violations) TakeMergedPatch(ctx context.Context, s *Shape, at *failure.Path, patch map[string]any) map[string]any {
+func (v *Violations) TakeMergedPatch(
+	ctx context.Context, s *Shape, at *failure.Path, patch map[string]any,
+) map[string]any {
 	if !s.merges {
 		return nil
 	}

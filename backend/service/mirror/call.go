@@ -100,8 +100,8 @@ func (m *Mirror) settle(ctx context.Context, w owner.Write, a owner.Answer) (own
 
 // Delete asks the service to delete a resource, as the caller of ctx. If the answer is lost it asks again until ctx
 // ends. A delete without a condition is not sent again, since it might delete another resource of that name. requested
-// reports whether the record here already says that the resource is to be deleted. If so, a resource that is gone after a
-// lost answer counts as deleted; if not, the outcome is unknown.
+// reports whether the record here already says that the resource is to be deleted. If so, a resource that is gone after
+// a lost answer counts as deleted; if not, the outcome is unknown.
 func (m *Mirror) Delete(ctx context.Context, d owner.Delete, requested bool) (owner.Answer, error) {
 	conditional := d.IfUID != "" || d.IfTag != ""
 	ctx, cancel := limited(ctx)

@@ -22,8 +22,8 @@ const (
 	listSize = 500
 	// unfollowedInterval is how often a kind is compared of whose changes the service does not tell.
 	unfollowedInterval = 30 * time.Second
-	// holdTime is how long resources are kept that seem to have vanished at once: more than leastHeld, and more than half
-	// of their kind.
+	// holdTime is how long resources are kept that seem to have vanished at once: more than leastHeld, and more than
+	// half of their kind.
 	holdTime  = 10 * time.Minute
 	leastHeld = 100
 )
@@ -176,7 +176,8 @@ func (m *Mirror) compareListed(
 		for _, bad := range page.Unreadable {
 			if !listed[bad.Key] && bad.Kind == k.Name && m.owns(bad.Key) {
 				listed[bad.Key] = true
-				m.noteUnreadable(bad.Key, fmt.Errorf("%w: the service cannot show it: %s", errUnstorable, shortened(bad.Message)))
+				why := shortened(bad.Message)
+				m.noteUnreadable(bad.Key, fmt.Errorf("%w: the service cannot show it: %s", errUnstorable, why))
 			}
 		}
 		records, err := m.read(ctx, keys)

@@ -12,8 +12,8 @@ import (
 const keepDeletions = 2 * time.Minute
 
 // deletions are the keys whose records were deleted lately, with the times at which this gateway knew. A record that is
-// absent, as it was when a look began, may have been there meanwhile and gone again: then what the look has found may be
-// older than what was there. It is safe for concurrent use; the zero value is empty.
+// absent, as it was when a look began, may have been there meanwhile and gone again: then what the look has found may
+// be older than what was there. It is safe for concurrent use; the zero value is empty.
 //
 //	look: no record, the service shows A ------------------------------------> A is not added: it may be gone
 //	others:         A is added ... A is deleted, B is added ... B is deleted

@@ -75,8 +75,8 @@ func contradiction(k *kind.Kind, d owner.Description) string {
 	return ""
 }
 
-// Abilities returns what the service can do with a kind that a caller wants to write; UNAVAILABLE if nothing of the kind
-// can be written.
+// Abilities returns what the service can do with a kind that a caller wants to write; UNAVAILABLE if nothing of the
+// kind can be written.
 func (m *Mirror) Abilities(ctx context.Context, k *kind.Kind, key backend.Key) (owner.Kind, error) {
 	m.mu.Lock()
 	d := m.description

@@ -134,8 +134,8 @@ func (m *Mirror) changes(ctx context.Context, position string) (owner.Changes, e
 	return out, err
 }
 
-// followAdded looks once more at each resource that was added by somebody else than this mirror, and notes which records
-// were deleted.
+// followAdded looks once more at each resource that was added by somebody else than this mirror, and notes which
+// records were deleted.
 func (m *Mirror) followAdded(ctx context.Context) {
 	m.retry(ctx, "following what others have mirrored", func(ctx context.Context) error {
 		at, err := m.own.Store.Position(ctx)

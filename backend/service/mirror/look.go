@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// callTimeout is how long a call of a mirror may take, besides waiting for changes. Protocols are quicker to give up.
+	// callTimeout is how long a call of a mirror may take, besides waiting for changes. Protocols are quicker to give
+	// up.
 	callTimeout = 30 * time.Second
 	// maxPuts is how many records one look writes at a time.
 	maxPuts = 16

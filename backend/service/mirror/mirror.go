@@ -126,8 +126,8 @@ type Mirror struct {
 	// problems say why kinds cannot be written, by their names.
 	problems map[string]string
 	health
-	// unreadable are resources that the service cannot show or that cannot be stored, with the reasons. unnamed are keys
-	// that the API cannot have, with the times at which they were shown last. Both are bounded by maxNoted.
+	// unreadable are resources that the service cannot show or that cannot be stored, with the reasons. unnamed are
+	// keys that the API cannot have, with the times at which they were shown last. Both are bounded by maxNoted.
 	unreadable map[backend.Key]string
 	unnamed    map[backend.Key]time.Time
 	// unnameable are the kinds of which resources have fields that the SDL does not have.

@@ -90,7 +90,8 @@ func (m *Mirror) replacement(
 	respecified := true
 	if rec.was != nil {
 		out.state = rec.was.WithMetadata(rec.was.Meta)
-		if respecified = !rec.kind.Spec.Identical(spec, rec.was.Spec); respecified {
+		respecified = !rec.kind.Spec.Identical(spec, rec.was.Spec)
+		if respecified {
 			out.state = out.state.WithSpec(spec)
 		}
 	}
@@ -112,7 +113,8 @@ func (m *Mirror) replacement(
 		out.callers = true
 		out.state.Meta.UpdatedBy = m.updatedBy(ctx, edit.made(r))
 	}
-	if out.same = out.isStored(respecified); out.same {
+	out.same = out.isStored(respecified)
+	if out.same {
 		return out, nil
 	}
 	if respecified {

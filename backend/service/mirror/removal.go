@@ -120,8 +120,8 @@ func (m *Mirror) finishAsking(ctx context.Context, rec record) error {
 }
 
 // TakeBack takes back that the deletion of a resource was requested. The caller holds the lock of its key. If the
-// record has changed since, that is repeated with the new one, but only of a deletion for which a caller's gateway asks.
-// Any other one that is still to be made is asked for again.
+// record has changed since, that is repeated with the new one, but only of a deletion for which a caller's gateway
+// asks. Any other one that is still to be made is asked for again.
 func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Resource) error {
 	backoff := wait.Backoff{Least: minPause, Most: maxLookPause}
 	rec := newRecord(k, stored.Key, stored, time.Time{})

@@ -45,8 +45,8 @@ func (r *Reader) Policy(ctx context.Context) (*access.Policy, error) {
 	return r.policy(ctx)
 }
 
-// policy is [Reader.Policy] for the rights of the caller. It records nothing: whoever compares what operations have read
-// compares their rights, too.
+// policy is [Reader.Policy] for the rights of the caller. It records nothing: whoever compares what operations have
+// read compares their rights, too.
 func (r *Reader) policy(ctx context.Context) (*access.Policy, error) {
 	if !r.policies.cfg.Enabled {
 		return nil, nil

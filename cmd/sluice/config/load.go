@@ -124,8 +124,8 @@ type FileError struct{ error }
 func (e *FileError) Unwrap() error { return e.error }
 
 // Load fills the flags that the command line left out from the environment, then from the configuration file. It calls
-// warn for each variable that looks like one of ours and is unknown. The error joins all problems; one is a [*FileError]
-// if the file cannot be read.
+// warn for each variable that looks like one of ours and is unknown. The error joins all problems; one is a
+// [*FileError] if the file cannot be read.
 func Load(ctx context.Context, flags *pflag.FlagSet, known Variables, warn func(string)) error {
 	known.check(os.Environ(), warn)
 	var errs []error

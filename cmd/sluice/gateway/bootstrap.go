@@ -35,15 +35,15 @@ type filler struct {
 	open func() (io.ReadCloser, error)
 	// checked is what is known of the file already; nil for nothing.
 	checked *state.Checked
-	// confirm is called before an embedded store that was filled gets its name, which it then does not get after an error.
-	// Default: it gets it.
+	// confirm is called before an embedded store that was filled gets its name, which it then does not get after an
+	// error. Default: it gets it.
 	confirm func() error
 	// progress is called with the number of lines that were stored, and of all; nil for no calls.
 	progress func(done, of int)
 }
 
-// openBootstrap returns the function that opens the file of a bootstrap: an export as it is, and manifests as the export
-// of a store that has their resources, which is made when it is needed first.
+// openBootstrap returns the function that opens the file of a bootstrap: an export as it is, and manifests as the
+// export of a store that has their resources, which is made when it is needed first.
 func openBootstrap(ctx context.Context, path string, c sdl.Catalogue) func() (io.ReadCloser, error) {
 	convert := sync.OnceValues(func() ([]byte, error) {
 		return manifestFile{path: path, catalogue: c}.export(ctx)

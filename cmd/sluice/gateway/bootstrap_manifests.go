@@ -189,8 +189,8 @@ func (a *manifestApplication) applyAll(ctx context.Context, docs []input.Documen
 	return a.err(len(docs))
 }
 
-// apply stores what a document says. A document that would wait for another resource is not stored, and reported, unless
-// it is to be stored anyway.
+// apply stores what a document says. A document that would wait for another resource is not stored, and reported,
+// unless it is to be stored anyway.
 func (a *manifestApplication) apply(ctx context.Context, d input.Document, anyway bool) (waits bool, err error) {
 	if owner := a.owners[d.Kind]; owner != "" {
 		return false, fmt.Errorf("its kind is owned by the resource service %s, which has all resources of it; apply it to a gateway that runs", owner)

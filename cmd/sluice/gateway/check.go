@@ -181,8 +181,8 @@ func checkTokens(path string, r *Report) {
 	}
 }
 
-// checkAdminSocket looks for a path at which no socket can be made. The default one is no problem: without a socket, the
-// gateway serves.
+// checkAdminSocket looks for a path at which no socket can be made. The default one is no problem: without a socket,
+// the gateway serves.
 func (s *Gateway) checkAdminSocket(r *Report) {
 	path := s.Catalogue.AdminSocket
 	if path == "" {

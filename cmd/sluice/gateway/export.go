@@ -141,8 +141,8 @@ type exportWriter struct {
 	ended bool       // nothing is written any more
 }
 
-// newExportWriter returns a writer of the answer to a request. When the context of the request ends, as it does when the
-// gateway stops, a write that waits for the client fails at once. The caller calls end.
+// newExportWriter returns a writer of the answer to a request. When the context of the request ends, as it does when
+// the gateway stops, a write that waits for the client fails at once. The caller calls end.
 func newExportWriter(w http.ResponseWriter, r *http.Request, media string) (out *exportWriter, end func()) {
 	out = &exportWriter{to: w, control: http.NewResponseController(w), media: media}
 	// The deadline of a request ends its context, and an answer may take longer.

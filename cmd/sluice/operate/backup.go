@@ -101,8 +101,8 @@ type syncedFile interface {
 	Sync() error
 }
 
-// saveBackup writes what comes from a gateway to a file. It syncs the file step by step: one sync of gigabytes at the end
-// would make the commits of a gateway on the same disk wait for it.
+// saveBackup writes what comes from a gateway to a file. It syncs the file step by step: one sync of gigabytes at the
+// end would make the commits of a gateway on the same disk wait for it.
 func saveBackup(to syncedFile, from io.Reader, std terminal.Streams) (size int64, err error) {
 	defer std.Show("")
 	for err == nil {

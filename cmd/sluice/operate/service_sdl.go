@@ -145,8 +145,8 @@ func textsOf(v *ast.Value) (out []string) {
 	return out
 }
 
-// endOfArguments returns where the arguments of a parsed directive end. from is the end of the directive's name, and the
-// answer if it has no arguments.
+// endOfArguments returns where the arguments of a parsed directive end. from is the end of the directive's name, and
+// the answer if it has no arguments.
 func endOfArguments(text []rune, from int) int {
 	depth := 0
 	for i := from; i < len(text); i++ {

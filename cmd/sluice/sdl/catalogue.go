@@ -238,8 +238,8 @@ func RefuseMoves(changes []catalogue.Difference) error {
 	return exit.Lines(append(lines, "restart the gateway with this catalogue, while these kinds have no resources"))
 }
 
-// Candidate is the catalogue as a store is asked to accept it. A store does not record the files of a candidate version,
-// which may change.
+// Candidate is the catalogue as a store is asked to accept it. A store does not record the files of a candidate
+// version, which may change.
 func (c Catalogue) Candidate() catalogue.Candidate {
 	out := catalogue.Candidate{Kinds: c.Stored, Places: c.places, Files: c.Files}
 	for _, v := range c.Versions {

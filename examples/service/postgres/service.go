@@ -56,8 +56,8 @@ func scan(row pgx.CollectableRow) (r owner.Resource, err error) {
 	return r, err
 }
 
-// List implements [owner.Service]. A token is the place of the last resource of a page, so that writes between two pages
-// move nothing.
+// List implements [owner.Service]. A token is the place of the last resource of a page, so that writes between two
+// pages move nothing.
 func (s *service) List(ctx context.Context, kind, token string, size int) (owner.Page, error) {
 	const most = 1000
 	if size <= 0 || size > most {

@@ -16,8 +16,8 @@ import (
 // errUndone undoes a transaction that is not to change anything.
 var errUndone = errors.New("nothing is to change")
 
-// change calls decide in a transaction, with what is under a key. Nobody else changes the key meanwhile. The changes are
-// undone if dry, and unless the answer is DONE.
+// change calls decide in a transaction, with what is under a key. Nobody else changes the key meanwhile. The changes
+// are undone if dry, and unless the answer is DONE.
 func (s *service) change(
 	ctx context.Context, key backend.Key, dry bool, decide func(tx pgx.Tx, was *owner.Resource) (owner.Answer, error),
 ) (answer owner.Answer, err error) {

@@ -48,8 +48,8 @@ type HiddenSpec {
 }
 `
 
-// Grown returns the files of a catalogue that breaks no client of another one, with a field more in each object, a value
-// more in each enum, a kind, short names and sub-kinds more. Their names begin with hidden.
+// Grown returns the files of a catalogue that breaks no client of another one, with a field more in each object, a
+// value more in each enum, a kind, short names and sub-kinds more. Their names begin with hidden.
 func Grown(texts map[string]string) map[string]string {
 	out := map[string]string{"hidden.graphqls": hiddenKind}
 	for name, text := range texts {

@@ -45,7 +45,8 @@ type Config struct {
 	Kinds []string
 	// Descriptors are the kinds of the service's SDL. Specs of kinds that are not among them are those of Examples.
 	Descriptors []descriptor.Kind
-	// Examples are resources that the service accepts, by kind: their specs, and their namespaces if Namespace is empty.
+	// Examples are resources that the service accepts, by kind: their specs, and their namespaces if Namespace is
+	// empty.
 	Examples map[string][]owner.Resource
 	// Namespace is where resources of namespaced kinds are made; "default" by default.
 	Namespace string

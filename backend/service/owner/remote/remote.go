@@ -75,8 +75,8 @@ type Config struct {
 	Address string
 	// Protocol is ConnectJSON by default.
 	Protocol Protocol
-	// TLS returns the configuration of TLS for a new connection to an https address, which is not changed. Nil, or if it
-	// returns nil: the CAs of the system, and no client certificate.
+	// TLS returns the configuration of TLS for a new connection to an https address, which is not changed. Nil, or if
+	// it returns nil: the CAs of the system, and no client certificate.
 	TLS func() *tls.Config
 	// Timeout bounds each call; the wait of Changes is added to it. Default: DefaultTimeout.
 	Timeout time.Duration
