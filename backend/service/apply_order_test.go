@@ -33,7 +33,7 @@ func TestApply_PublishedManifestsEndInTheSameStateInWhateverOrder(t *testing.T) 
 		random = 0
 	}
 	onEach(t, kindstest.Kinds(t), func(t *testing.T, h *house) {
-		h.run()
+		h.Start()
 		for _, name := range slices.Sorted(maps.Keys(sets)) {
 			without, with := "", ""
 			for order := range 2 + random {
@@ -69,11 +69,11 @@ func TestApply_PublishedManifestsEndInTheSameStateInWhateverOrder(t *testing.T) 
 }
 
 func (h *house) applyAll(namespace string, docs []string) {
-	h.t.Helper()
+	h.T.Helper()
 	for _, doc := range docs {
 		doc = strings.ReplaceAll(doc, "\n  namespace: default\n", "\n")
-		if _, err := h.Writer.Apply(h.t.Context(), service.ApplyRequest{Manifest: doc, Namespace: &namespace}); err != nil {
-			h.t.Fatalf("%v\n%s", err, doc)
+		if _, err := h.Writer.Apply(h.T.Context(), service.ApplyRequest{Manifest: doc, Namespace: &namespace}); err != nil {
+			h.T.Fatalf("%v\n%s", err, doc)
 		}
 	}
 }
@@ -81,18 +81,18 @@ func (h *house) applyAll(namespace string, docs []string) {
 // settled is the state of a namespace once nothing changes any more: a line for each
 // resource, with what its conditions say.
 func (h *house) settled(namespace string) string {
-	h.t.Helper()
+	h.T.Helper()
 	last := ""
 	defer func() {
-		if h.t.Failed() {
-			h.t.Log(last)
+		if h.T.Failed() {
+			h.T.Log(last)
 		}
 	}()
-	h.until(namespace+" settles", func() bool { last = h.unsettled(namespace); return last == "" })
+	h.Until(namespace+" settles", func() bool { last = h.unsettled(namespace); return last == "" })
 	var lines []string
 	for key := range h.all(namespace) {
 		if key.Kind != "Secret" {
-			lines = append(lines, key.Kind+"/"+key.Name+": "+h.saysIn(key))
+			lines = append(lines, key.Kind+"/"+key.Name+": "+h.SaysOf(key))
 		}
 	}
 	slices.Sort(lines)

@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// slowBindings is a store that fails to read AccessBindings until the roles were read, so that an index has the roles before
-// them. Then it reports on asked that it is asked for them, and reads them once they are released.
+// slowBindings is a store that fails to read AccessBindings until the roles were read, so that an index has the roles
+// before them. Then it reports on asked that it is asked for them, and reads them once they are released.
 type slowBindings struct {
 	backend.Store
 	asked, released chan struct{}
@@ -36,8 +36,8 @@ func (s *slowBindings) Range(ctx context.Context, r backend.Range) (backend.Page
 	return s.Store.Range(ctx, r)
 }
 
-// TestAuthorize_ARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed has a gateway whose index has the roles already, and another
-// one that changes a role meanwhile.
+// TestAuthorize_ARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed has a gateway whose index has the roles already,
+// and another one that changes a role meanwhile.
 func TestAuthorize_ARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := servicetest.OpenMemory(t)

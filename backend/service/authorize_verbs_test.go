@@ -14,7 +14,7 @@ func TestAuthorize_FinalizersAndControllersWantVerbsOfTheirOwn(t *testing.T) {
 	kinds := servicetest.Building()
 	kinds[0].Verbs = slices.DeleteFunc(slices.Clone(kinds[0].Verbs), func(v descriptor.Verb) bool { return v == descriptor.VerbFinalize || v == descriptor.VerbControl })
 	h := openHouseOf(t, servicetest.OpenMemory(t), kinds)
-	h.create("Room", "r", `{}`)
+	h.Create("Room", "r", `{}`)
 	if err := h.patch("Room", "r", "", servicetest.Labelled("a", "b")); err != nil {
 		t.Error(err)
 	}

@@ -232,8 +232,8 @@ func TestAuthorize_ADamagedRoleGivesNothing(t *testing.T) {
 	}
 }
 
-// TestAuthorize_AnApplyWithoutUpdateDoesNotCompareWriteOnlyValues has a caller guess the values of a secret that it may see and not
-// write.
+// TestAuthorize_AnApplyWithoutUpdateDoesNotCompareWriteOnlyValues has a caller guess the values of a secret that it may
+// see and not write.
 func TestAuthorize_AnApplyWithoutUpdateDoesNotCompareWriteOnlyValues(t *testing.T) {
 	var secret []descriptor.Kind
 	for _, k := range kindstest.Kinds(t) {

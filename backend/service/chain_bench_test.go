@@ -50,7 +50,7 @@ func BenchmarkChain(b *testing.B) {
 						if i > 0 {
 							spec = fmt.Sprintf(`{"keyRef":"k%d-%d"}`, n, i-1)
 						}
-						if _, err := s.Writer.Create(ctx, service.CreateRequest{Identity: identity("Key", fmt.Sprintf("k%d-%d", n, i)), Spec: json.RawMessage(spec)}); err != nil {
+						if _, err := s.Writer.Create(ctx, service.CreateRequest{Identity: servicetest.InDefault("Key", fmt.Sprintf("k%d-%d", n, i)), Spec: json.RawMessage(spec)}); err != nil {
 							b.Fatal(err)
 						}
 					}

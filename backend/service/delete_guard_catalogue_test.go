@@ -29,23 +29,23 @@ func unguarded() map[string][]descriptor.Kind {
 
 // blockers are those that hold a resource, as "Kind/name state path".
 func (h *house) blockers(of, name string) (out []string) {
-	h.t.Helper()
-	pages, errs := h.Reader.Dependencies(h.t.Context(), []query.DependencyRequest{{Relation: query.BlockedBy, Key: backend.Key{Kind: of, Namespace: "default", Name: name}}})
+	h.T.Helper()
+	pages, errs := h.Reader.Dependencies(h.T.Context(), []query.DependencyRequest{{Relation: query.BlockedBy, Key: backend.Key{Kind: of, Namespace: "default", Name: name}}})
 	if errs[0] != nil {
-		h.t.Fatal(errs[0])
+		h.T.Fatal(errs[0])
 	}
 	for _, d := range pages[0].Dependencies {
 		out = append(out, fmt.Sprint(d.Key.Kind, "/", d.Key.Name, " ", d.State, " ", d.Path))
 	}
-	if n, err := pages[0].TotalCount(h.t.Context()); err != nil || n != len(out) {
-		h.t.Errorf("%d are counted of %q, %v", n, out, err)
+	if n, err := pages[0].TotalCount(h.T.Context()); err != nil || n != len(out) {
+		h.T.Errorf("%d are counted of %q, %v", n, out, err)
 	}
 	return out
 }
 
 // bound reports whether a door is bound to its room.
 func (h *house) bound(door string) error {
-	if refs := h.get("Door", door).Refs; len(refs) != 1 || !refs[0].Bound {
+	if refs := h.Get("Door", door).Refs; len(refs) != 1 || !refs[0].Bound {
 		return fmt.Errorf("%+v", refs)
 	}
 	return nil
@@ -56,11 +56,11 @@ func TestDelete_WhatIsBoundHoldsItsTargetWhateverCatalogueTheDeleterHas(t *testi
 	for name, kinds := range unguarded() {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, kinds, func(t *testing.T, old *house) {
-				recent := openHouse(t, old.store) // its catalogue is the newest
+				recent := openHouse(t, old.Store) // its catalogue is the newest
 				inOrder(old, recent)
-				recent.create("Room", "r", `{}`)
-				recent.create("Door", "d", `{"roomRef":"r"}`)
-				if got := old.delete("Room", "r"); got != service.Pending {
+				recent.Create("Room", "r", `{}`)
+				recent.Create("Door", "d", `{"roomRef":"r"}`)
+				if got := old.Delete("Room", "r"); got != service.Pending {
 					t.Fatalf("the older gateway says that the deletion is %s", got)
 				}
 				want := "Door/d BOUND spec.roomRef"
@@ -71,8 +71,8 @@ func TestDelete_WhatIsBoundHoldsItsTargetWhateverCatalogueTheDeleterHas(t *testi
 				if got := old.blockers("Room", "r"); !slices.Equal(got, []string{want}) {
 					t.Errorf("by the older catalogue %q hold it, want %s", got, want)
 				}
-				recent.delete("Door", "d")
-				recent.becomes("Room", "r", "none")
+				recent.Delete("Door", "d")
+				recent.Becomes("Room", "r", "none")
 			})
 		})
 	}
@@ -83,21 +83,21 @@ func TestDelete_ADeletionThatWaitsEndsOnceACatalogueLetsGoOfIt(t *testing.T) {
 	for name, kinds := range unguarded() {
 		t.Run(name, func(t *testing.T) {
 			onEachStore(t, func(t *testing.T, h *house) {
-				stop := h.run()
-				h.create("Room", "r", `{}`)
-				h.create("Door", "d", `{"roomRef":"r"}`)
-				if got := h.delete("Room", "r"); got != service.Pending {
+				stop := h.Start()
+				h.Create("Room", "r", `{}`)
+				h.Create("Door", "d", `{"roomRef":"r"}`)
+				if got := h.Delete("Room", "r"); got != service.Pending {
 					t.Fatal(got)
 				}
 				stop()
-				next := openHouseOf(t, h.store, kinds)
-				next.run()
+				next := openHouseOf(t, h.Store, kinds)
+				next.Start()
 				if name != "no kind" {
-					next.becomes("Room", "r", "none")
+					next.Becomes("Room", "r", "none")
 					return
 				}
 				// The resources of a kind that is gone are kept, and so is what they hold.
-				next.create("Room", "done", `{}`)
+				next.Create("Room", "done", `{}`)
 				if got := next.blockers("Room", "r"); !slices.Equal(got, []string{"Door/d BOUND "}) {
 					t.Errorf("%q hold the room", got)
 				}
@@ -108,18 +108,18 @@ func TestDelete_ADeletionThatWaitsEndsOnceACatalogueLetsGoOfIt(t *testing.T) {
 
 func TestDelete_AGuardThatComesBackBindsAnew(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
-		stop := h.run()
-		h.create("Room", "r", `{}`)
+		stop := h.Start()
+		h.Create("Room", "r", `{}`)
 		for i := range 3 {
-			h.create("Door", fmt.Sprint("d", i), `{"roomRef":"r"}`)
+			h.Create("Door", fmt.Sprint("d", i), `{"roomRef":"r"}`)
 		}
 		for _, kinds := range [][]descriptor.Kind{unguarded()["no guard"], servicetest.Building(), unguarded()["no reference"], servicetest.Building()} {
 			stop()
-			next := openHouseOf(t, h.store, kinds)
-			stop = next.run()
+			next := openHouseOf(t, h.Store, kinds)
+			stop = next.Start()
 			redistest.Await(t, "the references are those of the catalogue", func() error {
 				for i := range 3 {
-					refs := next.get("Door", fmt.Sprint("d", i)).Refs
+					refs := next.Get("Door", fmt.Sprint("d", i)).Refs
 					declared := kinds[2].References
 					if len(refs) != len(declared) || len(refs) > 0 && refs[0].Bound != declared[0].Guarded {
 						return fmt.Errorf("door %d refers to %+v", i, refs)
@@ -152,11 +152,11 @@ func TestDelete_APutThatWasPreparedBeforeAPassDoesNotUndoIt(t *testing.T) {
 		store := servicetest.OpenMemory(t)
 		slow := &late{Store: store}
 		old := openHouseOf(t, slow, unguarded()["no guard"])
-		old.create("Room", "r", `{}`)
-		old.create("Door", "d", `{"roomRef":"r"}`)
+		old.Create("Room", "r", `{}`)
+		old.Create("Door", "d", `{"roomRef":"r"}`)
 		pass := func() {
 			recent := openHouse(t, store)
-			recent.run()
+			recent.Start()
 			redistest.Await(t, "the door is bound", func() error { return recent.bound("d") })
 		}
 		slow.before.Store(&pass)
@@ -166,7 +166,7 @@ func TestDelete_APutThatWasPreparedBeforeAPassDoesNotUndoIt(t *testing.T) {
 		if err := old.bound("d"); err != nil {
 			t.Errorf("after the put of the older gateway the door refers to %v", err)
 		}
-		if got := old.delete("Room", "r"); got != service.Pending {
+		if got := old.Delete("Room", "r"); got != service.Pending {
 			t.Errorf("the room is %s", got)
 		}
 	})
@@ -189,10 +189,10 @@ func TestDelete_APassGoesOnWhereAnotherGatewayEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := servicetest.OpenMemory(t)
 		before := openHouseOf(t, store, unguarded()["no guard"])
-		before.create("Room", "r", `{}`)
+		before.Create("Room", "r", `{}`)
 		const doors = 1200 // three pages
 		for i := range doors {
-			before.create("Door", fmt.Sprint("d", i), `{"roomRef":"r"}`)
+			before.Create("Door", fmt.Sprint("d", i), `{"roomRef":"r"}`)
 		}
 		count := func() (n int) {
 			room := backend.Key{Kind: "Room", Namespace: "default", Name: "r"}
@@ -204,7 +204,7 @@ func TestDelete_APassGoesOnWhereAnotherGatewayEnded(t *testing.T) {
 		}
 		dying := &failing{Store: store}
 		dying.left.Store(10) // batches, of more than a page
-		stop := openHouse(t, dying).run()
+		stop := openHouse(t, dying).Start()
 		redistest.Await(t, "the pass has begun", func() error {
 			if dying.left.Load() >= 0 {
 				return errors.New("it has not")
@@ -215,7 +215,7 @@ func TestDelete_APassGoesOnWhereAnotherGatewayEnded(t *testing.T) {
 		if n := count(); n == 0 || n == doors {
 			t.Fatalf("%d doors are bound", n)
 		}
-		openHouse(t, store).run()
+		openHouse(t, store).Start()
 		redistest.Await(t, "all doors are bound", func() error {
 			if n := count(); n != doors {
 				return fmt.Errorf("%d are", n)
@@ -235,21 +235,21 @@ func TestDelete_AnOlderGatewayBindsToNothingThatIsNotThere(t *testing.T) {
 	both[2].References = append(both[2].References, descriptor.Reference{Path: "spec.nearRef", Kind: "Room", Field: "near", Guarded: true})
 	old, recent := openHouseOf(t, store, both), openHouseOf(t, store, one)
 	inOrder(old, recent)
-	recent.create("Door", "d", `{"nearRef":"r"}`) // which is no reference to it
+	recent.Create("Door", "d", `{"nearRef":"r"}`) // which is no reference to it
 	if err := old.patch("Door", "d", `{"nearRef":null,"roomRef":"r"}`, service.MetadataPatch{}); err != nil {
 		t.Fatal(err)
 	}
-	recent.becomes("Door", "d", "Waiting for Room/r to be created")
+	recent.Becomes("Door", "d", "Waiting for Room/r to be created")
 }
 
 func TestDelete_AKindThatComesBackIsScanned(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
-		stop := h.run()
-		h.create("Door", "d", `{"roomRef":"r"}`)
+		stop := h.Start()
+		h.Create("Door", "d", `{"roomRef":"r"}`)
 		record := backend.Key{Kind: "_reconcile", Name: "shard-0"}
 		saved := func(what string, has func(body string) bool) {
 			redistest.Await(t, what, func() error {
-				got, err := h.store.Get(t.Context(), record)
+				got, err := h.Store.Get(t.Context(), record)
 				if err != nil || got[0] == nil || !has(string(got[0].Body)) {
 					return fmt.Errorf("%v, %v", got, err)
 				}
@@ -258,29 +258,29 @@ func TestDelete_AKindThatComesBackIsScanned(t *testing.T) {
 		}
 		saved("doors are scanned", func(body string) bool { return strings.Contains(body, `"Door":`) })
 		stop()
-		without := openHouseOf(t, h.store, unguarded()["no kind"])
-		stop = without.run()
-		without.create("Room", "r", `{}`)
+		without := openHouseOf(t, h.Store, unguarded()["no kind"])
+		stop = without.Start()
+		without.Create("Room", "r", `{}`)
 		saved("doors are forgotten", func(body string) bool { return !strings.Contains(body, `"Door":`) })
 		stop()
-		again := openHouse(t, h.store)
-		again.run()
-		again.becomes("Door", "d", "True")
+		again := openHouse(t, h.Store)
+		again.Start()
+		again.Becomes("Door", "d", "True")
 	})
 }
 
 func TestDelete_AsManyReferencesAsThereMayBeAreAllReliedOn(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	h := openHouse(t, store)
-	h.run()
+	h.Start()
 	var names []string
 	for i := range 900 {
-		h.create("Door", fmt.Sprint("d", i), `{}`)
+		h.Create("Door", fmt.Sprint("d", i), `{}`)
 		names = append(names, fmt.Sprintf(`"d%d"`, i))
 	}
-	h.create("Key", "k", `{"doorRefs":[`+strings.Join(names, ",")+`]}`)
-	h.becomes("Key", "k", "True")
-	for _, ref := range h.get("Key", "k").Refs {
+	h.Create("Key", "k", `{"doorRefs":[`+strings.Join(names, ",")+`]}`)
+	h.Becomes("Key", "k", "True")
+	for _, ref := range h.Get("Key", "k").Refs {
 		if !ref.Bound {
 			t.Fatalf("%+v is not bound", ref)
 		}

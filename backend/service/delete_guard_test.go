@@ -20,45 +20,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// patch changes a resource at its current revision, and says what came of it.
-func (h *house) patch(of, name, spec string, meta service.MetadataPatch) error {
-	var patch any
-	if spec != "" {
-		patch = json.RawMessage(spec)
-	}
-	return h.atCurrent(of, name, func(revision string) error {
-		_, err := h.Writer.Patch(h.t.Context(), service.PatchRequest{Identity: identity(of, name), MetadataPatch: meta, ExpectedRevision: revision, Patch: patch})
-		return err
-	})
-}
-
-// report reports a status, as a controller does.
-func (h *house) report(of, name, status string) (warnings []failure.Warning) {
-	h.t.Helper()
-	err := h.atCurrent(of, name, func(revision string) error {
-		out, err := h.Writer.UpdateStatus(h.t.Context(), service.StatusRequest{Identity: identity(of, name), ExpectedRevision: revision, Status: json.RawMessage(status)})
-		if err == nil {
-			warnings = out.Warnings
-		}
-		return err
-	})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return warnings
-}
-
-// atCurrent makes a change at the current revision of a resource. It reads that again after a
-// conflict, as clients do: a gateway may judge the resource anew at any time.
-func (h *house) atCurrent(of, name string, change func(revision string) error) error {
-	for {
-		err := change(h.get(of, name).Revision.String())
-		if err == nil || h.t.Context().Err() != nil || failure.Of(err, backend.Key{}).Code != failure.CodeConflict {
-			return err
-		}
-	}
-}
-
 // finalizers adds some, and without removes some.
 func finalizers(names ...string) service.MetadataPatch {
 	return service.MetadataPatch{AddFinalizers: names}
@@ -72,24 +33,24 @@ const available = `{"conditions":[{"type":"Available","status":"True","reason":"
 
 func TestDelete_FinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
-		h.run()
-		h.create("Room", "r", `{}`)
-		h.create("Door", "d", `{"roomRef":"r"}`)
+		h.Start()
+		h.Create("Room", "r", `{}`)
+		h.Create("Door", "d", `{"roomRef":"r"}`)
 		if err := h.patch("Room", "r", "", finalizers("example.org/cloud", "example.org/dns")); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.delete("Room", "r"); got != service.Pending {
+		if got := h.Delete("Room", "r"); got != service.Pending {
 			t.Errorf("the deletion of what others rely on is %s", got)
 		}
-		if got := h.says("Room", "r"); got != "True" {
+		if got := h.Says("Room", "r"); got != "True" {
 			t.Errorf("while others rely on it, it says %q", got)
 		}
-		h.delete("Door", "d")
-		h.becomes("Room", "r", "Waiting for finalizer example.org/cloud to be removed\nWaiting for finalizer example.org/dns to be removed")
-		if got := h.delete("Room", "r"); got != service.Finalizing {
+		h.Delete("Door", "d")
+		h.Becomes("Room", "r", "Waiting for finalizer example.org/cloud to be removed\nWaiting for finalizer example.org/dns to be removed")
+		if got := h.Delete("Room", "r"); got != service.Finalizing {
 			t.Errorf("the deletion of what finalizers alone hold is %s", got)
 		}
-		told := h.get("Room", "r").Revision
+		told := h.Get("Room", "r").Revision
 		h.report("Room", "r", `{"conditions":[{"type":"Available","status":"False","reason":"Progressing","message":"detaching"}]}`)
 		for what, err := range map[string]error{
 			"a finalizer more":  h.patch("Room", "r", "", finalizers("example.org/new")),
@@ -105,28 +66,28 @@ func TestDelete_FinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
 		if err := h.patch("Room", "r", "", without("example.org/dns", "example.org/absent")); err != nil {
 			t.Fatal(err)
 		}
-		if now := h.get("Room", "r"); now == nil || now.Finalizers != 1 || now.Revision == told {
+		if now := h.Get("Room", "r"); now == nil || now.Finalizers != 1 || now.Revision == told {
 			t.Errorf("stored %+v", now)
 		}
 		if err := h.patch("Room", "r", "", without("example.org/cloud")); err != nil {
 			t.Fatal(err)
 		}
-		h.becomes("Room", "r", "none")
+		h.Becomes("Room", "r", "none")
 	})
 }
 
 func TestDelete_AControllerReportsWhatItCleansUpOfAResourceThatWaited(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
-		h.run()
-		h.create("Door", "d", `{"roomRef":"r"}`)
+		h.Start()
+		h.Create("Door", "d", `{"roomRef":"r"}`)
 		if err := h.patch("Door", "d", "", finalizers("example.org/cloud")); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.delete("Door", "d"); got != service.Finalizing {
+		if got := h.Delete("Door", "d"); got != service.Finalizing {
 			t.Fatalf("the deletion is %s", got)
 		}
 		w := h.report("Door", "d", `{"conditions":[{"type":"Available","status":"False","reason":"Progressing","message":"detaching"},{"type":"Progressing","status":"True","reason":"Progressing","message":"detaching"}]}`)
-		if got := h.says("Door", "d"); got != "detaching" || len(w) > 0 {
+		if got := h.Says("Door", "d"); got != "detaching" || len(w) > 0 {
 			t.Errorf("the door says %q, warnings %+v", got, w)
 		}
 	})
@@ -134,44 +95,44 @@ func TestDelete_AControllerReportsWhatItCleansUpOfAResourceThatWaited(t *testing
 
 func TestDelete_AControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
-		h.run()
+		h.Start()
 		if err := h.Writer.SetControlled(t.Context(), "Room", true); err != nil {
 			t.Fatal(err)
 		}
 		if err := h.Writer.SetControlled(t.Context(), "Guest", true); servicetest.CodeOf(err) != failure.CodeBadUserInput {
 			t.Errorf("a kind without conditions: %v", err)
 		}
-		h.create("Room", "r", `{}`)
-		h.create("Door", "d", `{"roomRef":"r"}`)
-		if got := h.says("Room", "r"); got != "All dependencies are ready; the controller has not acted yet" {
+		h.Create("Room", "r", `{}`)
+		h.Create("Door", "d", `{"roomRef":"r"}`)
+		if got := h.Says("Room", "r"); got != "All dependencies are ready; the controller has not acted yet" {
 			t.Errorf("the room says %q", got)
 		}
-		if got := h.says("Door", "d"); got != "Waiting for Room/r to be ready" {
+		if got := h.Says("Door", "d"); got != "Waiting for Room/r to be ready" {
 			t.Errorf("the door says %q", got)
 		}
 		// While it waits, a status cannot say otherwise.
-		before := h.get("Door", "d").Revision
+		before := h.Get("Door", "d").Revision
 		if w := h.report("Door", "d", available); len(w) != 1 || w[0].Code != failure.WarningWaiting || w[0].Path != "status.conditions" {
 			t.Errorf("warnings %+v of a status that is overruled", w)
 		}
-		if got := h.says("Door", "d"); got != "Waiting for Room/r to be ready" || h.get("Door", "d").Revision != before {
+		if got := h.Says("Door", "d"); got != "Waiting for Room/r to be ready" || h.Get("Door", "d").Revision != before {
 			t.Errorf("the door that waits says %q after a report, at another revision", got)
 		}
 		h.report("Room", "r", available)
-		h.becomes("Door", "d", "True")
+		h.Becomes("Door", "d", "True")
 		// What it relies on may turn unready: it relies on it all the same.
 		h.report("Room", "r", `{"conditions":[{"type":"Available","status":"False","reason":"TransientError","message":"lost"}]}`)
 		if err := h.patch("Door", "d", `{"title":"front"}`, service.MetadataPatch{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.says("Door", "d"); got != "True" {
+		if got := h.Says("Door", "d"); got != "True" {
 			t.Errorf("the door says %q after what it relies on turned unready", got)
 		}
-		h.create("Room", "mine", `{}`)
+		h.Create("Room", "mine", `{}`)
 		if err := h.Writer.SetControlled(t.Context(), "Room", false); err != nil {
 			t.Fatal(err)
 		}
-		h.becomes("Room", "mine", "True")
+		h.Becomes("Room", "mine", "True")
 	})
 }
 
@@ -184,16 +145,16 @@ func TestDelete_ATransitionIsDatedByWhenTheStatusChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := openHouse(t, store)
-		h.run()
+		h.Start()
 		when := func() (status string, at any, generation any) {
-			st, err := kind.StateOf(h.get("Door", "d"))
+			st, err := kind.StateOf(h.Get("Door", "d"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			c := st.Status()["conditions"].([]any)[0].(map[string]any)
 			return c["status"].(string), c["lastTransitionTime"], c["observedGeneration"]
 		}
-		h.create("Door", "d", `{"roomRef":"r"}`)
+		h.Create("Door", "d", `{"roomRef":"r"}`)
 		_, created, _ := when()
 		if err := h.patch("Door", "d", `{"roomRef":"s"}`, service.MetadataPatch{}); err != nil {
 			t.Fatal(err)
@@ -201,8 +162,8 @@ func TestDelete_ATransitionIsDatedByWhenTheStatusChanged(t *testing.T) {
 		if status, at, generation := when(); status != "False" || at != created || generation != json.Number("2") {
 			t.Errorf("another message: %s since %v at generation %v, want False since %v at 2", status, at, generation, created)
 		}
-		h.create("Room", "s", `{}`)
-		h.becomes("Door", "d", "True")
+		h.Create("Room", "s", `{}`)
+		h.Becomes("Door", "d", "True")
 		if status, at, _ := when(); status != "True" || at == created {
 			t.Errorf("another status: %s since %v, before since %v", status, at, created)
 		}
@@ -239,19 +200,19 @@ func TestDelete_ManyThatWaitForOneAreReadyByFewCalls(t *testing.T) {
 		const many = 2000
 		store := &counted{Store: servicetest.OpenMemory(t)}
 		h := openHouse(t, store)
-		stop := h.run()
+		stop := h.Start()
 		time.Sleep(5 * time.Second) // of the bubble: the kinds have been scanned then
 		for i := range many {
-			h.create("Door", fmt.Sprintf("d%d", i), `{"roomRef":"r"}`)
+			h.Create("Door", fmt.Sprintf("d%d", i), `{"roomRef":"r"}`)
 		}
 		store.applies.Store(0)
 		store.writes.Store(0)
 		store.ranges.Store(0)
-		h.create("Room", "r", `{}`)
+		h.Create("Room", "r", `{}`)
 		ready := 0
-		h.until("all are ready", func() bool {
+		h.Until("all are ready", func() bool {
 			for ; ready < many; ready++ {
-				if h.says("Door", fmt.Sprintf("d%d", ready)) != "True" {
+				if h.Says("Door", fmt.Sprintf("d%d", ready)) != "True" {
 					return false
 				}
 			}
@@ -274,26 +235,26 @@ func TestDelete_ManyThatWaitForOneAreReadyByFewCalls(t *testing.T) {
 
 func TestDelete_NoResourceReliesOnOneThatIsGone(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
-		h.run()
+		h.Start()
 		rounds := 40
 		if testing.Short() {
 			rounds = 10
 		}
 		for n := range rounds {
 			room := fmt.Sprintf("r%d", n)
-			h.create("Room", room, `{}`)
+			h.Create("Room", room, `{}`)
 			var all sync.WaitGroup
 			var wrong atomic.Pointer[string]
 			for i := range 32 {
 				all.Go(func() {
 					if i == 8 {
-						_, err := h.Writer.Delete(t.Context(), service.DeleteRequest{Identity: identity("Room", room)})
+						_, err := h.Writer.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.InDefault("Room", room)})
 						if err != nil {
 							wrong.Store(new(err.Error()))
 						}
 						return
 					}
-					_, err := h.Writer.Create(t.Context(), service.CreateRequest{Identity: identity("Door", fmt.Sprintf("d%d-%d", n, i)), Spec: json.RawMessage(`{"roomRef":"` + room + `"}`)})
+					_, err := h.Writer.Create(t.Context(), service.CreateRequest{Identity: servicetest.InDefault("Door", fmt.Sprintf("d%d-%d", n, i)), Spec: json.RawMessage(`{"roomRef":"` + room + `"}`)})
 					if err != nil {
 						wrong.Store(new(err.Error()))
 					}
@@ -305,19 +266,19 @@ func TestDelete_NoResourceReliesOnOneThatIsGone(t *testing.T) {
 			}
 			bound := 0
 			key := backend.Key{Kind: "Room", Namespace: "default", Name: room}
-			page, err := h.store.Range(t.Context(), backend.Range{Referenced: &key, BoundOnly: true, Limit: 100})
+			page, err := h.Store.Range(t.Context(), backend.Range{Referenced: &key, BoundOnly: true, Limit: 100})
 			if err != nil {
 				t.Fatal(err)
 			}
 			bound = len(page.Resources)
-			got := h.get("Room", room)
+			got := h.Get("Room", room)
 			if bound > 0 && (got == nil || !got.Deleting) || bound == 0 && got != nil && !got.Deleting {
 				t.Fatalf("%d doors rely on the room, which is %+v", bound, got)
 			}
 			for _, d := range page.Resources {
-				h.delete("Door", d.Name)
+				h.Delete("Door", d.Name)
 			}
-			h.becomes("Room", room, "none")
+			h.Becomes("Room", room, "none")
 		}
 	})
 }
@@ -329,23 +290,23 @@ func TestDelete_TheReconcilerGoesOnWhereTheOneBeforeEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, b := openHouse(t, store), openHouse(t, store)
-		stop := a.run()
-		a.create("Door", "d", `{"roomRef":"r"}`)
-		a.create("Room", "other", `{}`)
-		a.create("Door", "held", `{"roomRef":"other"}`)
+		stop := a.Start()
+		a.Create("Door", "d", `{"roomRef":"r"}`)
+		a.Create("Room", "other", `{}`)
+		a.Create("Door", "held", `{"roomRef":"other"}`)
 		stop()
 		// Nobody follows now.
-		a.create("Room", "r", `{}`)
-		if got := a.delete("Room", "other"); got != service.Pending {
+		a.Create("Room", "r", `{}`)
+		if got := a.Delete("Room", "other"); got != service.Pending {
 			t.Fatalf("deletion %s", got)
 		}
-		a.delete("Door", "held")
-		if got := a.says("Door", "d"); got != "Waiting for Room/r to be created" {
+		a.Delete("Door", "held")
+		if got := a.Says("Door", "d"); got != "Waiting for Room/r to be created" {
 			t.Fatalf("with nobody following the door says %q", got)
 		}
-		b.run()
-		b.becomes("Door", "d", "True")
-		b.becomes("Room", "other", "none")
+		b.Start()
+		b.Becomes("Door", "d", "True")
+		b.Becomes("Room", "other", "none")
 	})
 }
 
@@ -356,15 +317,15 @@ func TestDelete_EverythingIsJudgedAnewOnceTheLogHasForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := openHouse(t, store)
-		stop := h.run()
-		h.create("Door", "d", `{"roomRef":"r"}`)
+		stop := h.Start()
+		h.Create("Door", "d", `{"roomRef":"r"}`)
 		stop()
-		h.create("Room", "r", `{}`)
+		h.Create("Room", "r", `{}`)
 		for i := range 20 {
-			h.create("Guest", fmt.Sprintf("g%d", i), `{}`)
+			h.Create("Guest", fmt.Sprintf("g%d", i), `{}`)
 		}
-		h.run()
-		h.becomes("Door", "d", "True")
+		h.Start()
+		h.Becomes("Door", "d", "True")
 	})
 }
 
@@ -375,8 +336,8 @@ func TestDelete_TwoReconcilersDoNoHarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := openHouse(t, store)
-	h.run()
-	openHouse(t, store).run()
+	h.Start()
+	openHouse(t, store).Start()
 	var seen []string
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -389,10 +350,10 @@ func TestDelete_TwoReconcilersDoNoHarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	h.create("Room", "r", `{}`)
-	h.create("Door", "d", `{"roomRef":"r"}`)
-	h.delete("Room", "r")
-	h.delete("Door", "d")
+	h.Create("Room", "r", `{}`)
+	h.Create("Door", "d", `{"roomRef":"r"}`)
+	h.Delete("Room", "r")
+	h.Delete("Door", "d")
 	for !slices.Contains(seen, "Room/default/r 3") {
 		d, err := w.Next(ctx)
 		if err != nil {
@@ -412,14 +373,14 @@ func TestDelete_WhatExpiresHasNoFinalizers(t *testing.T) {
 	kinds[0].Expires = true
 	h := openHouseOf(t, servicetest.OpenMemory(t), kinds)
 	at := service.MetadataPatch{ExpiresAt: service.ExpiresAt(time.Now().Add(time.Hour))}
-	h.create("Room", "r", `{}`)
+	h.Create("Room", "r", `{}`)
 	if err := h.patch("Room", "r", "", at); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.patch("Room", "r", "", finalizers("example.org/x")); servicetest.CodeOf(err) != failure.CodeValidationFailed || !strings.Contains(err.Error(), "metadata.addFinalizers") {
 		t.Errorf("finalizers of what expires: %v", err)
 	}
-	h.create("Room", "s", `{}`)
+	h.Create("Room", "s", `{}`)
 	if err := h.patch("Room", "s", "", finalizers("example.org/x")); err != nil {
 		t.Fatal(err)
 	}

@@ -27,11 +27,11 @@ func bigBuilding() []descriptor.Kind {
 
 // largest is the length of the longest text with which such a resource can be created.
 func (h *house) largest(of, name, rest string) int {
-	h.t.Helper()
+	h.T.Helper()
 	lo, hi := 1<<19, 1<<20
 	for lo+1 < hi {
 		mid := (lo + hi) / 2
-		_, err := h.Writer.Create(h.t.Context(), service.CreateRequest{Identity: identity(of, name), DryRun: true, Spec: json.RawMessage(fmt.Sprintf(`{%s"blob":"%s"}`, rest, strings.Repeat("x", mid)))})
+		_, err := h.Writer.Create(h.T.Context(), service.CreateRequest{Identity: servicetest.InDefault(of, name), DryRun: true, Spec: json.RawMessage(fmt.Sprintf(`{%s"blob":"%s"}`, rest, strings.Repeat("x", mid)))})
 		if err == nil {
 			lo = mid
 		} else {
@@ -47,55 +47,55 @@ func TestDelete_ALargeResourceThatIsFinalizingHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
-	h.run()
+	h.Start()
 	n := h.largest("Room", "big", "")
-	h.create("Room", "big", "{"+blob(n-300)+"}")
+	h.Create("Room", "big", "{"+blob(n-300)+"}")
 	if err := h.patch("Room", "big", "", finalizers("example.org/"+strings.Repeat("f", 60))); err != nil {
 		t.Fatal(err)
 	}
-	h.create("Door", "d", `{"roomRef":"big"}`)
-	if got := h.delete("Room", "big"); got != service.Pending {
+	h.Create("Door", "d", `{"roomRef":"big"}`)
+	if got := h.Delete("Room", "big"); got != service.Pending {
 		t.Fatal(got)
 	}
-	h.delete("Door", "d")
-	h.create("Door", "other", `{"roomRef":"r"}`)
-	h.create("Room", "r", `{}`)
-	h.becomes("Door", "other", "True")
+	h.Delete("Door", "d")
+	h.Create("Door", "other", `{"roomRef":"r"}`)
+	h.Create("Room", "r", `{}`)
+	h.Becomes("Door", "other", "True")
 }
 
 func TestDelete_ALargeResourceThatIsReleasedHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
-	h.run()
+	h.Start()
 	if err := h.Writer.SetControlled(t.Context(), "Door", true); err != nil {
 		t.Fatal(err)
 	}
 	n := h.largest("Door", "big", `"roomRef":"r",`)
-	h.create("Door", "big", `{"roomRef":"r",`+blob(n)+"}")
-	h.create("Room", "r", `{}`)
-	h.create("Key", "other", `{"keyRef":"k"}`)
-	h.create("Key", "k", `{}`)
-	h.becomes("Key", "other", "True")
+	h.Create("Door", "big", `{"roomRef":"r",`+blob(n)+"}")
+	h.Create("Room", "r", `{}`)
+	h.Create("Key", "other", `{"keyRef":"k"}`)
+	h.Create("Key", "k", `{}`)
+	h.Becomes("Key", "other", "True")
 }
 
 func TestDelete_ALargeResourceCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
-	h.run()
+	h.Start()
 	n := h.largest("Room", "big", "")
-	h.create("Room", "big", "{"+blob(n)+"}")
-	h.create("Door", "d", `{"roomRef":"big"}`)
-	out, err := h.Writer.Delete(t.Context(), service.DeleteRequest{Identity: identity("Room", "big")})
+	h.Create("Room", "big", "{"+blob(n)+"}")
+	h.Create("Door", "d", `{"roomRef":"big"}`)
+	out, err := h.Writer.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.InDefault("Room", "big")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if out.Deletion != service.Pending {
 		t.Errorf("the deletion is %s", out.Deletion)
 	}
-	h.delete("Door", "d")
-	h.becomes("Room", "big", "none")
+	h.Delete("Door", "d")
+	h.Becomes("Room", "big", "none")
 }
 
 // intruder does something after it was asked for those who rely on a resource.
@@ -122,18 +122,18 @@ func (s *intruder) Range(ctx context.Context, r backend.Range) (backend.Page, er
 func TestDelete_NothingIsFinalizingWhileSomebodyReliesOnIt(t *testing.T) {
 	store := &intruder{Store: servicetest.OpenMemory(t)}
 	h := openHouse(t, store)
-	h.create("Room", "r", `{}`)
+	h.Create("Room", "r", `{}`)
 	if err := h.patch("Room", "r", "", finalizers("example.org/cloud")); err != nil {
 		t.Fatal(err)
 	}
-	store.after = func() { h.create("Door", "d", `{"roomRef":"r"}`) }
-	got := h.delete("Room", "r")
+	store.after = func() { h.Create("Door", "d", `{"roomRef":"r"}`) }
+	got := h.Delete("Room", "r")
 	bound := false
-	for _, ref := range h.get("Door", "d").Refs {
+	for _, ref := range h.Get("Door", "d").Refs {
 		bound = bound || ref.Bound
 	}
-	if bound && (got == service.Finalizing || strings.Contains(h.says("Room", "r"), "finalizer")) {
-		t.Errorf("the room is %s and says %q although a door relies on it", got, h.says("Room", "r"))
+	if bound && (got == service.Finalizing || strings.Contains(h.Says("Room", "r"), "finalizer")) {
+		t.Errorf("the room is %s and says %q although a door relies on it", got, h.Says("Room", "r"))
 	}
 }
 
@@ -143,17 +143,17 @@ func TestDelete_AReferenceThatBecomesGuardedIsJudgedAnew(t *testing.T) {
 	kinds[2].Spec.Fields = append(kinds[2].Spec.Fields, descriptor.Field{Name: "nearRef", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}})
 	kinds[2].References = append(kinds[2].References, descriptor.Reference{Path: "spec.nearRef", Kind: "Room", Field: "near"})
 	h := openHouseOf(t, servicetest.OpenMemory(t), kinds)
-	h.run()
-	h.create("Room", "r", `{}`)
-	h.create("Door", "d", `{"nearRef":"r"}`)
-	if got := h.delete("Room", "r"); got != service.Deleted {
+	h.Start()
+	h.Create("Room", "r", `{}`)
+	h.Create("Door", "d", `{"nearRef":"r"}`)
+	if got := h.Delete("Room", "r"); got != service.Deleted {
 		t.Fatal(got)
 	}
 	if err := h.patch("Door", "d", `{"roomRef":"r"}`, service.MetadataPatch{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.says("Door", "d"); got != "Waiting for Room/r to be created" {
-		t.Errorf("the door, whose room is gone, says %q, refs %+v", got, h.get("Door", "d").Refs)
+	if got := h.Says("Door", "d"); got != "Waiting for Room/r to be created" {
+		t.Errorf("the door, whose room is gone, says %q, refs %+v", got, h.Get("Door", "d").Refs)
 	}
 }
 
@@ -163,13 +163,13 @@ func TestDelete_AReferenceThatACatalogueAddsIsJudged(t *testing.T) {
 		old := servicetest.Building()
 		old[2].References = nil
 		h := openHouseOf(t, store, old)
-		stop := h.run()
-		h.create("Door", "d", `{"roomRef":"r"}`)
-		h.create("Door", "e", `{"roomRef":"r"}`)
+		stop := h.Start()
+		h.Create("Door", "d", `{"roomRef":"r"}`)
+		h.Create("Door", "e", `{"roomRef":"r"}`)
 		stop()
 		h = openHouse(t, store)
-		h.run()
-		h.becomes("Door", "d", "Waiting for Room/r to be created")
+		h.Start()
+		h.Becomes("Door", "d", "Waiting for Room/r to be created")
 		if err := h.patch("Door", "e", `{"title":"x"}`, service.MetadataPatch{}); err != nil {
 			t.Fatal(err)
 		}
@@ -190,21 +190,21 @@ func TestDelete_ADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := servicetest.OpenMemory(t)
 				h := openHouse(t, store)
-				stop := h.run()
-				h.create("Room", "r", `{}`)
-				h.create("Door", "d", `{"roomRef":"r"}`)
-				if got := h.delete("Room", "r"); got != service.Pending {
+				stop := h.Start()
+				h.Create("Room", "r", `{}`)
+				h.Create("Door", "d", `{"roomRef":"r"}`)
+				if got := h.Delete("Room", "r"); got != service.Pending {
 					t.Fatal(got)
 				}
 				stop()
 				next := servicetest.Building()
 				next[2].References[0].Guarded = false
 				h = openHouseOf(t, store, next)
-				h.run()
+				h.Start()
 				if err := write(h); err != nil {
 					t.Fatal(err)
 				}
-				h.becomes("Room", "r", "none")
+				h.Becomes("Room", "r", "none")
 			})
 		})
 	}
@@ -212,22 +212,22 @@ func TestDelete_ADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
 
 func TestDelete_TheConditionsNameTheFinalizersThatAreLeft(t *testing.T) {
 	h := openHouse(t, servicetest.OpenMemory(t))
-	h.run()
-	h.create("Room", "r", `{}`)
+	h.Start()
+	h.Create("Room", "r", `{}`)
 	if err := h.patch("Room", "r", "", finalizers("example.org/a", "example.org/b")); err != nil {
 		t.Fatal(err)
 	}
-	h.delete("Room", "r")
+	h.Delete("Room", "r")
 	if err := h.patch("Room", "r", "", without("example.org/a")); err != nil {
 		t.Fatal(err)
 	}
-	h.becomes("Room", "r", "Waiting for finalizer example.org/b to be removed")
+	h.Becomes("Room", "r", "Waiting for finalizer example.org/b to be removed")
 }
 
 func TestDelete_TheFinalizersOfAResourceThatHasGrownTooLargeCanBeRemoved(t *testing.T) {
 	t.Parallel()
 	h := openHouseOf(t, servicetest.OpenMemory(t), bigBuilding())
-	h.run()
+	h.Start()
 	n := h.largest("Room", "big", "")
 	tried := 0
 	step := 4
@@ -235,10 +235,10 @@ func TestDelete_TheFinalizersOfAResourceThatHasGrownTooLargeCanBeRemoved(t *test
 		step = 16
 	}
 	for spare := 0; spare < 160; spare += step {
-		h.create("Room", "big", "{"+blob(n-spare)+"}")
-		h.create("Door", "d", `{"roomRef":"big"}`)
+		h.Create("Room", "big", "{"+blob(n-spare)+"}")
+		h.Create("Door", "d", `{"roomRef":"big"}`)
 		fits := h.patch("Room", "big", "", finalizers("example.org/a", "example.org/b")) == nil
-		h.delete("Room", "big") // what that adds to it may make it larger than callers could
+		h.Delete("Room", "big") // what that adds to it may make it larger than callers could
 		for _, less := range []string{"example.org/a", "example.org/b"} {
 			if !fits {
 				break
@@ -248,8 +248,8 @@ func TestDelete_TheFinalizersOfAResourceThatHasGrownTooLargeCanBeRemoved(t *test
 				t.Fatalf("with %d bytes to spare, to %q: %v", spare, less, err)
 			}
 		}
-		h.delete("Door", "d")
-		h.becomes("Room", "big", "none")
+		h.Delete("Door", "d")
+		h.Becomes("Room", "big", "none")
 	}
 	if tried == 0 {
 		t.Error("finalizers fitted into none")

@@ -4,41 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// stores are a store in memory and one in a file. Package servicetest may not import bolt.
-func stores(t *testing.T) map[string]backend.Store {
-	t.Helper()
-	m, err := memory.Open(memory.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := bolt.Open(bolt.Config{Path: filepath.Join(t.TempDir(), "s.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = m.Close()
-		_ = b.Close()
-	})
-	return map[string]backend.Store{"memory": m, "bolt": b}
-}
-
 func TestKeylock_UnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T) {
 	t.Parallel()
-	for name, store := range stores(t) {
+	for name, open := range servicetest.Embedded() {
+		store := open(t)
 		for _, n := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {
 				gws := servicetest.Gateways(t, store, n)
@@ -66,7 +47,8 @@ func TestKeylock_UnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T)
 
 func TestKeylock_AnEditOfTheSpecAmongStatusWritesIsNeverAConflict(t *testing.T) {
 	t.Parallel()
-	for name, store := range stores(t) {
+	for name, open := range servicetest.Embedded() {
+		store := open(t)
 		for _, n := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {
 				gws := servicetest.Gateways(t, store, n)

@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/owner"
 	"github.com/sluicegw/sluice/backend/service/owner/ownertest"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // faulty is the way from a gateway to a service: calls are slow, answers get lost, changes come late, repeatedly and in
@@ -300,8 +301,8 @@ func (m *model) countersHold() {
 }
 
 // nothingGoesBackwards checks the events: counters only grow, and no uid comes after a later one. What is added where
-// nothing was has nothing to be compared with: if it is an older one, it is gone once it was looked at again, which takes
-// up to two long pauses of a faulty way.
+// nothing was has nothing to be compared with: if it is an older one, it is gone once it was looked at again, which
+// takes up to two long pauses of a faulty way.
 func (m *model) nothingGoesBackwards(events []backend.Event) {
 	sizes, uids := map[string]int{}, map[string]int{}
 	older := map[string]time.Time{}
@@ -359,8 +360,8 @@ func (m *model) nothingIsBoundToNothing() {
 
 // TestOwned_TwoGatewaysAgreeWithAServiceBehindAFaultyNetwork runs the model. SLUICE_TEST_SEED repeats a run.
 func TestOwned_TwoGatewaysAgreeWithAServiceBehindAFaultyNetwork(t *testing.T) {
-	first := setting(t, "SLUICE_TEST_SEED", 1)
-	for seed := first; seed < first+sized(20, 4); seed++ {
+	first := servicetest.Setting(t, "SLUICE_TEST_SEED", 1)
+	for seed := first; seed < first+servicetest.Sized(20, 4); seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &model{teamWorld: openTeamWorld(t, ownertest.Full("Team")), restores: seed%4 == 0}

@@ -214,9 +214,9 @@ func TestReseal_WithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 		}
 		revision = f.get(safeKey()).Revision.String()
 		patch(without("example.org/x"))
-		h := &house{Service: f.Service, t: t, store: store}
-		defer h.run()()
-		h.until("it is gone", func() bool { return f.get(safeKey()) == nil && f.get(safeKey().Sensitive()) == nil })
+		h := &house{&servicetest.House{Service: f.Service, T: t, Store: store}}
+		defer h.Start()()
+		h.Until("it is gone", func() bool { return f.get(safeKey()) == nil && f.get(safeKey().Sensitive()) == nil })
 	})
 }
 

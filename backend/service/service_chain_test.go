@@ -17,18 +17,18 @@ const links = 50
 // createChain creates Keys of which each waits for the one before, the last first, and
 // none that can be ready.
 func (h *house) createChain() {
-	h.t.Helper()
+	h.T.Helper()
 	for i := links - 1; i > 0; i-- {
-		h.create("Key", fmt.Sprintf("k%d", i), fmt.Sprintf(`{"keyRef":"k%d"}`, i-1))
+		h.Create("Key", fmt.Sprintf("k%d", i), fmt.Sprintf(`{"keyRef":"k%d"}`, i-1))
 	}
 }
 
 func TestService_AChainIsReadyWhicheverWayItWasCreated(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
-		h.run()
+		h.Start()
 		h.createChain()
-		h.create("Key", "k0", `{}`)
-		h.becomes("Key", fmt.Sprintf("k%d", links-1), "True")
+		h.Create("Key", "k0", `{}`)
+		h.Becomes("Key", fmt.Sprintf("k%d", links-1), "True")
 	})
 }
 
@@ -64,12 +64,12 @@ func TestService_AChainIsReadyWithoutWaitingForTheChangesOfItsLinks(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		store := servicetest.OpenMemory(t)
 		h := openHouse(t, &deafened{Store: store, after: "k0"})
-		h.store = store
-		h.run()
+		h.Store = store
+		h.Start()
 		h.follows("first")
 		h.createChain()
-		h.create("Key", "k0", `{}`)
-		h.becomes("Key", fmt.Sprintf("k%d", links-1), "True")
+		h.Create("Key", "k0", `{}`)
+		h.Becomes("Key", fmt.Sprintf("k%d", links-1), "True")
 	})
 }
 
@@ -77,16 +77,16 @@ func TestService_TheDependentsOfEachLinkOfAChainAreJudgedOnce(t *testing.T) {
 	t.Parallel()
 	store := &counted{Store: servicetest.OpenMemory(t)}
 	h := openHouse(t, store)
-	h.run()
+	h.Start()
 	h.createChain()
-	h.create("Key", "end", `{"keyRef":"unready"}`)
-	h.create("Key", "unready", `{"keyRef":"missing"}`)
-	h.becomes("Key", "end", "Waiting for Key/unready to be ready") // the follower has come this far
+	h.Create("Key", "end", `{"keyRef":"unready"}`)
+	h.Create("Key", "unready", `{"keyRef":"missing"}`)
+	h.Becomes("Key", "end", "Waiting for Key/unready to be ready") // the follower has come this far
 	store.ranges.Store(0)
-	h.create("Key", "k0", `{}`)
-	h.becomes("Key", fmt.Sprintf("k%d", links-1), "True")
-	h.create("Key", "missing", `{}`)
-	h.becomes("Key", "end", "True") // the follower has come past the changes of all links
+	h.Create("Key", "k0", `{}`)
+	h.Becomes("Key", fmt.Sprintf("k%d", links-1), "True")
+	h.Create("Key", "missing", `{}`)
+	h.Becomes("Key", "end", "True") // the follower has come past the changes of all links
 	if n, most := store.ranges.Load(), int64(links+3); n > most {
 		t.Errorf("dependents were read %d times, want %d at most: once for each link and for each of the three others", n, most)
 	}

@@ -18,23 +18,23 @@ func TestService_AnotherGatewayConcludesWhatItsWriterDidNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := servicetest.OpenMemory(t)
 		dead, alive := openHouse(t, store), openHouse(t, store)
-		stop := alive.run()
+		stop := alive.Start()
 		time.Sleep(5 * time.Second) // of the bubble
-		dead.create("Door", "d", `{"roomRef":"r"}`)
-		dead.create("Room", "held", `{}`)
-		dead.create("Door", "holder", `{"roomRef":"held"}`)
-		if got := dead.delete("Room", "held"); got != service.Pending {
+		dead.Create("Door", "d", `{"roomRef":"r"}`)
+		dead.Create("Room", "held", `{}`)
+		dead.Create("Door", "holder", `{"roomRef":"held"}`)
+		if got := dead.Delete("Room", "held"); got != service.Pending {
 			t.Fatal(got)
 		}
 		time.Sleep(time.Second)
-		dead.create("Room", "r", `{}`) // which the writer does not follow up
-		dead.delete("Door", "holder")
+		dead.Create("Room", "r", `{}`) // which the writer does not follow up
+		dead.Delete("Door", "holder")
 		time.Sleep(450 * time.Millisecond)
-		if got := dead.says("Door", "d"); got != "Waiting for Room/r to be created" {
+		if got := dead.Says("Door", "d"); got != "Waiting for Room/r to be created" {
 			t.Errorf("before the writer has had its time the door says %q", got)
 		}
 		time.Sleep(350 * time.Millisecond)
-		if door, room := dead.says("Door", "d"), dead.says("Room", "held"); door != "True" || room != "none" {
+		if door, room := dead.Says("Door", "d"), dead.Says("Room", "held"); door != "True" || room != "none" {
 			t.Errorf("800 ms after the changes the door says %q and the room %q", door, room)
 		}
 		stop()
@@ -44,12 +44,12 @@ func TestService_AnotherGatewayConcludesWhatItsWriterDidNot(t *testing.T) {
 func TestService_AGatewayConcludesItsOwnWritesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := openHouse(t, servicetest.OpenMemory(t))
-		stop := h.run()
+		stop := h.Start()
 		time.Sleep(5 * time.Second) // of the bubble
-		h.create("Door", "d", `{"roomRef":"r"}`)
-		h.create("Room", "r", `{}`)
+		h.Create("Door", "d", `{"roomRef":"r"}`)
+		h.Create("Room", "r", `{}`)
 		time.Sleep(10 * time.Millisecond)
-		if got := h.says("Door", "d"); got != "True" {
+		if got := h.Says("Door", "d"); got != "True" {
 			t.Errorf("the door says %q", got)
 		}
 		stop()
@@ -60,16 +60,16 @@ func TestService_ANewGatewayConcludesWhatHappenedWhileThereWasNone(t *testing.T)
 	synctest.Test(t, func(t *testing.T) {
 		store := servicetest.OpenMemory(t)
 		h := openHouse(t, store)
-		stop := h.run()
-		h.create("Door", "d", `{"roomRef":"r"}`)
+		stop := h.Start()
+		h.Create("Door", "d", `{"roomRef":"r"}`)
 		time.Sleep(5 * time.Second) // of the bubble
 		stop()
-		h.create("Room", "r", `{}`)
+		h.Create("Room", "r", `{}`)
 		time.Sleep(time.Hour)
 		next := openHouse(t, store)
-		stop = next.run()
+		stop = next.Start()
 		time.Sleep(100 * time.Millisecond)
-		if got := next.says("Door", "d"); got != "True" {
+		if got := next.Says("Door", "d"); got != "True" {
 			t.Errorf("the door says %q", got)
 		}
 		stop()
@@ -99,8 +99,8 @@ func TestService_AWriteThatLeavesTheSpecTouchesNoReference(t *testing.T) {
 	for i := range 900 {
 		doors = append(doors, fmt.Sprintf(`"d%d"`, i))
 	}
-	h.create("Key", "k", `{"doorRefs":[`+strings.Join(doors, ",")+`]}`)
-	before := h.get("Key", "k").Refs
+	h.Create("Key", "k", `{"doorRefs":[`+strings.Join(doors, ",")+`]}`)
+	before := h.Get("Key", "k").Refs
 	store.references.Store(0)
 	label := servicetest.Labelled("a", "b")
 	if err := h.patch("Key", "k", "", label); err != nil {
@@ -113,7 +113,7 @@ func TestService_AWriteThatLeavesTheSpecTouchesNoReference(t *testing.T) {
 	if n := store.references.Load(); n != 0 {
 		t.Errorf("%d references were written or checked", n)
 	}
-	if after := h.get("Key", "k").Refs; len(before) != 900 || len(after) != 900 {
+	if after := h.Get("Key", "k").Refs; len(before) != 900 || len(after) != 900 {
 		t.Errorf("%d references before, %d after", len(before), len(after))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -25,7 +26,7 @@ const faultFor = 12
 // reader writes through one gateway and reads through another what nobody else writes.
 type reader struct {
 	*testing.T
-	near, far *gateway
+	near, far *servicetest.Gateway
 	namespace string
 	// titles of the books, by name, as they must be read.
 	titles map[string]string
@@ -38,19 +39,19 @@ type reader struct {
 // on. SLUICE_TEST_FRESHNESS says how many reads are to be answered. It runs alone: what it takes for an outage is a
 // quarter of a second.
 func TestService_NoReadIsOlderThanWhatWasAcknowledgedThroughAnotherGateway(t *testing.T) {
-	seed := setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
+	seed := servicetest.Setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
 	t.Logf("SLUICE_TEST_SEED=%d", seed)
-	wanted := int64(setting(t, "SLUICE_TEST_FRESHNESS", 300))
+	wanted := int64(servicetest.Setting(t, "SLUICE_TEST_FRESHNESS", 300))
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr)
 	prefix := redistest.Prefix()
-	var gateways [2]*gateway
+	var gateways [2]*servicetest.Gateway
 	for i, url := range []string{server.URL(), proxy.URL()} {
 		s, err := openPatiently(t, redis.Config{URL: url, Prefix: prefix, Shards: 2, Timeout: exchangeTime})
-		gateways[i] = newGateway(t, opened(t, s, err), service.Config{})
-		t.Cleanup(gateways[i].end)
-		gateways[i].startIndex()
-		gateways[i].filled()
+		gateways[i] = servicetest.NewGateway(t, servicetest.Opened(t, s, err), service.Config{})
+		t.Cleanup(gateways[i].End)
+		gateways[i].StartIndex()
+		gateways[i].WaitFilled()
 	}
 	var answered, asked atomic.Int64
 	faults := disorder{proxy: proxy, rnd: rand.New(rand.NewPCG(seed, 0)), every: max(60, wanted/200)}
@@ -67,9 +68,9 @@ func TestService_NoReadIsOlderThanWhatWasAcknowledgedThroughAnotherGateway(t *te
 				n := asked.Add(1)
 				switch n { // for a while there is no index beyond the faulty connection
 				case wanted / 3:
-					gateways[1].endIndex()
+					gateways[1].EndIndex()
 				case wanted / 2:
-					gateways[1].startIndex()
+					gateways[1].StartIndex()
 				}
 				faults.at(n)
 			}
@@ -89,7 +90,7 @@ func (r *reader) write() {
 	defer cancel()
 	name := fmt.Sprint("n", r.rnd.IntN(3))
 	if r.titles[name] != "" && r.rnd.IntN(4) == 0 {
-		if _, err := r.near.Writer.Delete(access.WithCaller(ctx, anybody()), service.DeleteRequest{Identity: book(r.namespace, name)}); err != nil {
+		if _, err := r.near.Writer.Delete(access.WithCaller(ctx, access.Caller{}), service.DeleteRequest{Identity: servicetest.Book(r.namespace, name)}); err != nil {
 			r.Errorf("delete: %v", err)
 		}
 		delete(r.titles, name)
@@ -97,7 +98,7 @@ func (r *reader) write() {
 	}
 	r.n++
 	title := fmt.Sprintf("t%08d", r.n)
-	_, err := r.near.Writer.Upsert(access.WithCaller(ctx, anybody()), service.UpsertRequest{Identity: book(r.namespace, name), Spec: json.RawMessage(fmt.Sprintf(`{"title":%q}`, title))})
+	_, err := r.near.Writer.Upsert(access.WithCaller(ctx, access.Caller{}), service.UpsertRequest{Identity: servicetest.Book(r.namespace, name), Spec: json.RawMessage(fmt.Sprintf(`{"title":%q}`, title))})
 	if err != nil {
 		r.Errorf("upsert: %v", err)
 	}
@@ -120,8 +121,8 @@ func (r *reader) read() bool {
 	case 0, 1:
 		name := fmt.Sprint("n", r.rnd.IntN(3))
 		var found *query.Resource
-		if found, err = r.far.Reader.Get(access.WithCaller(ctx, anybody()), book(r.namespace, name)); found != nil {
-			got = titleOf(r, found.Stored)
+		if found, err = r.far.Reader.Get(access.WithCaller(ctx, access.Caller{}), servicetest.Book(r.namespace, name)); found != nil {
+			got = servicetest.BookTitle(r, found.Stored)
 		}
 		want = r.titles[name]
 	case 2:
@@ -140,13 +141,13 @@ func (r *reader) read() bool {
 		req.Filter = map[string]any{"spec": map[string]any{"title": map[string]any{"gte": "t"}}}
 		want = fmt.Sprint(len(r.titles))
 		var page *query.Page
-		if page, err = r.far.Reader.List(access.WithCaller(ctx, anybody()), req); err == nil {
+		if page, err = r.far.Reader.List(access.WithCaller(ctx, access.Caller{}), req); err == nil {
 			var n int
 			n, err = page.TotalCount(ctx)
 			got = fmt.Sprint(n)
 		}
 	}
-	if code, _ := codeOf(r, err); code != "" {
+	if code, _ := servicetest.ErrorOf(r, err); code != "" {
 		if code != failure.CodeUnavailable && code != failure.CodeTimeout {
 			r.Errorf("read: %v", err)
 		}
@@ -159,13 +160,13 @@ func (r *reader) read() bool {
 }
 
 func (r *reader) list(ctx context.Context, req query.ListRequest) (string, error) {
-	page, err := r.far.Reader.List(access.WithCaller(ctx, anybody()), req)
+	page, err := r.far.Reader.List(access.WithCaller(ctx, access.Caller{}), req)
 	if err != nil {
 		return "", err
 	}
 	var titles []string
 	for i := range page.Edges {
-		titles = append(titles, titleOf(r, page.Edges[i].Resource.Stored))
+		titles = append(titles, servicetest.BookTitle(r, page.Edges[i].Resource.Stored))
 	}
 	return strings.Join(titles, " "), nil
 }

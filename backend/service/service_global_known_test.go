@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // paused is a store that pauses after it has changed a resource that was there: it says so, and
@@ -20,7 +21,7 @@ type paused struct {
 
 func (s *paused) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
 	res, err := s.Store.Apply(ctx, b)
-	if a := b.Actions[0]; err == nil && a.Key == keyFor(s.of) && a.Op == backend.OpPut && a.If.Presence == backend.Present {
+	if a := b.Actions[0]; err == nil && a.Key == servicetest.KeyOf(s.of) && a.Op == backend.OpPut && a.If.Presence == backend.Present {
 		s.once.Do(func() {
 			close(s.changed)
 			<-s.resume
@@ -33,26 +34,26 @@ func (s *paused) Apply(ctx context.Context, b backend.Batch) (backend.Result, er
 // which these are, the site is gone, and a room comes that waits for it.
 func TestService_NothingIsBoundToAGlobalResourceThatWasReadyBeforeTheWaitBegan(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
-		site := global("Site", "s")
-		store := &paused{between: between{Store: h.store}, of: site, changed: make(chan struct{}), resume: make(chan struct{})}
-		h = openHouseOf(t, store, campus(false))
-		h.run()
-		h.put(onFloor("f1", "Room", "begin"), `{"siteRef":"begin"}`)
-		h.put(global("Site", "begin"), `{}`)
-		h.settles(onFloor("f1", "Room", "begin"), "True") // the gateway follows the changes
-		h.put(site, `{"regionRef":"r"}`)
-		h.put(onFloor("f1", "Room", "end"), `{"siteRef":"end"}`)
-		h.put(global("Region", "r"), `{}`)
+		site := servicetest.Global("Site", "s")
+		store := &paused{between: between{Store: h.Store}, of: site, changed: make(chan struct{}), resume: make(chan struct{})}
+		h = openHouseOf(t, store, servicetest.Campus(false))
+		h.Start()
+		h.Put(servicetest.OnFloor("f1", "Room", "begin"), `{"siteRef":"begin"}`)
+		h.Put(servicetest.Global("Site", "begin"), `{}`)
+		h.Settles(servicetest.OnFloor("f1", "Room", "begin"), "True") // the gateway follows the changes
+		h.Put(site, `{"regionRef":"r"}`)
+		h.Put(servicetest.OnFloor("f1", "Room", "end"), `{"siteRef":"end"}`)
+		h.Put(servicetest.Global("Region", "r"), `{}`)
 		<-store.changed
-		h.remove(site)
-		for _, floor := range floors() {
-			h.put(onFloor(floor, "Room", "late"), `{"siteRef":"s"}`)
+		h.Remove(site)
+		for _, floor := range servicetest.Floors() {
+			h.Put(servicetest.OnFloor(floor, "Room", "late"), `{"siteRef":"s"}`)
 		}
 		close(store.resume)
-		h.put(global("Site", "end"), `{}`)
-		h.settles(onFloor("f1", "Room", "end"), "True") // after what came before in the shard of the sites
-		h.settleOnAll("late", "Waiting for Site/s to be created")
-		h.put(site, `{}`)
-		h.settleOnAll("late", "True")
+		h.Put(servicetest.Global("Site", "end"), `{}`)
+		h.Settles(servicetest.OnFloor("f1", "Room", "end"), "True") // after what came before in the shard of the sites
+		h.SettleOnAll("late", "Waiting for Site/s to be created")
+		h.Put(site, `{}`)
+		h.SettleOnAll("late", "True")
 	})
 }

@@ -16,17 +16,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 // judged says which shard has no record by which its kinds, and all its changes, were judged.
 func (h *house) judged(shards int) error {
-	head, err := h.store.Position(context.Background())
+	head, err := h.Store.Position(context.Background())
 	if err != nil {
 		return err
 	}
 	for i := range shards {
-		got, err := h.store.Get(context.Background(), backend.Key{Kind: "_reconcile", Name: fmt.Sprint("shard-", i)})
+		got, err := h.Store.Get(context.Background(), backend.Key{Kind: "_reconcile", Name: fmt.Sprint("shard-", i)})
 		if err != nil || got[0] == nil {
 			return fmt.Errorf("shard %d has no record: %v", i, err)
 		}
@@ -50,11 +51,11 @@ func (h *house) judged(shards int) error {
 
 // losePlace makes the record of a shard begin at a place that its log does not know.
 func (h *house) losePlace(shard int) {
-	h.t.Helper()
+	h.T.Helper()
 	key := backend.Key{Kind: "_reconcile", Name: fmt.Sprint("shard-", shard)}
-	got, err := h.store.Get(h.t.Context(), key)
+	got, err := h.Store.Get(h.T.Context(), key)
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	var rec map[string]any
 	raw, err := backend.DecodeBody(got[0].Body)
@@ -62,19 +63,19 @@ func (h *house) losePlace(shard int) {
 		err = json.Unmarshal(raw, &rec)
 	}
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	at, err := backend.ParsePosition(rec["position"].(string))
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	rec["position"] = at.With(shard, backend.Revision{Epoch: 1, Seq: 1}).String()
 	raw, _ = json.Marshal(rec)
-	_, err = h.store.Apply(h.t.Context(), backend.Batch{RequestID: "lose", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{
+	_, err = h.Store.Apply(h.T.Context(), backend.Batch{RequestID: "lose", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{
 		Key: key, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody(raw)},
 	}}})
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 }
 
@@ -82,46 +83,46 @@ func (h *house) losePlace(shard int) {
 // gateway has lost nothing of the rooms' shards.
 func TestService_AWaitIsNotForgottenIfTheLogLosesTheChangeOfItsTarget(t *testing.T) {
 	t.Parallel()
-	store := openRedis(t, 4)
-	h := openHouseOf(t, store, campus(false))
-	stop := h.run()
-	for _, floor := range floors() {
-		h.put(onFloor(floor, "Room", "a"), `{"siteRef":"s"}`)
+	store := servicetest.OpenRedis(t, 4)
+	h := openHouseOf(t, store, servicetest.Campus(false))
+	stop := h.Start()
+	for _, floor := range servicetest.Floors() {
+		h.Put(servicetest.OnFloor(floor, "Room", "a"), `{"siteRef":"s"}`)
 	}
 	redistest.Await(t, "the kinds of all shards are judged", func() error { return h.judged(4) })
 	stop()
-	h.put(global("Site", "s"), `{}`)
+	h.Put(servicetest.Global("Site", "s"), `{}`)
 	h.losePlace(0)
-	again := openHouseOf(t, store, campus(false))
-	again.run()
-	again.settleOnAll("a", "True")
+	again := openHouseOf(t, store, servicetest.Campus(false))
+	again.Start()
+	again.SettleOnAll("a", "True")
 }
 
 func TestService_ACatalogueAddsAndDropsAReferenceToAGlobalKind(t *testing.T) {
 	onCampus(t, func(t *testing.T, with *house) {
 		none := func() []descriptor.Kind {
-			kinds := campus(false)
+			kinds := servicetest.Campus(false)
 			kinds[2].References = nil
 			return kinds
 		}
-		before := openHouseOf(t, with.store, none())
-		stop := before.run()
-		for _, floor := range floors() {
-			before.put(onFloor(floor, "Room", "a"), `{"siteRef":"s"}`)
+		before := openHouseOf(t, with.Store, none())
+		stop := before.Start()
+		for _, floor := range servicetest.Floors() {
+			before.Put(servicetest.OnFloor(floor, "Room", "a"), `{"siteRef":"s"}`)
 		}
-		before.settleOnAll("a", "True")
-		with = openHouseOf(t, with.store, campus(false))
-		with.run()
-		with.settleOnAll("a", "Waiting for Site/s to be created")
-		with.put(global("Site", "s"), `{}`)
-		with.settleOnAll("a", "True")
-		for _, floor := range floors() {
-			with.put(onFloor(floor, "Room", "b"), `{"siteRef":"none"}`)
+		before.SettleOnAll("a", "True")
+		with = openHouseOf(t, with.Store, servicetest.Campus(false))
+		with.Start()
+		with.SettleOnAll("a", "Waiting for Site/s to be created")
+		with.Put(servicetest.Global("Site", "s"), `{}`)
+		with.SettleOnAll("a", "True")
+		for _, floor := range servicetest.Floors() {
+			with.Put(servicetest.OnFloor(floor, "Room", "b"), `{"siteRef":"none"}`)
 		}
 		stop()
-		after := openHouseOf(t, with.store, none())
-		after.run()
-		after.settleOnAll("b", "True")
+		after := openHouseOf(t, with.Store, none())
+		after.Start()
+		after.SettleOnAll("b", "True")
 	})
 }
 
@@ -129,9 +130,9 @@ func TestService_ACatalogueAddsAndDropsAReferenceToAGlobalKind(t *testing.T) {
 // is for what is so.
 func TestService_NoWaitAcrossScopesIsForgotten(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
-		gateways := []*house{h, openHouseOf(t, h.store, campus(false))}
+		gateways := []*house{h, openHouseOf(t, h.Store, servicetest.Campus(false))}
 		for _, g := range gateways {
-			g.run()
+			g.Start()
 		}
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
@@ -145,14 +146,14 @@ func TestService_NoWaitAcrossScopesIsForgotten(t *testing.T) {
 			all.Go(func() {
 				for range rounds {
 					site := fmt.Sprint("s", rnd.IntN(4))
-					room := onFloor(floors()[rnd.IntN(len(floors()))], "Room", fmt.Sprint("r", rnd.IntN(4)))
+					room := servicetest.OnFloor(servicetest.Floors()[rnd.IntN(len(servicetest.Floors()))], "Room", fmt.Sprint("r", rnd.IntN(4)))
 					spec := json.RawMessage(fmt.Sprintf(`{"siteRef":%q}`, site))
 					var err error
 					switch rnd.IntN(6) {
 					case 0:
-						_, err = g.Writer.Upsert(context.Background(), service.UpsertRequest{Identity: global("Site", site), Spec: json.RawMessage(`{}`)})
+						_, err = g.Writer.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Global("Site", site), Spec: json.RawMessage(`{}`)})
 					case 1:
-						_, err = g.Writer.Delete(context.Background(), service.DeleteRequest{Identity: global("Site", site)})
+						_, err = g.Writer.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Global("Site", site)})
 					case 2:
 						_, err = g.Writer.Delete(context.Background(), service.DeleteRequest{Identity: room})
 					default:
@@ -171,7 +172,7 @@ func TestService_NoWaitAcrossScopesIsForgotten(t *testing.T) {
 
 // waitsAreSo says which room waits for what is not so.
 func (h *house) waitsAreSo() error {
-	page, err := h.store.Range(context.Background(), backend.Range{Kind: "Room", Limit: backend.MaxLimit})
+	page, err := h.Store.Range(context.Background(), backend.Range{Kind: "Room", Limit: backend.MaxLimit})
 	if err != nil {
 		return err
 	}
@@ -183,8 +184,8 @@ func (h *house) waitsAreSo() error {
 		for _, wait := range st.Meta.Waits {
 			site := backend.Key{Kind: "Site", Name: strings.TrimPrefix(wait, "Site/")}
 			want := "Waiting for " + wait + " to be created"
-			if says := h.saysIn(r.Key); says != want || h.saysIn(site) != "none" {
-				return fmt.Errorf("%s says %q, and the site %q", r.Key, says, h.saysIn(site))
+			if says := h.SaysOf(r.Key); says != want || h.SaysOf(site) != "none" {
+				return fmt.Errorf("%s says %q, and the site %q", r.Key, says, h.SaysOf(site))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // rebinding is a store that does something before it rebinds a resource for the first time.
@@ -28,28 +29,28 @@ func (s *rebinding) Apply(ctx context.Context, b backend.Batch) (backend.Result,
 // change is handled, between the read of the room and the rebind of its reference.
 func TestService_AWaitIsNotForgottenIfItsTargetsKindBecomesGlobal(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
-		was := campus(false)
+		was := servicetest.Campus(false)
 		was[1].Scope, was[1].References = descriptor.Namespaced, nil
 		floor := "f0"
-		for _, f := range floors() {
-			if !backend.SameShard(h.store, f, "") {
+		for _, f := range servicetest.Floors() {
+			if !backend.SameShard(h.Store, f, "") {
 				floor = f
 			}
 		}
-		room := onFloor(floor, "Room", "a")
-		openHouseOf(t, h.store, was).put(room, `{"siteRef":"s"}`)
-		store := &rebinding{between: between{Store: h.store}, key: keyFor(room)}
-		g := openHouseOf(t, store, campus(false))
+		room := servicetest.OnFloor(floor, "Room", "a")
+		openHouseOf(t, h.Store, was).Put(room, `{"siteRef":"s"}`)
+		store := &rebinding{between: between{Store: h.Store}, key: servicetest.KeyOf(room)}
+		g := openHouseOf(t, store, servicetest.Campus(false))
 		came := make(chan struct{})
 		store.do = func() {
 			defer close(came)
-			g.put(global("Site", "s"), `{}`)
-			g.put(onFloor(floor, "Room", "b"), `{"siteRef":"t"}`)
-			g.put(global("Site", "t"), `{}`)
-			g.settles(onFloor(floor, "Room", "b"), "True") // after the change of the site before it
+			g.Put(servicetest.Global("Site", "s"), `{}`)
+			g.Put(servicetest.OnFloor(floor, "Room", "b"), `{"siteRef":"t"}`)
+			g.Put(servicetest.Global("Site", "t"), `{}`)
+			g.Settles(servicetest.OnFloor(floor, "Room", "b"), "True") // after the change of the site before it
 		}
-		g.run()
+		g.Start()
 		<-came
-		g.settles(room, "True")
+		g.Settles(room, "True")
 	})
 }

@@ -37,7 +37,7 @@ func TestService_OnlyScansWaitForTheIndex(t *testing.T) {
 		store := &unfilled{Store: inner}
 		h := openHouseOf(t, store, servicetest.Building())
 		store.of = "Door"
-		defer h.run()()
+		defer h.Start()()
 		type record struct {
 			Position string
 			Judged   map[string]string
@@ -59,7 +59,7 @@ func TestService_OnlyScansWaitForTheIndex(t *testing.T) {
 			return rec
 		}
 		first := after(5 * time.Second)
-		h.create("Room", "r", `{}`)
+		h.Create("Room", "r", `{}`)
 		second := after(5 * time.Second)
 		if first.Position == "" || second.Position == first.Position {
 			t.Errorf("the place is %q, and %q after a change", first.Position, second.Position)

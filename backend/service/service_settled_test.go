@@ -21,13 +21,13 @@ import (
 // unsettled says what is not as it has to be once nobody writes any more: the first
 // thing found; "" for nothing.
 func (h *house) unsettled(namespace string) string {
-	h.t.Helper()
+	h.T.Helper()
 	all := h.all(namespace)
 	relied := map[backend.Key]bool{}
 	for key, r := range all {
-		k, err := h.kinds.Find(key.Kind)
+		k, err := h.Compiled.Find(key.Kind)
 		if err != nil {
-			h.t.Fatal(err)
+			h.T.Fatal(err)
 		}
 		st, err := kind.StateOf(r)
 		if err != nil {
@@ -59,7 +59,7 @@ func (h *house) unsettled(namespace string) string {
 				lines = append(lines, "Waiting for "+name+" to be created")
 			case target.Deleting:
 				lines = append(lines, "Waiting for "+name+" to be deleted")
-			case h.hasConditions(target) && h.saysIn(target.Key) != "True":
+			case h.hasConditions(target) && h.SaysOf(target.Key) != "True":
 				lines = append(lines, "Waiting for "+name+" to be ready")
 			default:
 				return fmt.Sprintf("%s waits for %s, which is ready", key, ref.Key)
@@ -75,7 +75,7 @@ func (h *house) unsettled(namespace string) string {
 		if len(lines) > 0 {
 			want = strings.Join(lines, "\n")
 		}
-		if got := h.saysIn(key); got != want && !r.Deleting {
+		if got := h.SaysOf(key); got != want && !r.Deleting {
 			return fmt.Sprintf("%s says %q, want %q", key, got, want)
 		}
 	}
@@ -89,12 +89,12 @@ func (h *house) unsettled(namespace string) string {
 
 // all are the resources of a namespace.
 func (h *house) all(namespace string) map[backend.Key]*backend.Resource {
-	h.t.Helper()
+	h.T.Helper()
 	out := map[backend.Key]*backend.Resource{}
-	for _, k := range h.kinds.All() {
-		page, err := h.store.Range(h.t.Context(), backend.Range{Kind: k.Name, Namespace: namespace, Limit: 1000})
+	for _, k := range h.Compiled.All() {
+		page, err := h.Store.Range(h.T.Context(), backend.Range{Kind: k.Name, Namespace: namespace, Limit: 1000})
 		if err != nil {
-			h.t.Fatal(err)
+			h.T.Fatal(err)
 		}
 		for _, r := range page.Resources {
 			out[r.Key] = r
@@ -104,9 +104,9 @@ func (h *house) all(namespace string) map[backend.Key]*backend.Resource {
 }
 
 func (h *house) hasConditions(r *backend.Resource) bool {
-	k, err := h.kinds.Find(r.Kind)
+	k, err := h.Compiled.Find(r.Kind)
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	return k.Conditions != nil
 }
@@ -120,7 +120,7 @@ func (h *house) change(rng *rand.Rand) error {
 		"Room": `{"title":"` + ref() + `"}`, "Guest": `{"title":"` + ref() + `"}`, "Door": `{"roomRef":"` + ref() + `"}`,
 		"Key": `{"doorRefs":["` + ref() + `"],"guestRef":"` + ref() + `","keyRef":"` + ref() + `"}`,
 	}[of]
-	ctx, c, id := h.t.Context(), access.Caller{}, identity(of, name)
+	ctx, c, id := h.T.Context(), access.Caller{}, servicetest.InDefault(of, name)
 	var err error
 	switch rng.IntN(10) {
 	case 0, 1, 2:
@@ -129,7 +129,7 @@ func (h *house) change(rng *rand.Rand) error {
 		_, err = h.Writer.Upsert(access.WithCaller(ctx, c), service.UpsertRequest{Identity: id, Spec: json.RawMessage(spec)})
 	case 5:
 		var got []*backend.Resource
-		if got, err = h.store.Get(ctx, backend.Key{Kind: of, Namespace: "default", Name: name}); err == nil && got[0] != nil {
+		if got, err = h.Store.Get(ctx, backend.Key{Kind: of, Namespace: "default", Name: name}); err == nil && got[0] != nil {
 			_, err = h.Writer.Patch(access.WithCaller(ctx, c), service.PatchRequest{Identity: id, ExpectedRevision: got[0].Revision.String(), Patch: json.RawMessage(spec)})
 		}
 	case 6:
@@ -152,10 +152,10 @@ func TestService_WhateverClientsDoEverythingSettles(t *testing.T) {
 			rounds = 2
 		}
 		t.Log("seed", seed)
-		other := openHouse(t, h.store)
-		other.run()
+		other := openHouse(t, h.Store)
+		other.Start()
 		for round := range rounds {
-			stop := h.run()
+			stop := h.Start()
 			var all sync.WaitGroup
 			for client := range 4 {
 				all.Go(func() {
@@ -182,7 +182,7 @@ func TestService_WhateverClientsDoEverythingSettles(t *testing.T) {
 					t.Logf("seed %d, round %d: %s", seed, round, last)
 				}
 			})
-			other.until("everything settles", func() bool { last = other.unsettled("default"); return last == "" })
+			other.Until("everything settles", func() bool { last = other.unsettled("default"); return last == "" })
 		}
 	})
 }

@@ -25,25 +25,25 @@ func annex() []descriptor.Kind {
 // follows waits until the reconciler of a gateway has judged all that was stored before:
 // each gateway follows the changes in their order.
 func (h *house) follows(name string) {
-	h.t.Helper()
-	h.create("Door", "door-"+name, fmt.Sprintf(`{"roomRef":"room-%s"}`, name))
-	h.create("Room", "room-"+name, `{}`)
-	h.becomes("Door", "door-"+name, "True")
+	h.T.Helper()
+	h.Create("Door", "door-"+name, fmt.Sprintf(`{"roomRef":"room-%s"}`, name))
+	h.Create("Room", "room-"+name, `{}`)
+	h.Becomes("Door", "door-"+name, "True")
 }
 
 // writes counts the changes of a kind since a position, by name.
 func (h *house) writes(from backend.Position, of string) map[string]int {
-	h.t.Helper()
-	w, err := h.store.Watch(h.t.Context(), backend.Watch{From: from})
+	h.T.Helper()
+	w, err := h.Store.Watch(h.T.Context(), backend.Watch{From: from})
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	defer w.Close()
 	out := map[string]int{}
 	for {
-		d, err := w.Next(h.t.Context())
+		d, err := w.Next(h.T.Context())
 		if err != nil {
-			h.t.Fatal(err)
+			h.T.Fatal(err)
 		}
 		for _, e := range d.Events {
 			if e.Resource.Kind == of {
@@ -58,15 +58,15 @@ func (h *house) writes(from backend.Position, of string) map[string]int {
 
 func TestService_GatewaysOfTwoCataloguesDoNotUndoWhatTheOtherJudged(t *testing.T) {
 	onEachStore(t, func(t *testing.T, old *house) {
-		start, err := old.store.Position(t.Context())
+		start, err := old.Store.Position(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		old.create("Guest", "g", `{}`)
+		old.Create("Guest", "g", `{}`)
 		for _, name := range []string{"a", "b", "c"} { // judged by the old catalogue, with a reference that nothing guards
-			old.create("Key", name, `{"guestRef":"g"}`)
+			old.Create("Key", name, `{"guestRef":"g"}`)
 		}
-		recent := openHouseOf(t, old.store, annex())
+		recent := openHouseOf(t, old.Store, annex())
 		inOrder(old, recent)
 		write := func(h *house, name string, spec string) {
 			t.Helper()
@@ -77,7 +77,7 @@ func TestService_GatewaysOfTwoCataloguesDoNotUndoWhatTheOtherJudged(t *testing.T
 		write(old, "a", `{"title":"from the old gateway"}`)
 		write(recent, "b", `{"title":"from the new gateway"}`)
 		write(recent, "c", `{"roomRef":"missing"}`)
-		recent.becomes("Key", "c", "Waiting for Room/missing to be created")
+		recent.Becomes("Key", "c", "Waiting for Room/missing to be created")
 		for round := range 20 {
 			old.follows(fmt.Sprintf("old-%d", round))
 			recent.follows(fmt.Sprintf("new-%d", round))
@@ -88,19 +88,19 @@ func TestService_GatewaysOfTwoCataloguesDoNotUndoWhatTheOtherJudged(t *testing.T
 				t.Errorf("key %s was written %d times for one create and one patch", name, n)
 			}
 		}
-		if got := recent.says("Key", "c"); got != "Waiting for Room/missing to be created" {
+		if got := recent.Says("Key", "c"); got != "Waiting for Room/missing to be created" {
 			t.Errorf("the key that refers by the new catalogue alone says %q", got)
 		}
-		recent.create("Room", "missing", `{}`)
-		recent.becomes("Key", "c", "True")
+		recent.Create("Room", "missing", `{}`)
+		recent.Becomes("Key", "c", "True")
 	})
 }
 
 // inOrder runs two gateways, of which the store has accepted the catalogue of the second last.
 func inOrder(old, recent *house) (stopRecent func()) {
-	old.t.Helper()
-	old.run()
-	return recent.run()
+	old.T.Helper()
+	old.Start()
+	return recent.Start()
 }
 
 func TestService_WhatAnOlderGatewayWritesIntoAReferenceThatItDoesNotKnowIsJudged(t *testing.T) {
@@ -113,17 +113,17 @@ func TestService_WhatAnOlderGatewayWritesIntoAReferenceThatItDoesNotKnowIsJudged
 		guarded[3].References[len(guarded[3].References)-1].Guarded = true
 		old, recent := openHouseOf(t, store, before), openHouseOf(t, store, guarded)
 		inOrder(old, recent)
-		recent.create("Room", "r", `{}`)
-		recent.create("Key", "k", `{"roomRef":"r"}`)
+		recent.Create("Room", "r", `{}`)
+		recent.Create("Key", "k", `{"roomRef":"r"}`)
 		if err := old.patch("Key", "k", `{"roomRef":"missing"}`, service.MetadataPatch{}); err != nil {
 			t.Fatal(err)
 		}
-		recent.becomes("Key", "k", "Waiting for Room/missing to be created")
-		if slices.ContainsFunc(recent.get("Key", "k").Refs, func(ref backend.Ref) bool { return ref.Key.Name == "missing" && ref.Bound }) {
+		recent.Becomes("Key", "k", "Waiting for Room/missing to be created")
+		if slices.ContainsFunc(recent.Get("Key", "k").Refs, func(ref backend.Ref) bool { return ref.Key.Name == "missing" && ref.Bound }) {
 			t.Error("the key relies on a room that is not there")
 		}
-		recent.create("Room", "missing", `{}`)
-		recent.becomes("Key", "k", "True")
+		recent.Create("Room", "missing", `{}`)
+		recent.Becomes("Key", "k", "True")
 	})
 }
 
@@ -136,12 +136,12 @@ func TestService_AReferenceThatACatalogueDropsHoldsNothingOnceItsFieldIsCleared(
 		dropped[3].References = dropped[3].References[:len(dropped[3].References)-1]
 		old, recent := openHouseOf(t, store, guarded), openHouseOf(t, store, dropped)
 		inOrder(old, recent)
-		old.create("Room", "r", `{}`)
-		old.create("Key", "k", `{"roomRef":"r"}`)
+		old.Create("Room", "r", `{}`)
+		old.Create("Key", "k", `{"roomRef":"r"}`)
 		if err := recent.patch("Key", "k", `{"roomRef":null}`, service.MetadataPatch{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := recent.delete("Room", "r"); got != service.Deleted {
+		if got := recent.Delete("Room", "r"); got != service.Deleted {
 			t.Errorf("the room that nobody names is %s", got)
 		}
 	})
@@ -155,8 +155,8 @@ func TestService_AnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
 		last.Guarded = true
 		old, recent := openHouse(t, store), openHouseOf(t, store, guarded)
 		inOrder(old, recent)
-		recent.create("Room", "r", `{}`)
-		recent.create("Key", "k", `{"roomRef":"r"}`)
+		recent.Create("Room", "r", `{}`)
+		recent.Create("Key", "k", `{"roomRef":"r"}`)
 		for what, write := range []func() error{
 			func() error { return old.patch("Key", "k", "", finalizers("example.org/x")) },
 			func() error { return old.patch("Key", "k", `{"title":"x"}`, service.MetadataPatch{}) },
@@ -168,17 +168,17 @@ func TestService_AnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
 			if err := write(); err != nil {
 				t.Fatalf("write %d: %v", what, err)
 			}
-			if got := old.get("Key", "k").Refs; !slices.Contains(got, backend.Ref{Key: backend.Key{Kind: "Room", Namespace: "default", Name: "r"}, Bound: true}) {
+			if got := old.Get("Key", "k").Refs; !slices.Contains(got, backend.Ref{Key: backend.Key{Kind: "Room", Namespace: "default", Name: "r"}, Bound: true}) {
 				t.Errorf("after write %d the key refers to %+v", what, got)
 			}
 		}
-		if got := recent.delete("Room", "r"); got != service.Pending {
+		if got := recent.Delete("Room", "r"); got != service.Pending {
 			t.Errorf("the room that a key relies on is %s", got)
 		}
 		if err := recent.patch("Key", "k", `{"roomRef":null}`, service.MetadataPatch{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := old.get("Key", "k").Refs; len(got) != 0 {
+		if got := old.Get("Key", "k").Refs; len(got) != 0 {
 			t.Errorf("the key refers to nothing any more and yet to %+v", got)
 		}
 	})
@@ -189,20 +189,20 @@ func TestService_AnOlderGatewayLeavesWhatANewerOneWaitsFor(t *testing.T) {
 		store := servicetest.OpenMemory(t)
 		old, recent := openHouse(t, store), openHouseOf(t, store, annex())
 		stop := inOrder(old, recent)
-		recent.create("Key", "k", `{"roomRef":"missing"}`)
+		recent.Create("Key", "k", `{"roomRef":"missing"}`)
 		stop() // so that its references are not evaluated again
 		for _, spec := range []string{`{"title":"x"}`, `{"guestRef":"g"}`, `{"guestRef":null}`} {
 			if err := old.patch("Key", "k", spec, service.MetadataPatch{}); err != nil {
 				t.Fatalf("%s: %v", spec, err)
 			}
-			if got := old.says("Key", "k"); got != "Waiting for Room/missing to be created" {
+			if got := old.Says("Key", "k"); got != "Waiting for Room/missing to be created" {
 				t.Errorf("after %s through the older gateway the key says %q", spec, got)
 			}
 		}
 		recent = openHouseOf(t, store, annex())
-		recent.run()
-		recent.create("Room", "missing", `{}`)
-		recent.becomes("Key", "k", "True")
+		recent.Start()
+		recent.Create("Room", "missing", `{}`)
+		recent.Becomes("Key", "k", "True")
 	})
 }
 
@@ -213,20 +213,20 @@ func TestService_AGuardedReferenceThatACatalogueAddsBindsWhatIsReady(t *testing.
 		before[3].References = before[3].References[:len(before[3].References)-1]
 		guarded[3].References[len(guarded[3].References)-1].Guarded = true
 		old := openHouseOf(t, store, before)
-		stop := old.run()
-		old.create("Room", "r", `{}`)
-		old.create("Key", "k", `{"roomRef":"r"}`)
+		stop := old.Start()
+		old.Create("Room", "r", `{}`)
+		old.Create("Key", "k", `{"roomRef":"r"}`)
 		stop()
 		recent := openHouseOf(t, store, guarded)
-		recent.run()
+		recent.Start()
 		room := backend.Key{Kind: "Room", Namespace: "default", Name: "r"}
 		redistest.Await(t, "the key is bound to its room", func() error {
-			if refs := recent.get("Key", "k").Refs; !slices.Contains(refs, backend.Ref{Key: room, Bound: true}) {
+			if refs := recent.Get("Key", "k").Refs; !slices.Contains(refs, backend.Ref{Key: room, Bound: true}) {
 				return fmt.Errorf("it refers to %+v", refs)
 			}
 			return nil
 		})
-		if got := recent.delete("Room", "r"); got != service.Pending {
+		if got := recent.Delete("Room", "r"); got != service.Pending {
 			t.Errorf("the room that a key relies on is %s", got)
 		}
 	})
@@ -239,9 +239,9 @@ func TestService_AnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t 
 	guarded[3].References[len(guarded[3].References)-1].Guarded = true
 	old, recent := openHouseOf(t, store, before), openHouseOf(t, store, guarded)
 	stop := inOrder(old, recent)
-	recent.create("Room", "r", `{}`)
-	recent.create("Key", "bound", `{"roomRef":"r"}`)
-	recent.create("Key", "waits", `{"roomRef":"missing"}`)
+	recent.Create("Room", "r", `{}`)
+	recent.Create("Key", "bound", `{"roomRef":"r"}`)
+	recent.Create("Key", "waits", `{"roomRef":"missing"}`)
 	stop() // so that nobody judges them anew
 	room := backend.Ref{Key: backend.Key{Kind: "Room", Namespace: "default", Name: "r"}, Bound: true}
 	for _, title := range []string{"1", "2", "3"} {
@@ -250,10 +250,10 @@ func TestService_AnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t 
 				t.Fatal(err)
 			}
 		}
-		if got := old.get("Key", "bound").Refs; !slices.Contains(got, room) {
+		if got := old.Get("Key", "bound").Refs; !slices.Contains(got, room) {
 			t.Errorf("after title %s the key refers to %+v", title, got)
 		}
-		if got := old.says("Key", "waits"); got != "Waiting for Room/missing to be created" {
+		if got := old.Says("Key", "waits"); got != "Waiting for Room/missing to be created" {
 			t.Errorf("after title %s the key that waits says %q", title, got)
 		}
 	}
@@ -266,13 +266,13 @@ func TestService_AWriteOfMetadataThroughAnOlderGatewayBindsNothing(t *testing.T)
 	dropped[3].References = dropped[3].References[:len(dropped[3].References)-1]
 	old, recent := openHouseOf(t, store, guarded), openHouseOf(t, store, dropped)
 	stop := inOrder(old, recent)
-	recent.create("Key", "k", `{"roomRef":"gone"}`)
+	recent.Create("Key", "k", `{"roomRef":"gone"}`)
 	stop() // so that its references are not evaluated again
 	if err := old.patch("Key", "k", "", finalizers("example.org/x")); err != nil {
 		t.Fatal(err)
 	}
 	old.report("Key", "k", `{}`)
-	if got := old.get("Key", "k").Refs; slices.ContainsFunc(got, func(ref backend.Ref) bool { return ref.Bound }) {
+	if got := old.Get("Key", "k").Refs; slices.ContainsFunc(got, func(ref backend.Ref) bool { return ref.Bound }) {
 		t.Errorf("the key relies on %+v, of which nobody has looked whether it is there", got)
 	}
 }

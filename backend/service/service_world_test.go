@@ -2,12 +2,11 @@ package service_test
 
 // The tests of several gateways on one store hold what they answer, with and without the
 // index in memory, against what was acknowledged: histories of clients are linearizable
-// (history, model), no read is older than a write that was acknowledged before it began
-// (freshness), and every answer is of one state of the store (moment, oracle).
+// (history, model), and no read is older than a write that was acknowledged before it began
+// (freshness). That every answer is of one state of the store is tested in package query.
 //
-// They are short. SLUICE_TEST_HISTORIES, SLUICE_TEST_FRESHNESS and SLUICE_TEST_MOMENTS make
-// them long: numbers of histories, of writes that are read back, and of rounds.
-// SLUICE_TEST_SEED repeats what a run has printed.
+// They are short. SLUICE_TEST_HISTORIES and SLUICE_TEST_FRESHNESS make them long: numbers of histories, and of writes
+// that are read back. SLUICE_TEST_SEED repeats what a run has printed.
 
 import (
 	"errors"
@@ -23,6 +22,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -73,7 +73,7 @@ type world struct {
 	plan
 	rnd *rand.Rand
 	// open opens the store of a gateway.
-	open func(i int) (store, error)
+	open func(i int) (servicetest.Driver, error)
 	// server and the proxies before it are nil but for Redis.
 	server  *redistest.Server
 	proxies []*redistest.Proxy
@@ -81,7 +81,7 @@ type world struct {
 	faults map[int][]func()
 
 	mu       sync.RWMutex // guards gateways
-	gateways [2]*gateway
+	gateways [2]*servicetest.Gateway
 }
 
 func openWorld(t *testing.T, p plan) *world {
@@ -89,12 +89,12 @@ func openWorld(t *testing.T, p plan) *world {
 	switch p.store {
 	case "memory":
 		data, err := memory.Open(memory.Config{})
-		opened(t, data, err)
-		w.open = func(int) (store, error) { return data.Handle(), nil }
+		servicetest.Opened(t, data, err)
+		w.open = func(int) (servicetest.Driver, error) { return data.Handle(), nil }
 	case "bolt":
 		path := filepath.Join(t.TempDir(), "sluice.db")
 		var file *bolt.Store
-		w.open = func(i int) (s store, err error) {
+		w.open = func(i int) (s servicetest.Driver, err error) {
 			if i == 0 { // the second gateway is opened and closed with the first one
 				file, err = bolt.Open(bolt.Config{Path: path})
 				return file, err
@@ -107,7 +107,7 @@ func openWorld(t *testing.T, p plan) *world {
 		for range w.gateways {
 			w.proxies = append(w.proxies, redistest.NewProxy(t, w.server.Addr))
 		}
-		w.open = func(i int) (store, error) {
+		w.open = func(i int) (servicetest.Driver, error) {
 			return openPatiently(t, redis.Config{URL: w.proxies[i].URL(), Prefix: prefix, Shards: 1 + int(p.seed/5%2), Timeout: exchangeTime})
 		}
 	}
@@ -139,18 +139,18 @@ func (w *world) begin(i int) {
 	if w.modes[i] == off {
 		cfg.IndexMemory = -1
 	}
-	g := newGateway(w.t, s, cfg)
-	g.startIndex()
+	g := servicetest.NewGateway(w.t, s, cfg)
+	g.StartIndex()
 	w.mu.Lock()
 	w.gateways[i] = g
 	w.mu.Unlock()
 	if w.modes[i] == on {
-		g.filled()
+		g.WaitFilled()
 	}
 }
 
 // gateway is one of the two.
-func (w *world) gateway(i int) *gateway {
+func (w *world) gateway(i int) *servicetest.Gateway {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return w.gateways[i]
@@ -165,8 +165,8 @@ func (w *world) end() {
 
 func (w *world) stop(i int) {
 	g := w.gateway(i)
-	g.end()
-	if err := g.store.Close(); err != nil {
+	g.End()
+	if err := g.Store.Close(); err != nil {
 		w.t.Errorf("close: %v", err)
 	}
 }
@@ -195,11 +195,11 @@ func (w *world) schedule(rnd *rand.Rand, calls int) {
 		for n := rnd.IntN(10); n < calls; n += 5 + rnd.IntN(25) {
 			switch rnd.IntN(3) {
 			case 0:
-				at(n, func() { w.gateway(i).loseIndex() })
+				at(n, func() { w.gateway(i).LoseIndex() })
 			case 1:
-				at(n, func() { w.gateway(i).endIndex() })
+				at(n, func() { w.gateway(i).EndIndex() })
 			default:
-				at(n, func() { w.gateway(i).startIndex() })
+				at(n, func() { w.gateway(i).StartIndex() })
 			}
 		}
 	}
@@ -263,8 +263,8 @@ func (w *world) heal() {
 // TestService_HistoriesAreLinearizable judges what clients of two gateways were told while these,
 // Redis and the way to it fail. SLUICE_TEST_HISTORIES says how many histories.
 func TestService_HistoriesAreLinearizable(t *testing.T) {
-	first := setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
-	n := setting(t, "SLUICE_TEST_HISTORIES", sized(6, 2))
+	first := servicetest.Setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
+	n := servicetest.Setting(t, "SLUICE_TEST_HISTORIES", servicetest.Sized(6, 2))
 	parallel := make(chan struct{}, 4)
 	var told tally
 	t.Cleanup(func() { t.Logf("SLUICE_TEST_SEED=%d: %s", first, told.String()) })

@@ -187,7 +187,7 @@ func logbooks(t *testing.T) *fixture {
 // log creates a logbook.
 func (f *fixture) log(name string) {
 	f.T.Helper()
-	if _, err := f.Writer.Create(f.T.Context(), service.CreateRequest{Identity: identity("Logbook", name), Spec: servicetest.Raw(`{"title":"A"}`)}); err != nil {
+	if _, err := f.Writer.Create(f.T.Context(), service.CreateRequest{Identity: servicetest.InDefault("Logbook", name), Spec: servicetest.Raw(`{"title":"A"}`)}); err != nil {
 		f.T.Fatal(err)
 	}
 }
@@ -195,7 +195,7 @@ func (f *fixture) log(name string) {
 // report writes the status of a logbook.
 func (f *fixture) report(name string, status any) error {
 	f.T.Helper()
-	_, err := f.Writer.UpdateStatus(f.T.Context(), service.StatusRequest{Identity: identity("Logbook", name), ExpectedRevision: f.logged(name).Revision.String(), Status: status})
+	_, err := f.Writer.UpdateStatus(f.T.Context(), service.StatusRequest{Identity: servicetest.InDefault("Logbook", name), ExpectedRevision: f.logged(name).Revision.String(), Status: status})
 	return err
 }
 
@@ -242,7 +242,7 @@ func TestStatus_AStatusThatIsStoredIsNotJudged(t *testing.T) {
 	}
 	f.Put(f.logged("a").Key, backend.Put{UID: f.logged("a").UID, Body: backend.EncodeBody(servicetest.Raw(`{"version":"v1","metadata":{"generation":1},"spec":{"title":"A"},"status":{"sizes":[1,2,3,4,5],"last":{"text":"123456"}}}`))})
 	revision := func() string { return f.logged("a").Revision.String() }
-	id := identity("Logbook", "a")
+	id := servicetest.InDefault("Logbook", "a")
 	for what, write := range map[string]func() error{
 		"update": func() error {
 			_, err := f.Writer.Update(t.Context(), service.UpdateRequest{Identity: id, ExpectedRevision: revision(), Spec: servicetest.Raw(`{"title":"B"}`)})
@@ -292,8 +292,8 @@ func TestStatus_TheGatewaysOwnConditionsAreNotJudged(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	h := openHouseOf(t, store, catalogue)
-	h.run()
-	created := h.create("Door", "d", `{"roomRef":"r"}`).Resource.Stored
+	h.Start()
+	created := h.Create("Door", "d", `{"roomRef":"r"}`).Resource.Stored
 	st, err := kind.StateOf(created)
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +302,7 @@ func TestStatus_TheGatewaysOwnConditionsAreNotJudged(t *testing.T) {
 		t.Fatalf("conditions %v", conditions)
 	}
 	report := func(status map[string]any) error {
-		_, err := h.Writer.UpdateStatus(t.Context(), service.StatusRequest{Identity: identity("Door", "d"), ExpectedRevision: created.Revision.String(), Status: status, DryRun: true})
+		_, err := h.Writer.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.InDefault("Door", "d"), ExpectedRevision: created.Revision.String(), Status: status, DryRun: true})
 		return err
 	}
 	if err := report(st.Status()); err != nil {

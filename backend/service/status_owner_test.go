@@ -48,8 +48,8 @@ func TestStatus_WhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwar
 	if controlled, err := h.Controlled(t.Context(), "Room"); err != nil || !controlled {
 		t.Errorf("controlled %v, %v", controlled, err)
 	}
-	h.create("Room", "r", `{}`)
-	if got := h.says("Room", "r"); got != "All dependencies are ready; the controller has not acted yet" {
+	h.Create("Room", "r", `{}`)
+	if got := h.Says("Room", "r"); got != "All dependencies are ready; the controller has not acted yet" {
 		t.Errorf("the room says %q", got)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestUnreadables_AreCountedAndListed: what a page or a summary leaves out is counted with it, in its namespace, whatever
-// its filter, as far as the caller may see it; in memory and from the store.
+// TestUnreadables_AreCountedAndListed: what a page or a summary leaves out is counted with it, in its namespace,
+// whatever its filter, as far as the caller may see it; in memory and from the store.
 func TestUnreadables_AreCountedAndListed(t *testing.T) {
 	for how, indexMemory := range map[string]int64{"store": -1, "memory": 0} {
 		t.Run(how, func(t *testing.T) {

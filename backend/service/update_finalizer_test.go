@@ -44,27 +44,27 @@ func TestUpdate_FinalizersAreRemovedWhateverHasBecomeOfTheSpec(t *testing.T) {
 					}
 					t.Cleanup(func() { _ = store.Close() })
 					before := openHouseOf(t, store, room(func(*descriptor.Shape) {}))
-					before.create("Room", "r", `{"title":"a","size":9}`)
+					before.Create("Room", "r", `{"title":"a","size":9}`)
 					if err := before.patch("Room", "r", "", finalizers("example.org/a", "example.org/b")); err != nil {
 						t.Fatal(err)
 					}
 					if deleted {
-						before.delete("Room", "r")
+						before.Delete("Room", "r")
 					}
 					h := openHouseOf(t, store, room(change))
-					h.run()
+					h.Start()
 					if err := h.patch("Room", "r", "", without("example.org/a")); err != nil {
 						t.Fatal(err)
 					}
-					if now := h.get("Room", "r"); now.Finalizers != 1 || !bytes.Contains(now.Body, []byte(`"spec":{"size":9,"title":"a"}`)) {
+					if now := h.Get("Room", "r"); now.Finalizers != 1 || !bytes.Contains(now.Body, []byte(`"spec":{"size":9,"title":"a"}`)) {
 						t.Errorf("%d finalizers, %s", now.Finalizers, now.Body)
 					}
 					if err := h.patch("Room", "r", "", without("example.org/b")); err != nil {
 						t.Fatal(err)
 					}
 					if deleted {
-						h.becomes("Room", "r", "none")
-					} else if now := h.get("Room", "r"); now.Finalizers != 0 {
+						h.Becomes("Room", "r", "none")
+					} else if now := h.Get("Room", "r"); now.Finalizers != 0 {
 						t.Errorf("%d finalizers", now.Finalizers)
 					} else if err := h.patch("Room", "r", `{"title":"b","size":10}`, without("example.org/b")); servicetest.CodeOf(err) != failure.CodeValidationFailed {
 						t.Errorf("a patch of the spec: %v", err)

@@ -25,7 +25,7 @@ func BenchmarkPatch(b *testing.B) {
 			}
 			s, ctx := follow(b, store), b.Context()
 			create := func(of, name, spec string) {
-				if _, err := s.Writer.Create(ctx, service.CreateRequest{Identity: identity(of, name), Spec: json.RawMessage(spec)}); err != nil {
+				if _, err := s.Writer.Create(ctx, service.CreateRequest{Identity: servicetest.InDefault(of, name), Spec: json.RawMessage(spec)}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -50,7 +50,7 @@ func BenchmarkPatch(b *testing.B) {
 					b.Fatal(err)
 				}
 				patch := map[string]any{"title": fmt.Sprint("t", i)}
-				if _, err := s.Writer.Patch(ctx, service.PatchRequest{Identity: identity(of, name), ExpectedRevision: got[0].Revision.String(), Patch: patch}); err != nil {
+				if _, err := s.Writer.Patch(ctx, service.PatchRequest{Identity: servicetest.InDefault(of, name), ExpectedRevision: got[0].Revision.String(), Patch: patch}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -91,7 +91,7 @@ func BenchmarkUpdateStatus(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			created, err := s.Writer.Create(b.Context(), service.CreateRequest{Identity: identity(of.kind, "a"), Spec: of.spec})
+			created, err := s.Writer.Create(b.Context(), service.CreateRequest{Identity: servicetest.InDefault(of.kind, "a"), Spec: of.spec})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func BenchmarkUpdateStatus(b *testing.B) {
 			for b.Loop() {
 				n++
 				conditions[0].(map[string]any)["message"] = fmt.Sprint("try ", n)
-				out, err := s.Writer.UpdateStatus(b.Context(), service.StatusRequest{Identity: identity(of.kind, "a"), ExpectedRevision: revision, Status: of.status})
+				out, err := s.Writer.UpdateStatus(b.Context(), service.StatusRequest{Identity: servicetest.InDefault(of.kind, "a"), ExpectedRevision: revision, Status: of.status})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -49,7 +49,7 @@ var rules = []rule{
 	{"backend/service/sender", []string{"backend", "backend/budget", "backend/hub", "backend/service/access", "internal/wait"}, "a batch is bytes to its sender; it knows no kind"},
 	{"backend/service/mirror", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/hub", "backend/service/access", "backend/service/dependency", "backend/service/failure", "backend/service/jsontree", "backend/service/kind", "backend/service/owner", "backend/service/reconcile", "backend/service/sender", "internal/wait"}, "what services own is mirrored below the verbs, which ask through it"},
 	{"backend/service/reconcile", []string{"backend", "backend/catalogue", "backend/descriptor", "backend/hub", "backend/index", "backend/service/dependency", "backend/service/failure", "backend/service/jsontree", "backend/service/kind", "backend/service/sender", "internal/wait"}, "the work that follows from changes knows no verb and no query"},
-	{"backend/service/servicetest", []string{"backend", "backend/body", "backend/descriptor", "backend/memory", "backend/service", "graph/kinds/kindstest"}, "the world of tests is a service over a store in memory; the kinds that give rights are those of the catalogue"},
+	{"backend/service/servicetest", []string{"backend", "backend/body", "backend/bolt", "backend/catalogue", "backend/descriptor", "backend/hub", "backend/index", "backend/memory", "backend/redis", "backend/service", "graph/kinds/kindstest", "internal/redistest"}, "the worlds of tests are services over any store; the kinds that give rights are those of the catalogue"},
 	{"backend/service", []string{"backend", "backend/body", "backend/budget", "backend/catalogue", "backend/descriptor", "backend/hub", "backend/index", "backend/keyring", "backend/manifest", "internal/wait"}, "the verbs stand on all others, and on any store and any kinds"},
 	{"backend/catalogue", []string{"backend", "backend/body", "backend/descriptor", "internal/wait"}, "the gate compares catalogues through the store contract"},
 	{"backend/body", []string{"backend", "backend/descriptor", "internal/slab"}, "a body is bytes under a descriptor; it knows no store"},
@@ -136,7 +136,7 @@ var testsMay = map[string][]string{
 	"backend/service":   {"backend/memory", "backend/bolt", "backend/redis", "graph/kinds/kindstest", "internal/redistest"},
 	// Queries and streams are tested through a service.
 	"backend/service/change":       {"backend/descriptor", "backend/hub", "backend/memory", "backend/bolt", "backend/redis", "backend/service", "internal/redistest"},
-	"backend/service/query":        {"backend/descriptor", "backend/hub", "backend/memory", "backend/bolt", "backend/service"},
+	"backend/service/query":        {"backend/descriptor", "backend/hub", "backend/memory", "backend/bolt", "backend/redis", "backend/service", "internal/redistest"},
 	"backend/service/query/filter": {"backend/descriptor", "backend/memory", "backend/service"},
 	"backend/service/query/page":   {"backend/descriptor", "backend/memory", "backend/service"},
 	"backend/service/query/plan":   {"backend/memory", "backend/service"},

@@ -10,7 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 )
 
-// TestPolicy_NamespacesShareTheNamesOfARole fails if the names of a role are copied for each namespace that it is bound in.
+// TestPolicy_NamespacesShareTheNamesOfARole fails if the names of a role are copied for each namespace that it is bound
+// in.
 func TestPolicy_NamespacesShareTheNamesOfARole(t *testing.T) {
 	const many = 1000
 	rule := access.Rule{Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"GET", "LIST"}}

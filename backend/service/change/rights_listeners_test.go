@@ -23,8 +23,8 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// TestRights_ListenersKnowWhatThePolicyAllows changes resources and policies at random, and holds what listeners know from
-// their streams against what an administrator sees, filtered by the policy.
+// TestRights_ListenersKnowWhatThePolicyAllows changes resources and policies at random, and holds what listeners know
+// from their streams against what an administrator sees, filtered by the policy.
 func TestRights_ListenersKnowWhatThePolicyAllows(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()

@@ -21,8 +21,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestAccess_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden asks the same of two stores, of which one also has resources
-// that the caller may not see: many, some of them expired, unreadable, or of kinds of which it may see nothing.
+// TestAccess_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden asks the same of two stores, of which one also has
+// resources that the caller may not see: many, some of them expired, unreadable, or of kinds of which it may see
+// nothing.
 func TestAccess_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden(t *testing.T) {
 	t.Parallel()
 	expiring := servicetest.WidgetAtSite()

@@ -18,8 +18,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestAccess_ListsShowWhatThePolicyAllowsAndNothingElse holds random pages, counts, summaries and namespaces of callers with
-// random rights against what an administrator sees, filtered by the policy.
+// TestAccess_ListsShowWhatThePolicyAllowsAndNothingElse holds random pages, counts, summaries and namespaces of callers
+// with random rights against what an administrator sees, filtered by the policy.
 func TestAccess_ListsShowWhatThePolicyAllowsAndNothingElse(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -27,7 +27,8 @@ func TestAccess_ListsShowWhatThePolicyAllowsAndNothingElse(t *testing.T) {
 		seed = s
 	}
 	t.Logf("SLUICE_TEST_SEED=%d", seed)
-	for name, store := range stores(t) {
+	for name, open := range servicetest.Embedded() {
+		store := open(t)
 		f := guarded(t, store, 0, servicetest.WidgetAtSite(), servicetest.Site())
 		o := &oracle{rnd: rand.New(rand.NewPCG(seed, 0)), items: map[string]item{}}
 		for i := range 40 {

@@ -1,11 +1,9 @@
 package query_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
@@ -28,20 +26,10 @@ func guarded(t *testing.T, store backend.Store, indexMemory int64, kinds ...desc
 	return &fixture{servicetest.Guarded(t, store, indexMemory, kinds...)}
 }
 
-// stores are a store in memory and one in a file. Package servicetest may not import bolt.
-func stores(t *testing.T) map[string]backend.Store {
+// onEachStore runs a test on each store, with the kinds of servicetest.Building.
+func onEachStore(t *testing.T, test func(t *testing.T, h *servicetest.House)) {
 	t.Helper()
-	m, err := memory.Open(memory.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := bolt.Open(bolt.Config{Path: filepath.Join(t.TempDir(), "s.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = m.Close()
-		_ = b.Close()
+	servicetest.OnStores(t, servicetest.EachStore(), func(t *testing.T, store backend.Store) {
+		test(t, servicetest.OpenHouse(t, store, servicetest.Building()))
 	})
-	return map[string]backend.Store{"memory": m, "bolt": b}
 }

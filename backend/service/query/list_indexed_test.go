@@ -223,3 +223,21 @@ func TestList_ACatalogueCanStayOutOfMemoryWhole(t *testing.T) {
 		t.Errorf("%v %v", r, err)
 	}
 }
+
+func TestList_TimesOutsideTheOrdinaryFilterLikeOthers(t *testing.T) {
+	f := setup(t)
+	f.CreateWidget("a", `{"title":"A"}`)
+	for _, c := range []struct {
+		op, at string
+		want   int
+	}{
+		{"lt", "9999-12-31T23:59:59Z", 1}, {"lt", "2263-01-01T00:00:00Z", 1}, {"gt", "2300-01-01T00:00:00Z", 0}, {"gte", "9999-12-31T23:59:59Z", 0},
+		{"gt", "0001-01-01T00:00:00Z", 1}, {"gte", "1500-01-01T00:00:00Z", 1}, {"gt", "1600-01-01T00:00:00Z", 1}, {"lt", "1600-01-01T00:00:00Z", 0}, {"lte", "0000-01-01T00:00:00Z", 0},
+	} {
+		for _, field := range []string{"createdAt", "updatedAt"} {
+			if p := f.MustList(query.ListRequest{Kind: "Widget", Filter: map[string]any{field: map[string]any{c.op: c.at}}}); len(p.Edges) != c.want {
+				t.Errorf("%s %s %s: %d found, want %d", field, c.op, c.at, len(p.Edges), c.want)
+			}
+		}
+	}
+}

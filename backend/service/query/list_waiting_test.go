@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestList_FindsWhatWaits: resources that wait for others, and deletions that wait for referrers, in memory and from the
-// store.
+// TestList_FindsWhatWaits: resources that wait for others, and deletions that wait for referrers, in memory and from
+// the store.
 func TestList_FindsWhatWaits(t *testing.T) {
 	for how, indexMemory := range map[string]int64{"store": -1, "memory": 0} {
 		t.Run(how, func(t *testing.T) {

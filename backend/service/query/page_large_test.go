@@ -16,8 +16,9 @@ import (
 
 func TestPage_PagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 	t.Parallel()
-	for driver, store := range stores(t) {
+	for driver, open := range servicetest.Embedded() {
 		t.Run(driver, func(t *testing.T) {
+			store := open(t)
 			svc := servicetest.Gateways(t, store, 1)[0]
 			const count = 40 // of half a megabyte each
 			var all []string
@@ -78,8 +79,9 @@ func TestPage_PagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 }
 
 func TestPage_LookupsOfManyKeysAreInTheirOrder(t *testing.T) {
-	for driver, store := range stores(t) {
+	for driver, open := range servicetest.Embedded() {
 		t.Run(driver, func(t *testing.T) {
+			store := open(t)
 			svc := servicetest.Gateways(t, store, 1)[0]
 			at := func(i int) backend.Key {
 				return backend.Key{Kind: "Widget", Namespace: "default", Name: fmt.Sprintf("w%04d", i)}

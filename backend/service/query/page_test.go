@@ -27,8 +27,9 @@ func TestPage_PagesAreCutOutOfTheWholeListByTheRelayAlgorithm(t *testing.T) {
 		seed = s
 	}
 	t.Logf("SLUICE_TEST_SEED=%d", seed)
-	for name, store := range stores(t) {
+	for name, open := range servicetest.Embedded() {
 		t.Run(name, func(t *testing.T) {
+			store := open(t)
 			rnd := rand.New(rand.NewPCG(seed, 0))
 			svc, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store})
 			if err != nil {

@@ -61,7 +61,8 @@ func filling(t *testing.T, of string) (slow, f *fixture, letGo func()) {
 	return &fixture{&servicetest.Fixture{Service: svc, T: t}}, f, sync.OnceFunc(func() { close(h.letGo) })
 }
 
-// TestPolicy_APolicyIsOfOneState takes rights from a caller while the gateway has the roles in memory and not yet the bindings.
+// TestPolicy_APolicyIsOfOneState takes rights from a caller while the gateway has the roles in memory and not yet the
+// bindings.
 func TestPolicy_APolicyIsOfOneState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, f, letGo := filling(t, access.BindingKind)
@@ -84,8 +85,8 @@ func TestPolicy_APolicyIsOfOneState(t *testing.T) {
 	})
 }
 
-// TestPolicy_WhatIsReadIsNoNewerThanTheRightsThatAllowIt takes rights from a caller, and then writes, while a list waits for the
-// kind to be in memory.
+// TestPolicy_WhatIsReadIsNoNewerThanTheRightsThatAllowIt takes rights from a caller, and then writes, while a list
+// waits for the kind to be in memory.
 func TestPolicy_WhatIsReadIsNoNewerThanTheRightsThatAllowIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, f, letGo := filling(t, "Widget")

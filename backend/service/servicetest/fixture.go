@@ -358,17 +358,6 @@ func (s *ReadCounter) Ranges(ctx context.Context, list []backend.Range) ([]backe
 	return pages, err
 }
 
-// OpenMemory opens a store in memory, which is closed when the test ends.
-func OpenMemory(t *testing.T) *memory.Store {
-	t.Helper()
-	store, err := memory.Open(memory.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	return store
-}
-
 // Pointer returns a pointer to a copy of v.
 func Pointer[T any](v T) *T { return &v }
 

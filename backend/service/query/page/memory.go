@@ -86,7 +86,7 @@ func (m *Memory) Do(ctx context.Context, r *Read, k *index.Kind) error {
 		}
 		switch {
 		case r.plan.ByName:
-			m.names(ctx)
+			m.lookup(ctx)
 		case r.plan.Length:
 			m.length(ctx)
 		default:
@@ -150,19 +150,9 @@ func (m *Memory) offer(ctx context.Context, e *index.Entry) (past bool) {
 	return m.take(Resource{Stored: &e.Resource, Body: &e.Body}, &m.values) || m.err != nil
 }
 
-// names reads the resources of the query's names.
-func (m *Memory) names(ctx context.Context) {
-	var place []byte
-	sorted := m.plan.Sorting == plan.Sorted
-	for i := range m.Query.Names {
-		name := m.Query.Names[i]
-		if sorted && m.Backward {
-			name = m.Query.Names[len(m.Query.Names)-1-i]
-		}
-		place = backend.AppendString(backend.AppendString(place[:0], m.Query.Namespace), name)
-		if sorted && !m.In.Holds(place) {
-			continue
-		}
+// lookup reads the resources of the query's names.
+func (m *Memory) lookup(ctx context.Context) {
+	for _, place := range m.names {
 		if e := m.kind.At(place); e == nil {
 			m.look(ctx)
 		} else if m.offer(ctx, e) {

@@ -76,6 +76,25 @@ type Read struct {
 // idle reports whether nothing is wanted.
 func (r *Read) idle() bool { return r.Size == 0 && !r.Ahead && !r.Count && !r.Total }
 
+// names calls yield with each name of the query that can be on the page, until it returns false. Names of a sorted plan
+// come in the direction of the page. place is the key of the name in the order by name; it is overwritten by the next.
+func (r *Read) names(yield func(name string, place []byte) bool) {
+	sorted := r.plan.Sorting == plan.Sorted
+	var place []byte
+	for i, name := range r.Query.Names {
+		if sorted && r.Backward {
+			name = r.Query.Names[len(r.Query.Names)-1-i]
+		}
+		place = backend.AppendString(backend.AppendString(place[:0], r.Query.Namespace), name)
+		if sorted && !r.In.Holds(place) {
+			continue
+		}
+		if !yield(name, place) {
+			return
+		}
+	}
+}
+
 // take counts a match or puts it into the page. v is needed unless the order is by name. past
 // reports whether the rest of the plan (Sorted) or of the run (RunsSorted) is beyond the page.
 func (r *Read) take(res Resource, v *filter.Values) (past bool) {

@@ -432,20 +432,13 @@ func (s *Scanner) readNames(ctx context.Context, scans []*scan) error {
 	return spent.Spend(budget.Steps, compared)
 }
 
-// keys returns the keys of the query's names that can be on the page, in the direction of the page. It has
-// none if the scan is done or its plan has no names.
+// keys returns the keys of [Read.names]. It has none if the scan is done or its plan has no names.
 func (sc *scan) keys() (keys []backend.Key) {
 	if sc.done || !sc.plan.ByName {
 		return nil
 	}
-	q := sc.Query
-	for _, name := range q.Names {
-		if sc.plan.Sorting != plan.Sorted || sc.In.Holds(backend.OrderTuple(q.Namespace, name)) {
-			keys = append(keys, backend.Key{Kind: q.Kind.Name, Namespace: q.Namespace, Name: name})
-		}
-	}
-	if sc.Backward {
-		slices.Reverse(keys)
+	for name := range sc.names {
+		keys = append(keys, backend.Key{Kind: sc.Query.Kind.Name, Namespace: sc.Query.Namespace, Name: name})
 	}
 	return keys
 }

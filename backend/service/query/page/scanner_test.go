@@ -303,3 +303,30 @@ func TestScanner_AFilterOfALevelIsParsedOnceAlsoIfItIsRefusedOrTheOrdersDiffer(t
 		}
 	}
 }
+
+func TestScanner_ARunWithManyRowsOfAResourceIsReadOnce(t *testing.T) {
+	store := &servicetest.ReadCounter{Store: servicetest.OpenMemory(t)}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.WithConditions(servicetest.Widget())}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &servicetest.Fixture{Service: s, T: t, Store: store.Store}
+	const resources, rows = 4, 1000
+	for i := range resources {
+		var list []any
+		for j := range rows {
+			list = append(list, map[string]any{"type": "Ready", "status": fmt.Sprintf("s%04d", j)})
+		}
+		name := fmt.Sprint("w", i)
+		f.CreateWidget(name, `{"title":"A"}`)
+		f.Rewrite(name, false, func(body map[string]any) { body["status"] = map[string]any{"conditions": list} })
+	}
+	store.Resources = 0
+	p := f.MustList(query.ListRequest{Kind: "Widget", Filter: map[string]any{"conditions": []any{map[string]any{"type": "Ready"}}}})
+	if len(p.Edges) != resources {
+		t.Errorf("%d found, want %d", len(p.Edges), resources)
+	}
+	if most := resources*rows + 600; store.Resources > most {
+		t.Errorf("%d rows were read for %d", store.Resources, resources*rows)
+	}
+}

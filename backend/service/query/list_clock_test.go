@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // lateKind is a store of which the index cannot read one kind before it was asked for its head a second time: a list
@@ -58,25 +58,18 @@ func TestListMany_IsOfOneClock(t *testing.T) {
 		return time.Unix(clock.Load(), 0)
 	}
 	inner, err := memory.Open(memory.Config{Clock: now})
-	store := &lateKind{Store: opened(t, inner, err), of: "Magazine", ready: make(chan struct{})}
+	store := &lateKind{Store: servicetest.Opened(t, inner, err), of: "Magazine", ready: make(chan struct{})}
 	store.release = sync.OnceFunc(func() {
 		clock.Add(10) // what expires meanwhile is not read into memory
 		close(store.ready)
 	})
-	two := kinds()
-	magazine := two[0]
+	kinds := servicetest.Library()
+	magazine := kinds[0]
 	magazine.Name, magazine.Singular, magazine.Plural, magazine.References = "Magazine", "magazine", "magazines", nil
-	g := &gateway{t: t, store: inner}
-	if g.hub, err = hub.New(hub.Config{Store: store}); err != nil {
-		t.Fatal(err)
-	}
-	if g.Service, err = service.New(service.Config{Kinds: append(two, magazine), Store: store, Hub: g.hub}); err != nil {
-		t.Fatal(err)
-	}
-	g.stopHub = g.run(g.hub.Run)
-	defer g.end()
+	g := servicetest.NewGateway(t, store, service.Config{Kinds: append(kinds, magazine)})
+	defer g.End()
 	defer store.release()
-	g.startIndex()
+	g.StartIndex()
 	const each = 100
 	for i := range each {
 		for _, of := range []string{"Book", "Magazine"} {
@@ -87,7 +80,7 @@ func TestListMany_IsOfOneClock(t *testing.T) {
 			}
 		}
 	}
-	for g.Index().Stats().Served < len(two) { // all but Magazine
+	for g.Index().Stats().Served < len(kinds) { // all but Magazine
 		runtime.Gosched()
 	}
 	store.begun.Store(true)

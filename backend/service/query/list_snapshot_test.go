@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"context"
@@ -21,16 +21,17 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/query"
 	queryplan "github.com/sluicegw/sluice/backend/service/query/plan"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// TestService_AnswersAreThoseOfAPlainSortAtOneMoment holds pages and counts, while others write,
+// TestList_AnswersAreThoseOfAPlainSortAtOneMoment holds pages and counts, while others write,
 // resources expire and the index fails, against a plain sort of the states that the
 // store had between request and answer. SLUICE_TEST_MOMENTS says how many rounds.
-func TestService_AnswersAreThoseOfAPlainSortAtOneMoment(t *testing.T) {
+func TestList_AnswersAreThoseOfAPlainSortAtOneMoment(t *testing.T) {
 	t.Parallel()
-	seed := setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
-	rounds := setting(t, "SLUICE_TEST_MOMENTS", sized(2, 1))
+	seed := servicetest.Setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
+	rounds := servicetest.Setting(t, "SLUICE_TEST_MOMENTS", servicetest.Sized(2, 1))
 	for _, on := range []string{"memory", "bolt", "redis"} {
 		if testing.Short() && on == "bolt" {
 			continue
@@ -51,7 +52,7 @@ func TestService_AnswersAreThoseOfAPlainSortAtOneMoment(t *testing.T) {
 
 // round is a gateway, its writers, and the answers that it gave.
 type round struct {
-	*gateway
+	*servicetest.Gateway
 	t      *testing.T
 	on     string
 	how    string
@@ -82,7 +83,7 @@ func newRound(t *testing.T, on, how string, seed uint64) *round {
 	r := &round{t: t, on: on, how: how, rnd: rand.New(rand.NewPCG(seed, 0))}
 	r.clock.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
 	now := func() time.Time { return time.UnixMilli(r.clock.Load()).UTC() }
-	var s store
+	var s servicetest.Driver
 	var err error
 	switch on {
 	case "memory":
@@ -92,7 +93,7 @@ func newRound(t *testing.T, on, how string, seed uint64) *round {
 	case "redis":
 		s, err = redis.Open(t.Context(), redis.Config{URL: redistest.Start(t).URL(), Clock: now})
 	}
-	opened(t, s, err)
+	servicetest.Opened(t, s, err)
 	cfg := service.Config{}
 	switch how {
 	case "store":
@@ -100,7 +101,7 @@ func newRound(t *testing.T, on, how string, seed uint64) *round {
 	case "small index":
 		cfg.IndexMemory = 30_000
 	}
-	r.gateway = newGateway(t, s, cfg)
+	r.Gateway = servicetest.NewGateway(t, s, cfg)
 	if r.begin, err = s.Position(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -109,13 +110,13 @@ func newRound(t *testing.T, on, how string, seed uint64) *round {
 
 // run writes and asks at the same time.
 func (r *round) run() {
-	defer r.end()
-	r.startIndex()
+	defer r.End()
+	r.StartIndex()
 	for range 40 {
 		r.write(r.rnd)
 	}
 	if r.how == "index" {
-		r.filled()
+		r.WaitFilled()
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -133,11 +134,11 @@ func (r *round) run() {
 			for ctx.Err() == nil {
 				switch own.IntN(4) {
 				case 0:
-					r.endIndex()
+					r.EndIndex()
 				case 1, 2:
-					r.startIndex()
+					r.StartIndex()
 				default:
-					r.loseIndex()
+					r.LoseIndex()
 				}
 				r.write(own) // and so let it work for a while
 			}
@@ -148,7 +149,7 @@ func (r *round) run() {
 	}
 	stop()
 	wg.Wait()
-	w, err := r.store.Watch(r.t.Context(), backend.Watch{From: r.begin})
+	w, err := r.Store.Watch(r.t.Context(), backend.Watch{From: r.begin})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -167,18 +168,18 @@ func (r *round) run() {
 // write changes a random book, and sometimes moves the clock.
 func (r *round) write(rnd *rand.Rand) {
 	ctx := context.Background()
-	id := book(fmt.Sprint("ns", rnd.IntN(2)), fmt.Sprint("n", rnd.IntN(25)))
+	id := servicetest.Book(fmt.Sprint("ns", rnd.IntN(2)), fmt.Sprint("n", rnd.IntN(25)))
 	switch rnd.IntN(8) {
 	case 0:
 		r.clock.Add(int64(1 + rnd.IntN(40)))
 	case 1:
-		_, err := r.Writer.Delete(access.WithCaller(ctx, anybody()), service.DeleteRequest{Identity: id})
-		if code, _ := codeOf(r.t, err); code != "" && code != "NOT_FOUND" {
+		_, err := r.Writer.Delete(access.WithCaller(ctx, access.Caller{}), service.DeleteRequest{Identity: id})
+		if code, _ := servicetest.ErrorOf(r.t, err); code != "" && code != "NOT_FOUND" {
 			r.t.Errorf("delete: %v", err)
 		}
 		return
 	case 2:
-		if _, err := r.store.Purge(ctx); err != nil {
+		if _, err := r.Store.Purge(ctx); err != nil {
 			r.t.Errorf("purge: %v", err)
 		}
 	}
@@ -203,9 +204,9 @@ func (r *round) write(rnd *rand.Rand) {
 	if req.ExpiresAt.Set = true; rnd.IntN(3) == 0 {
 		req.ExpiresAt.Value = time.UnixMilli(r.clock.Load() + int64(rnd.IntN(300)) + 1)
 	}
-	_, err := r.Writer.Upsert(access.WithCaller(ctx, anybody()), req)
+	_, err := r.Writer.Upsert(access.WithCaller(ctx, access.Caller{}), req)
 	// What is to expire may have expired on the way.
-	if code, _ := codeOf(r.t, err); code != "" && code != "VALIDATION_FAILED" {
+	if code, _ := servicetest.ErrorOf(r.t, err); code != "" && code != "VALIDATION_FAILED" {
 		r.t.Errorf("upsert: %v", err)
 	}
 }
@@ -217,7 +218,7 @@ func (r *round) ask() {
 	counted := q.request()
 	counted.First = &zero
 	r.note(question{listQuery: q}, func(ctx context.Context, a *question) error {
-		page, err := r.Reader.List(access.WithCaller(ctx, anybody()), counted)
+		page, err := r.Reader.List(access.WithCaller(ctx, access.Caller{}), counted)
 		if err == nil {
 			a.count, err = page.TotalCount(ctx)
 		}
@@ -234,7 +235,7 @@ func (r *round) ask() {
 		}
 		req.Ahead = true
 		ok := r.note(question{listQuery: q}, func(ctx context.Context, a *question) (err error) {
-			if page, err = r.Reader.List(access.WithCaller(ctx, anybody()), req); err != nil {
+			if page, err = r.Reader.List(access.WithCaller(ctx, access.Caller{}), req); err != nil {
 				return err
 			}
 			for _, e := range page.Edges {
@@ -263,7 +264,7 @@ func (r *round) ask() {
 func (r *round) note(a question, ask func(context.Context, *question) error) bool {
 	ctx, explained := queryplan.WithExplanation(context.Background())
 	head := func() uint64 {
-		p, err := r.store.Position(ctx)
+		p, err := r.Store.Position(ctx)
 		if err != nil {
 			r.t.Error(err)
 		}
@@ -272,7 +273,7 @@ func (r *round) note(a question, ask func(context.Context, *question) error) boo
 	a.from, a.first = r.clock.Load(), head()
 	if err := ask(ctx, &a); err != nil {
 		// An index that fails again and again may be filled too late on a busy machine.
-		if code, _ := codeOf(r.t, err); code != "UNAVAILABLE" || r.how != "failing index" {
+		if code, _ := servicetest.ErrorOf(r.t, err); code != "UNAVAILABLE" || r.how != "failing index" {
 			r.t.Errorf("%s: %v", a.text(), err)
 		}
 		return false

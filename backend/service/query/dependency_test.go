@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"cmp"
@@ -64,17 +64,17 @@ type reference struct {
 }
 
 // references are all that the store has, by the trees of what is stored.
-func (h *house) references() (out []reference) {
-	h.t.Helper()
+func referencesOf(h *servicetest.House) (out []reference) {
+	h.T.Helper()
 	for _, k := range h.Kinds() {
-		page, err := h.store.Range(h.t.Context(), backend.Range{Kind: k.Name, Limit: backend.MaxLimit})
+		page, err := h.Store.Range(h.T.Context(), backend.Range{Kind: k.Name, Limit: backend.MaxLimit})
 		if err != nil {
-			h.t.Fatal(err)
+			h.T.Fatal(err)
 		}
 		for _, r := range page.Resources {
 			st, err := kind.StateOf(r)
 			if err != nil {
-				h.t.Fatal(err)
+				h.T.Fatal(err)
 			}
 			for n, d := range k.References {
 				var names []any
@@ -87,7 +87,7 @@ func (h *house) references() (out []reference) {
 				for _, name := range names {
 					to := backend.Key{Kind: d.Kind, Namespace: "default", Name: name.(string)}
 					ref := reference{from: r.Key, to: to, path: d.Path, declared: n, guarded: d.Guarded, state: dependency.Bound}
-					target := h.get(to.Kind, to.Name)
+					target := h.Get(to.Kind, to.Name)
 					switch waited := slices.Contains(st.Meta.Waits, to.Kind+"/"+to.Name); {
 					case target == nil:
 						ref.state = dependency.Missing
@@ -149,34 +149,34 @@ func pageOf(p *query.Page) (out []string) {
 	return out
 }
 
-func TestService_PagesOfDependenciesAreThoseOfTheStoredReferences(t *testing.T) {
-	onEachStore(t, func(t *testing.T, plain *house) {
-		svc, err := service.New(service.Config{Kinds: windows(), Store: plain.store, RetryTimeout: time.Minute})
+func TestDependencies_PagesAreThoseOfTheStoredReferences(t *testing.T) {
+	onEachStore(t, func(t *testing.T, plain *servicetest.House) {
+		svc, err := service.New(service.Config{Kinds: windows(), Store: plain.Store, RetryTimeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &house{Service: svc, t: t, store: plain.store}
+		h := &servicetest.House{Service: svc, T: t, Store: plain.Store}
 		rnd := rand.New(rand.NewPCG(rand.Uint64(), 7))
 		room := func() string { return fmt.Sprint("r", rnd.IntN(5)) }
 		for i := range 3 {
-			h.create("Room", fmt.Sprint("r", i), `{}`)
+			h.Create("Room", fmt.Sprint("r", i), `{}`)
 		}
-		h.create("Guest", "g", `{}`)
+		h.Create("Guest", "g", `{}`)
 		for i := range 12 {
-			h.create("Door", fmt.Sprint("d", i), fmt.Sprintf(`{"roomRef":%q}`, room()))
+			h.Create("Door", fmt.Sprint("d", i), fmt.Sprintf(`{"roomRef":%q}`, room()))
 			spec := map[string]any{"viewRefs": []string{"r4", "r0", "r2"}[rnd.IntN(3):], "roomRef": room()}
 			if rnd.IntN(2) == 0 {
 				spec["behindRef"] = room()
 			}
 			raw, _ := json.Marshal(spec)
-			h.create("Window", fmt.Sprint("w", i), string(raw))
-			h.create("Key", fmt.Sprint("k", i), fmt.Sprintf(`{"doorRefs":["d%d","d3","dx"],"guestRef":"g","keyRef":"k%d"}`, 4+rnd.IntN(6), i))
+			h.Create("Window", fmt.Sprint("w", i), string(raw))
+			h.Create("Key", fmt.Sprint("k", i), fmt.Sprintf(`{"doorRefs":["d%d","d3","dx"],"guestRef":"g","keyRef":"k%d"}`, 4+rnd.IntN(6), i))
 		}
-		h.create("Alarm", "a", `{"roomRef":"r0"}`)
-		if got := h.delete("Room", "r1"); got == service.Pending {
-			h.create("Door", "late", `{"roomRef":"r1"}`)
+		h.Create("Alarm", "a", `{"roomRef":"r0"}`)
+		if got := h.Delete("Room", "r1"); got == service.Pending {
+			h.Create("Door", "late", `{"roomRef":"r1"}`)
 		}
-		all := h.references()
+		all := referencesOf(h)
 		var asked []query.DependencyRequest
 		var wanted [][]string
 		for _, key := range []backend.Key{{Kind: "Room", Name: "r0"}, {Kind: "Room", Name: "r1"}, {Kind: "Room", Name: "r2"}, {Kind: "Door", Name: "d3"}, {Kind: "Window", Name: "w1"}, {Kind: "Key", Name: "k2"}, {Kind: "Guest", Name: "g"}} {
@@ -193,25 +193,32 @@ func TestService_PagesOfDependenciesAreThoseOfTheStoredReferences(t *testing.T) 
 		for _, size := range []int{0, 1, 2, 3, 7, 1000} {
 			for _, backward := range []bool{false, true} {
 				for _, ahead := range []bool{false, true} {
-					h.walkPages(asked, wanted, size, backward, ahead)
+					w := walk{size: size, backward: backward, ahead: ahead}
+					w.check(h, asked, wanted)
 				}
 			}
 		}
 	})
 }
 
-// walkPages reads connections page by page, all together.
-func (h *house) walkPages(asked []query.DependencyRequest, wanted [][]string, size int, backward, ahead bool) {
-	t := h.t
+// walk is how connections are read page by page.
+type walk struct {
+	size            int
+	backward, ahead bool
+}
+
+// check reads connections to their ends, all together, and compares them with what is wanted.
+func (w walk) check(h *servicetest.House, asked []query.DependencyRequest, wanted [][]string) {
+	t := h.T
 	t.Helper()
 	reqs := slices.Clone(asked)
 	left := slices.Clone(wanted)
 	for i := range reqs {
-		reqs[i].Ahead = ahead
-		if backward {
-			reqs[i].Last = new(size)
+		reqs[i].Ahead = w.ahead
+		if w.backward {
+			reqs[i].Last = new(w.size)
 		} else {
-			reqs[i].First = new(size)
+			reqs[i].First = new(w.size)
 		}
 	}
 	for range 100 {
@@ -221,18 +228,18 @@ func (h *house) walkPages(asked []query.DependencyRequest, wanted [][]string, si
 			if errs[i] != nil {
 				t.Fatal(errs[i])
 			}
-			n := min(size, len(left[i]))
+			n := min(w.size, len(left[i]))
 			want, rest := left[i][:n], left[i][n:]
-			if backward {
+			if w.backward {
 				want, rest = left[i][len(left[i])-n:], left[i][:len(left[i])-n]
 			}
-			what := fmt.Sprintf("%v of %s, %d, backward %v, ahead %v", reqs[i].Relation, reqs[i].Key, size, backward, ahead)
+			what := fmt.Sprintf("%v of %s, %d, backward %v, ahead %v", reqs[i].Relation, reqs[i].Key, w.size, w.backward, w.ahead)
 			if got := pageOf(p); !slices.Equal(got, want) {
 				t.Fatalf("%s\ngot  %q\nwant %q", what, got, want)
 			}
 			more := p.PageInfo().HasNextPage
 			before := p.PageInfo().HasPreviousPage
-			if backward {
+			if w.backward {
 				more, before = before, more
 			}
 			if got, err := more(t.Context()); err != nil || got != (len(rest) > 0) {
@@ -249,7 +256,7 @@ func (h *house) walkPages(asked []query.DependencyRequest, wanted [][]string, si
 				continue
 			}
 			open = open || len(rest) > 0
-			if backward {
+			if w.backward {
 				reqs[i].Before = p.PageInfo().StartCursor()
 			} else {
 				reqs[i].After = p.PageInfo().EndCursor()
@@ -262,11 +269,11 @@ func (h *house) walkPages(asked []query.DependencyRequest, wanted [][]string, si
 	t.Fatal("the pages have no end")
 }
 
-func TestService_CursorsOfDependenciesAreThoseOfOneConnection(t *testing.T) {
-	onEachStore(t, func(t *testing.T, h *house) {
-		h.create("Room", "r", `{}`)
-		h.create("Room", "s", `{}`)
-		h.create("Door", "d", `{"roomRef":"r"}`)
+func TestDependencies_CursorsAreThoseOfOneConnection(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *servicetest.House) {
+		h.Create("Room", "r", `{}`)
+		h.Create("Room", "s", `{}`)
+		h.Create("Door", "d", `{"roomRef":"r"}`)
 		r, err := h.Reader.Lookup(t.Context(), []backend.Key{{Kind: "Room", Namespace: "default", Name: "r"}, {Kind: "Room", Namespace: "default", Name: "s"}})
 		if err != nil {
 			t.Fatal(err)
@@ -310,14 +317,14 @@ func TestService_CursorsOfDependenciesAreThoseOfOneConnection(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestService_DependentsThatCannotBeReadAreNamed(t *testing.T) {
-	onEachStore(t, func(t *testing.T, h *house) {
-		h.create("Room", "r", `{}`)
+func TestDependencies_DependentsThatCannotBeReadAreNamed(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *servicetest.House) {
+		h.Create("Room", "r", `{}`)
 		for i := range 5 {
-			h.create("Door", fmt.Sprint("d", i), `{"roomRef":"r"}`)
+			h.Create("Door", fmt.Sprint("d", i), `{"roomRef":"r"}`)
 		}
-		damaged := h.get("Door", "d2")
-		_, err := h.store.Apply(t.Context(), backend.Batch{RequestID: "damage", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{
+		damaged := h.Get("Door", "d2")
+		_, err := h.Store.Apply(t.Context(), backend.Batch{RequestID: "damage", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{
 			Key: damaged.Key, Op: backend.OpPut, Put: backend.Put{UID: damaged.UID, Body: backend.EncodeBody([]byte(`{"spec":7}`))},
 		}}})
 		if err != nil {

@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -16,28 +17,43 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestStatus_AFilterSeesNoValueThatIsLongerThanAnIndexTakes asks the store, the index in memory
+// TestList_AFilterSeesNoValueThatIsLongerThanAnIndexTakes asks the store, the index in memory
 // and each resource by itself. To all of them a value of more than 256 characters is absent.
-func TestStatus_AFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
+func TestList_AFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 	ids := map[string]string{
 		"a-short": "x", "b-256": strings.Repeat("x", 256), "c-256-of-four-bytes": strings.Repeat("\U0001F600", 256),
 		"d-257": strings.Repeat("x", 257), "e-257-of-four-bytes": strings.Repeat("\U0001F600", 257), "f-1024": strings.Repeat("x", 1024), "g-absent": "",
 	}
 	names := []string{"a-short", "b-256", "c-256-of-four-bytes", "d-257", "e-257-of-four-bytes", "f-1024", "g-absent"}
 	valued, null := names[:3], names[3:]
-	for what, serve := range map[string]func(*fixture){"store": func(*fixture) {}, "index": (*fixture).ServeIndexed} {
+	for what, serve := range map[string]func(*servicetest.Fixture){
+		"store": func(*servicetest.Fixture) {},
+		"index": (*servicetest.Fixture).ServeIndexed,
+	} {
 		t.Run(what, func(t *testing.T) {
-			f := logbooks(t)
+			widget := servicetest.Widget()
+			widget.FilterableFields = []descriptor.FilterableField{{Path: "status.id", Sortable: true}}
+			store := servicetest.OpenMemory(t)
+			svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget}, Store: store})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := &servicetest.Fixture{Service: svc, T: t, Store: store}
 			serve(f)
 			for _, name := range names {
-				f.log(name)
+				created := f.CreateWidget(name, `{"title":"A"}`)
 				if id := ids[name]; id != "" {
-					if err := f.report(name, map[string]any{"id": id}); err != nil {
+					_, err := f.Writer.UpdateStatus(t.Context(), service.StatusRequest{
+						Identity:         servicetest.Named(name),
+						ExpectedRevision: created.Resource.Stored.Revision.String(),
+						Status:           map[string]any{"id": id},
+					})
+					if err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
-			k := compiled(t, logbook())
+			k := compiled(t, widget)
 			for _, c := range []struct {
 				test map[string]any
 				want []string
@@ -55,11 +71,11 @@ func TestStatus_AFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 			} {
 				only := map[string]any{"status": map[string]any{"id": c.test}}
 				what := fmt.Sprintf("%.60s", fmt.Sprint(c.test))
-				if diff := cmp.Diff(c.want, found(t, f, query.ListRequest{Kind: "Logbook", Filter: only})); diff != "" {
+				if diff := cmp.Diff(c.want, found(t, f, query.ListRequest{Kind: "Widget", Filter: only})); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", what, diff)
 				}
 				not := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(c.want, n) })
-				if diff := cmp.Diff(not, found(t, f, query.ListRequest{Kind: "Logbook", Filter: map[string]any{"not": only}})); diff != "" {
+				if diff := cmp.Diff(not, found(t, f, query.ListRequest{Kind: "Widget", Filter: map[string]any{"not": only}})); diff != "" {
 					t.Errorf("not %s (-want +got):\n%s", what, diff)
 				}
 				judge, err := filter.Parse(k, only, failure.StoredNames)
@@ -67,7 +83,7 @@ func TestStatus_AFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, name := range names {
-					b, err := k.Body.Read(f.logged(name))
+					b, err := k.Body.Read(f.Stored(name))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -81,11 +97,11 @@ func TestStatus_AFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 				if desc {
 					want = slices.Concat([]string{"c-256-of-four-bytes", "b-256", "a-short"}, null)
 				}
-				if diff := cmp.Diff(want, found(t, f, query.ListRequest{Kind: "Logbook", OrderBy: []query.Order{{Field: "status.id", Descending: desc}}})); diff != "" {
+				if diff := cmp.Diff(want, found(t, f, query.ListRequest{Kind: "Widget", OrderBy: []query.Order{{Field: "status.id", Descending: desc}}})); diff != "" {
 					t.Errorf("order, descending %v (-want +got):\n%s", desc, diff)
 				}
 			}
-			_, err := f.Reader.List(t.Context(), query.ListRequest{Kind: "Logbook", Filter: map[string]any{"status": map[string]any{"id": map[string]any{"eq": ids["d-257"]}}}})
+			_, err = f.Reader.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: map[string]any{"status": map[string]any{"id": map[string]any{"eq": ids["d-257"]}}}})
 			if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "at most 256 characters") {
 				t.Error(e.Message)
 			}
@@ -94,7 +110,7 @@ func TestStatus_AFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 }
 
 // found are the names that a list has, two at a time and read to its end; it is counted too.
-func found(t *testing.T, f *fixture, req query.ListRequest) (names []string) {
+func found(t *testing.T, f *servicetest.Fixture, req query.ListRequest) (names []string) {
 	t.Helper()
 	req.First = servicetest.Pointer(2)
 	for {

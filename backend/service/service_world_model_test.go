@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // bookNames is how many books there may be in each namespace. They are few, so that clients meet.
@@ -205,10 +207,10 @@ func report(t *testing.T, history []*call) {
 	}
 }
 
-func TestAHistoryThatIsWrongIsRejected(t *testing.T) {
+func TestService_AHistoryThatIsWrongIsRejected(t *testing.T) {
 	t.Parallel()
-	seed := setting(t, "SLUICE_TEST_SEED", 1)
-	for range sized(20, 4) {
+	seed := servicetest.Setting(t, "SLUICE_TEST_SEED", 1)
+	for range servicetest.Sized(20, 4) {
 		right := runHistory(t, plan{seed: seed, store: "memory", modes: [2]mode{on, off}})
 		if why := judge(right); why != "" {
 			t.Fatalf("SLUICE_TEST_SEED=%d: %s", seed, why)

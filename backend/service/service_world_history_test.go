@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
 	queryplan "github.com/sluicegw/sluice/backend/service/query/plan"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // The size of a history.
@@ -92,7 +93,7 @@ func (h *history) call(client int, rnd *rand.Rand) {
 	defer cancel()
 	c := &call{client: client, namespace: rnd.IntN(namespaces), name: rnd.IntN(bookNames), outcome: applied}
 	g := h.world.gateway(rnd.IntN(2))
-	id := book(fmt.Sprint("ns", c.namespace), fmt.Sprint("n", c.name))
+	id := servicetest.Book(fmt.Sprint("ns", c.namespace), fmt.Sprint("n", c.name))
 	at := [2]int{c.namespace, c.name}
 	var seen known
 	c.op = []string{"get", "get", "list", "list", "count", "create", "create", "update", "update", "update", "delete"}[rnd.IntN(11)]
@@ -113,17 +114,17 @@ func (h *history) call(client int, rnd *rand.Rand) {
 	switch c.op {
 	case "get":
 		var r *query.Resource
-		if r, err = g.Reader.Get(access.WithCaller(ctx, anybody()), id); err == nil && r != nil {
+		if r, err = g.Reader.Get(access.WithCaller(ctx, access.Caller{}), id); err == nil && r != nil {
 			h.see(c, c.name, r)
 		}
 	case "list", "count":
 		err = h.list(ctx, g, c, rnd)
 	case "create":
-		written, err = g.Writer.Create(access.WithCaller(ctx, anybody()), service.CreateRequest{Identity: id, Spec: spec})
+		written, err = g.Writer.Create(access.WithCaller(ctx, access.Caller{}), service.CreateRequest{Identity: id, Spec: spec})
 	case "update":
-		written, err = g.Writer.Update(access.WithCaller(ctx, anybody()), service.UpdateRequest{Identity: id, ExpectedRevision: seen.revision, Spec: spec})
+		written, err = g.Writer.Update(access.WithCaller(ctx, access.Caller{}), service.UpdateRequest{Identity: id, ExpectedRevision: seen.revision, Spec: spec})
 	case "delete":
-		_, err = g.Writer.Delete(access.WithCaller(ctx, anybody()), service.DeleteRequest{Identity: id, ExpectedRevision: &seen.revision})
+		_, err = g.Writer.Delete(access.WithCaller(ctx, access.Caller{}), service.DeleteRequest{Identity: id, ExpectedRevision: &seen.revision})
 	}
 	c.ends = time.Since(h.start).Nanoseconds()
 	for _, read := range explained.Reads() {
@@ -142,7 +143,7 @@ func (h *history) call(client int, rnd *rand.Rand) {
 }
 
 // list asks for all books of a namespace in one of several ways, or counts them.
-func (h *history) list(ctx context.Context, g *gateway, c *call, rnd *rand.Rand) error {
+func (h *history) list(ctx context.Context, g *servicetest.Gateway, c *call, rnd *rand.Rand) error {
 	namespace, size := fmt.Sprint("ns", c.namespace), 50
 	if c.op == "count" {
 		size = 0
@@ -158,7 +159,7 @@ func (h *history) list(ctx context.Context, g *gateway, c *call, rnd *rand.Rand)
 	case 3:
 		req.Filter = map[string]any{"name": map[string]any{"startsWith": "n"}}
 	}
-	page, err := g.Reader.List(access.WithCaller(ctx, anybody()), req)
+	page, err := g.Reader.List(access.WithCaller(ctx, access.Caller{}), req)
 	if err == nil && c.op == "count" {
 		c.count, err = page.TotalCount(ctx)
 	}
@@ -179,7 +180,7 @@ func (h *history) list(ctx context.Context, g *gateway, c *call, rnd *rand.Rand)
 
 // told notes the outcome that an error says. False: nothing can be judged.
 func (h *history) told(c *call, err error) bool {
-	code, e := codeOf(h, err)
+	code, e := servicetest.ErrorOf(h, err)
 	writes := c.op == "create" || c.op == "update" || c.op == "delete"
 	switch {
 	case err == nil:
@@ -207,7 +208,7 @@ func (h *history) told(c *call, err error) bool {
 
 // see notes a book that was read.
 func (h *history) see(c *call, name int, r *query.Resource) {
-	c.seen[name] = titleOf(h, r.Stored)
+	c.seen[name] = servicetest.BookTitle(h, r.Stored)
 	h.learn([2]int{c.namespace, name}, known{c.seen[name], r.Stored.Revision.String()})
 }
 

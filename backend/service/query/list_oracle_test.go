@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"cmp"
