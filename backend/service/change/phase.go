@@ -1,37 +1,27 @@
 package change
 
-// phase is what a stream does next.
-//
-//	snapshot: true       without a cursor       with a cursor
-//	      |                     |                     |
-//	      v                     v                     v
-//	sendingState          sendingMark ---------> following <--------> inTransition
-//	  ^   |   after the state                     |     ^   rights change
-//	  |   +---------------------------------------+---> |
-//	  |                                           |     |
-//	  |         joins a group (Join, HandOver)    v     | leaves it for its rights
-//	  |                                          led ---+----> separated
-//	  |   the log has expired, or it leaves       |
-//	  +-------------------------------------------+----> failed
-//
-// In each phase, an error of Next ends the stream.
+// phase is what a stream does next. A stream begins in sendingMark, sendingState or following, and an error of Next
+// ends it in each phase.
 type phase int
 
 const (
-	// sendingMark sends IN_SYNC, which comes before everything else.
+	// sendingMark sends IN_SYNC before everything else: the stream has begun without a cursor. Next: following.
 	sendingMark phase = iota
-	// sendingState sends a snapshot, of which IN_SYNC is the end.
+	// sendingState sends a snapshot, whose end is IN_SYNC. Next: following. A stream that asked for snapshots comes back
+	// when it cannot go on where it is, because the log has expired.
 	sendingState
-	// separated begins to follow the changes by itself, after those that the group has sent.
-	separated
-	// failed returns the error with which the group has ended, or sends the state again for it.
-	failed
-	// inTransition sends what the change of the caller's rights has added and removed.
-	inTransition
-	// following sends what happens.
+	// following sends what happens. Next: inTransition, or led.
 	following
-	// led sends nothing: the leader of a group follows the changes.
+	// inTransition sends what a change of the caller's rights has added and removed. Next: following.
+	inTransition
+	// led sends nothing, because the leader of a group follows the changes. Next: failed if the group ends, separated if
+	// the stream leaves it, sendingState if that was before the end of the state.
 	led
+	// separated begins to follow by itself, after the changes that the group has sent. Next: following.
+	separated
+	// failed returns the error with which the group has ended. Next: sendingState if the stream asked for snapshots and
+	// the log has expired; else the stream has ended.
+	failed
 )
 
 // phase returns what the stream does next.
