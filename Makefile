@@ -19,7 +19,7 @@ need     = @command -v $(1) >/dev/null 2>&1 && exit 0; \
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build release portable npm console test test-all test-next vulnerabilities redis-server tmux python postgres browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
+.PHONY: help run build release portable npm console test test-all test-next vulnerabilities redis-server tmux python postgres promtool alerts browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
 
 help: ## print this help
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,13 @@ python: ## make sure that the tests find python3, in which a resource service of
 # Debian keeps the programs of the server out of the search path.
 postgres: ## make sure that the tests find PostgreSQL, in which a resource service of the examples keeps its resources
 	$(call need,initdb >/dev/null 2>&1 || command -v /usr/lib/postgresql/*/bin/initdb,postgresql,'the tests of resource services start PostgreSQL 13 or newer; install it (Debian: apt-get install postgresql)')
+
+promtool:
+	$(call need,promtool,--no-install-recommends prometheus,'the alerts are tested by promtool of Prometheus (Debian: apt-get install prometheus)')
+
+alerts: promtool ## check the alerts of deploy/prometheus and run their tests
+	promtool check rules deploy/prometheus/alerts.yaml
+	promtool test rules deploy/prometheus/alerts_test.yaml
 
 npm:
 	$(call need,npm,nodejs npm,'this needs Node.js 20 or newer with npm (Debian: apt-get install nodejs npm)')

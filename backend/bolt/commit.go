@@ -50,6 +50,7 @@ type call struct {
 	cancelled <-chan struct{} // closed when the caller waits no longer
 	batch     backend.Batch   // without actions: a purge
 	size      int
+	queued    time.Time
 	done      chan struct{}
 	// These are final when done is closed.
 	result backend.Result
@@ -85,6 +86,7 @@ func (w *call) finish(err error) {
 
 // submit queues the call and waits for its answer.
 func (c *core) submit(ctx context.Context, w *call) error {
+	w.queued = time.Now()
 	w.cancelled, w.done = ctx.Done(), make(chan struct{})
 	if err := c.admit(ctx); err != nil {
 		return err
@@ -183,9 +185,27 @@ func (c *core) commitQueue() {
 			return
 		}
 		began := time.Now()
+		batches := c.observeWaits(group, began)
 		c.commitGroup(group)
-		c.gather(gatherTarget(len(group)+c.behind, time.Since(began)))
+		took := time.Since(began)
+		if batches > 0 {
+			c.cfg.Observe.Size.Observe(float64(batches))
+			c.cfg.Observe.Duration.Observe(took.Seconds())
+		}
+		c.gather(gatherTarget(len(group)+c.behind, took))
 	}
+}
+
+// observeWaits measures how long the batches of a group have waited, and returns how many there are.
+func (c *core) observeWaits(group []*call, began time.Time) (batches int) {
+	for _, call := range group {
+		if len(call.batch.Actions) == 0 { // a purge
+			continue
+		}
+		batches++
+		c.cfg.Observe.Wait.Observe(began.Sub(call.queued).Seconds())
+	}
+	return batches
 }
 
 // maxGather is the longest that a group waits for more calls. maxLongGather is the longest if
@@ -297,6 +317,8 @@ func (c *core) commitGroup(group []*call) {
 		refuse(group, fmt.Errorf("%w: %w", backend.ErrUnknown, err), err)
 	case err == nil:
 		c.publish(w)
+		stats := tx.Stats()
+		c.cfg.Observe.Sync.Observe(stats.GetWriteTime().Seconds())
 		answer(group)
 	case isNoSpace(err):
 		_ = rollback(tx)

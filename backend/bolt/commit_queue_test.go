@@ -35,7 +35,7 @@ func TestCommit_Queue(t *testing.T) {
 				writers.Go(func() { mustPut(t, s, fmt.Sprint("n", i)) })
 				synctest.Wait()
 			}
-			if n := s.Queued(); n != 100 {
+			if n := s.WritesWaiting(); n != 100 {
 				t.Errorf("%d calls wait", n)
 			}
 			gate <- struct{}{}
@@ -91,7 +91,7 @@ func TestCommit_Queue(t *testing.T) {
 			cancel()
 			time.Sleep(50 * time.Millisecond) // of the bubble: until then a call looks at nothing but its commit
 			synctest.Wait()
-			if n := s.Queued(); n != 0 {
+			if n := s.WritesWaiting(); n != 0 {
 				t.Errorf("%d calls wait", n)
 			}
 			gate <- struct{}{}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
 )
 
 // Config of a store. The zero value keeps sluice.db in the working directory.
@@ -30,6 +32,8 @@ type Config struct {
 	// ReadOnly opens a file that is there and changes nothing in it, not even its epoch. Other processes can read it at
 	// the same time. Apply is [backend.ErrReadOnly], and what is expired stays stored.
 	ReadOnly bool
+	// Observe takes what is measured of writes. Default: nothing is measured.
+	Observe backend.WriteObservers
 	// Logger receives events that no caller sees; nil logs nothing.
 	Logger *zap.Logger
 
@@ -58,6 +62,7 @@ func (c Config) withDefaults() Config {
 	c.LogBytes = cmp.Or(c.LogBytes, 256<<20)
 	c.PurgeInterval = cmp.Or(c.PurgeInterval, time.Second)
 	c.LockTimeout = cmp.Or(c.LockTimeout, 500*time.Millisecond)
+	c.Observe = c.Observe.WithDefaults()
 	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	if c.probe == nil {
 		c.probe = c.probeSpace

@@ -74,13 +74,6 @@ func (t *Tail) State() (events []backend.Event, base backend.Revision, room int)
 	return t.events, t.base, cap(t.events)
 }
 
-// Queued is the number of calls that wait for a transaction.
-func (s *Store) Queued() int {
-	s.core.mu.Lock()
-	defer s.core.mu.Unlock()
-	return len(s.core.queue)
-}
-
 // The forms, for the fuzz tests.
 var (
 	DecodeEvent = decodeEvent

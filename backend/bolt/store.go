@@ -98,6 +98,13 @@ func (s *Store) Now() time.Time { return s.core.cfg.Clock().UTC() }
 // Unreadable is the number of times that a read skipped a resource which does not decode.
 func (s *Store) Unreadable() uint64 { return s.core.unreadable.Load() }
 
+// WritesWaiting is the number of batches that wait for their transaction.
+func (s *Store) WritesWaiting() int {
+	s.core.mu.Lock()
+	defer s.core.mu.Unlock()
+	return len(s.core.queue)
+}
+
 // Apply implements [backend.Store].
 func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
 	if err := s.ready(ctx); err != nil {

@@ -19,6 +19,9 @@ type Config struct {
 	// Rand makes the jitter of the pauses between attempts. Run alone uses it. Default: seeded by
 	// the runtime.
 	Rand *rand.Rand
+	// Lag takes how long after a change the hub has passed it on, in seconds: by the oldest change of each delivery.
+	// Default: nothing is measured.
+	Lag backend.Observer
 	// Events is the maximum number of events that a watch queues. Default 1,024.
 	Events int
 	// Bytes is the maximum number of bytes that a watch queues, counted by
@@ -43,6 +46,7 @@ func (c Config) Validate() error {
 func (c Config) withDefaults() Config {
 	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	c.Rand = cmp.Or(c.Rand, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	c.Lag = backend.ObserverOr(c.Lag)
 	c.Events = cmp.Or(c.Events, 1024)
 	c.Bytes = cmp.Or(c.Bytes, 4<<20)
 	c.MaxSubscribers = cmp.Or(c.MaxSubscribers, 100_000)

@@ -48,6 +48,8 @@ import (
 // Hub follows one store. All methods are safe for concurrent use.
 type Hub struct {
 	cfg Config
+	// clock is the store's.
+	clock func() time.Time
 	// replays holds a token for each watch that is reading the store's log.
 	replays chan struct{}
 
@@ -93,6 +95,7 @@ func New(cfg Config) (*Hub, error) {
 	cfg = cfg.withDefaults()
 	return &Hub{
 		cfg:     cfg,
+		clock:   backend.ClockOf(cfg.Store),
 		replays: make(chan struct{}, maxReplays),
 		alone:   map[*Watcher]struct{}{},
 		tables:  map[Attribute]*lookupTable{},
@@ -138,6 +141,33 @@ func (h *Hub) NoteLagged() { h.lagged.Add(1) }
 // Lagged returns how many watches have ended because they were too slow, and how many
 // subscribers were noted.
 func (h *Hub) Lagged() uint64 { return h.lagged.Load() }
+
+// Queues say how much waits for the watches of a hub.
+type Queues struct {
+	// Watches are attached, or wait for the hub to follow the store.
+	Watches int `json:"watches"`
+	// Events wait for all watches together, and Longest for the one that has most.
+	Events  int `json:"events"`
+	Longest int `json:"longest"`
+}
+
+// Queues returns how much waits for the watches now. It looks at each of them, and holds up deliveries meanwhile.
+func (h *Hub) Queues() Queues {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := Queues{Watches: len(h.alone)}
+	for _, t := range h.tables {
+		out.Watches += len(t.watches)
+		for _, w := range t.watches {
+			w.mu.Lock()
+			events := len(w.queue)
+			w.mu.Unlock()
+			out.Events += events
+			out.Longest = max(out.Longest, events)
+		}
+	}
+	return out
+}
 
 // Bounds of the pauses between attempts to watch the store. They are short, because after an outage every
 // stream and every list from the index waits for the hub.
@@ -203,12 +233,20 @@ func (h *Hub) follow(ctx context.Context, lost *loss) (answered, progress bool, 
 		if d, err = w.Next(ctx); err == nil {
 			answered, progress = true, progress || len(d.Events) > 0
 			h.publish(d)
+			h.observeLag(d)
 		}
 	}
 	if errors.Is(err, backend.ErrPositionExpired) {
 		*lost = lossOf(err)
 	}
 	return answered, progress, err
+}
+
+// observeLag measures how long after its oldest change a delivery was passed on. The clock of a store may be estimated.
+func (h *Hub) observeLag(d backend.Delivery) {
+	if len(d.Events) > 0 {
+		h.cfg.Lag.Observe(max(h.clock().Sub(d.Events[0].Time).Seconds(), 0))
+	}
 }
 
 // resetLost moves the hub, on lost shards, to the newest revision that it has in common with the

@@ -375,3 +375,32 @@ func TestHub_AConfigurationNamesAllItsProblems(t *testing.T) {
 		}
 	}
 }
+
+// lags keeps the values that it takes.
+type lags []float64
+
+func (l *lags) Observe(value float64) { *l = append(*l, value) }
+
+func TestHub_MeasuresHowLateItPassesChangesOnAndWhatWaits(t *testing.T) {
+	measured := &lags{}
+	inBubble(t, hub.Config{Lag: measured}, func(f *fixture) {
+		w := f.live(hub.Watch{})
+		f.write(0, "a", "b")
+		synctest.Wait()
+		want := hub.Queues{Watches: 1, Events: 2, Longest: 2}
+		if got := f.Queues(); got != want {
+			t.Errorf("what waits is %+v, want %+v", got, want)
+		}
+		f.all(w, 2)
+		if got := f.Queues(); got.Events != 0 {
+			t.Errorf("after they were taken, %+v", got)
+		}
+		w.Close()
+		if got := f.Queues(); got.Watches != 0 {
+			t.Errorf("after the end, %+v", got)
+		}
+		if len(*measured) == 0 || slices.Max(*measured) != 0 {
+			t.Errorf("the lags are %v in a bubble whose time stands still", *measured)
+		}
+	})
+}

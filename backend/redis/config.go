@@ -70,6 +70,8 @@ type Config struct {
 	// history goes on until another gateway begins the next one. Apply is [backend.ErrReadOnly], and what is expired
 	// stays stored.
 	ReadOnly bool
+	// Observe takes what is measured of writes. Default: nothing is measured.
+	Observe backend.WriteObservers
 	// Logger receives events that no caller sees; nil logs nothing.
 	Logger *zap.Logger
 
@@ -132,6 +134,7 @@ func (c Config) withDefaults(at *Address) Config {
 	c.PurgeInterval = cmp.Or(c.PurgeInterval, time.Second)
 	c.Timeout = cmp.Or(c.Timeout, 3*time.Second)
 	c.Connections = cmp.Or(c.Connections, 64)
+	c.Observe = c.Observe.WithDefaults()
 	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	return c
 }

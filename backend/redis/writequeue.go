@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -56,12 +57,14 @@ type writeQueue struct {
 
 // scriptCall is one batch: the keys and arguments with which the script apply runs it alone.
 type scriptCall struct {
-	keys  []string
-	args  []any
-	size  int
-	done  chan struct{}
-	reply []any // these are set before done is closed
-	err   error
+	keys []string
+	args []any
+	size int
+	// queued is when the call came.
+	queued time.Time
+	done   chan struct{}
+	reply  []any // these are set before done is closed
+	err    error
 }
 
 // finish answers the call.
@@ -85,6 +88,7 @@ func (s *session) writeQueue(on *goredis.Client) *writeQueue {
 // run sends a batch and returns its reply. If the error is a refusal, the batch was not sent; after another
 // error it may have been applied. The caller has acquired the session.
 func (w *writeQueue) run(ctx context.Context, c *scriptCall) ([]any, error) {
+	c.queued = time.Now()
 	c.done = make(chan struct{})
 	if err := w.admit(ctx); err != nil {
 		return nil, &refusal{err: err}
@@ -142,8 +146,15 @@ func (w *writeQueue) sendAll() {
 		if calls == nil {
 			return
 		}
+		began := time.Now()
+		observe := &w.session.core.cfg.Observe
+		for _, c := range calls {
+			observe.Wait.Observe(began.Sub(c.queued).Seconds())
+		}
 		w.send(calls)
 		last = len(calls)
+		observe.Size.Observe(float64(last))
+		observe.Duration.Observe(time.Since(began).Seconds())
 	}
 }
 

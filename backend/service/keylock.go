@@ -1,7 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/sluicegw/sluice/backend"
@@ -48,6 +50,36 @@ func (l *keyLocks) lock(ctx context.Context, key backend.Key) (waited, locked bo
 		l.leave(key, one)
 		return true, false
 	}
+}
+
+// LockState is a resource that writers have locked or wait for.
+type LockState struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Writers hold the lock, one of them, or wait for it.
+	Writers int `json:"writers"`
+}
+
+// busiest returns the resources with most writers, and how many resources are locked.
+func (l *keyLocks) busiest(most int) (states []LockState, locked int) {
+	l.mu.Lock()
+	for key, one := range l.locks {
+		states = append(states, LockState{
+			Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Writers: one.writers,
+		})
+	}
+	l.mu.Unlock()
+	locked = len(states)
+	slices.SortFunc(states, func(a, b LockState) int {
+		return cmp.Or(
+			cmp.Compare(b.Writers, a.Writers),
+			cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+	return states[:min(locked, most)], locked
 }
 
 // TryLock locks a key unless a writer holds its lock or waits for it. It is for work that is not

@@ -9,10 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
@@ -126,6 +129,76 @@ func TestKeylock_AWriteThatLosesEveryRaceIsAbortedWhenTheRequestsTimeIsOver(t *t
 			if took := time.Since(begin); took != c.took {
 				t.Errorf("%s: it took %v, want %v", name, took, c.took)
 			}
+		}
+	})
+}
+
+// slowStore takes a second for each batch.
+type slowStore struct{ *memory.Store }
+
+func (s slowStore) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
+	time.Sleep(time.Second)
+	return s.Store.Apply(ctx, b)
+}
+
+// observed keeps the values that it takes.
+type observed struct {
+	mu     sync.Mutex
+	values []float64
+}
+
+func (o *observed) Observe(value float64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.values = append(o.values, value)
+}
+
+func TestKeylock_TellsWhichResourceIsWrittenMostAndHowLongWritesWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept, err := memory.Open(memory.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = kept.Close() }()
+		waits := &observed{}
+		svc, err := service.New(service.Config{
+			Kinds: servicetest.Building(), Store: slowStore{kept}, Observe: service.Observers{LockWait: waits},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var writers sync.WaitGroup
+		write := func(name string) {
+			writers.Go(func() {
+				req := service.UpsertRequest{
+					Identity: kind.Identity{Kind: "Room", Name: name}, Spec: map[string]any{},
+				}
+				if _, err := svc.Writer.Upsert(t.Context(), req); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+			synctest.Wait()
+		}
+		for _, name := range []string{"hot", "hot", "cold", "hot"} {
+			write(name)
+		}
+		want := []service.LockState{
+			{Kind: "Room", Namespace: "default", Name: "hot", Writers: 3},
+			{Kind: "Room", Namespace: "default", Name: "cold", Writers: 1},
+		}
+		busiest, locked := svc.Writer.Locks(10)
+		if diff := cmp.Diff(want, busiest); diff != "" || locked != 2 {
+			t.Errorf("%d are locked: %s", locked, diff)
+		}
+		if busiest, locked := svc.Writer.Locks(1); len(busiest) != 1 || locked != 2 {
+			t.Errorf("%v of %d", busiest, locked)
+		}
+		writers.Wait()
+		if _, locked := svc.Writer.Locks(10); locked != 0 {
+			t.Errorf("%d are still locked", locked)
+		}
+		if len(waits.values) != 2 || waits.values[0] != 1 {
+			t.Errorf("the waits are %v, of two writers for a second each write", waits.values)
 		}
 	})
 }

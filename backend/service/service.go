@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -23,6 +25,7 @@ import (
 	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/owner"
@@ -77,9 +80,36 @@ type Config struct {
 	Owners map[string]owner.Service
 	// CompareInterval is how often everything that a resource service has is compared with its mirror. Default 10 min.
 	CompareInterval time.Duration
+	// Observe takes what is measured of writes and of what follows from them. Default: nothing is measured.
+	Observe Observers
 	// Unreadable counts the stored resources whose bodies do not decode. Default: a
 	// counter that nobody reads.
 	Unreadable *kind.UnreadableCounter
+}
+
+// Observers take what a service measures. A nil one takes nothing. Times are in seconds.
+type Observers struct {
+	// LockWait takes how long a write waited for others of the same resource, if it had to.
+	LockWait backend.Observer
+	// Raced is called when a write is repeated because another one came in between: of another gateway, or of what the
+	// resource refers to.
+	Raced func()
+	// Reconcile takes how long it took to handle what followed from changes: resources that stopped waiting, deletions
+	// that were finished.
+	Reconcile backend.Observer
+	// Reevaluated is called with how many resources were re-evaluated.
+	Reevaluated func(resources int)
+}
+
+func (o *Observers) setDefaults() {
+	o.LockWait = backend.ObserverOr(o.LockWait)
+	o.Reconcile = backend.ObserverOr(o.Reconcile)
+	if o.Raced == nil {
+		o.Raced = func() {}
+	}
+	if o.Reevaluated == nil {
+		o.Reevaluated = func(int) {}
+	}
 }
 
 // Validate returns every problem of the configuration, joined.
@@ -119,6 +149,7 @@ func (c *Config) setDefaults() {
 	if c.Revealing == nil {
 		c.Revealing = func(context.Context, backend.Key) error { return nil }
 	}
+	c.Observe.setDefaults()
 	if c.Unreadable == nil {
 		c.Unreadable = kind.NewUnreadableCounter(func(string) {})
 	}
@@ -305,15 +336,7 @@ func (s *Service) Now() time.Time { return s.clock() }
 // OldestDeletion returns when the deletion was requested that has waited longest, of the resources in memory; the zero
 // time for none.
 func (s *Service) OldestDeletion() (oldest time.Time) {
-	if s.index == nil {
-		return time.Time{}
-	}
-	view := s.index.Current()
-	for _, k := range s.kinds.All() {
-		served, ok := view.Kind(k.Name)
-		if !ok {
-			continue
-		}
+	for served := range s.inMemory() {
 		served.Scan(index.Run{Index: kind.DeletionIndex}, false, func(_ string, e *index.Entry) bool {
 			st, err := kind.StateOf(&e.Resource)
 			if err != nil {
@@ -326,6 +349,60 @@ func (s *Service) OldestDeletion() (oldest time.Time) {
 		})
 	}
 	return oldest
+}
+
+// DeletionsBefore returns how many resources in memory wait to be deleted since before an instant.
+func (s *Service) DeletionsBefore(at time.Time) (waiting int) {
+	run := index.Run{Index: kind.DeletionIndex, End: kind.AppendTime(nil, at)}
+	for served := range s.inMemory() {
+		waiting += served.Len(run)
+	}
+	return waiting
+}
+
+// maxWaitingLooks is how many resources that wait are looked at for the one that has waited longest.
+const maxWaitingLooks = 1000
+
+// Waiting returns how many resources in memory wait for what they refer to, and since when the oldest of the first
+// thousand does; the zero time if none waits.
+func (s *Service) Waiting() (waiting int, oldest time.Time) {
+	pair := kind.Pair(dependency.Progressing, dependency.ReasonWaiting)
+	run := index.Run{Index: kind.ReasonIndex, Start: pair, End: append(slices.Clone(pair), math.MaxUint8)}
+	looks := 0
+	for served := range s.inMemory() {
+		waiting += served.Len(run)
+		served.Scan(run, false, func(_ string, e *index.Entry) bool {
+			looks++
+			if looks > maxWaitingLooks {
+				return false
+			}
+			st, err := kind.StateOf(&e.Resource)
+			if err != nil {
+				return true
+			}
+			at := dependency.WaitingSince(st.Status())
+			if oldest.IsZero() || !at.IsZero() && at.Before(oldest) {
+				oldest = at
+			}
+			return true
+		})
+	}
+	return waiting, oldest
+}
+
+// inMemory returns the kinds that are read from memory.
+func (s *Service) inMemory() iter.Seq[*index.Kind] {
+	return func(yield func(*index.Kind) bool) {
+		if s.index == nil {
+			return
+		}
+		view := s.index.Current()
+		for _, k := range s.kinds.All() {
+			if served, ok := view.Kind(k.Name); ok && !yield(served) {
+				return
+			}
+		}
+	}
 }
 
 // Body is the shape of the stored bodies of a kind, nil if the kind is not known.

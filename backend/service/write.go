@@ -225,7 +225,11 @@ func (w *write) retry(ctx context.Context, try func() (*Written, error)) (*Writt
 		ctx, cancel = context.WithTimeout(ctx, wr.cfg.RetryTimeout)
 		defer cancel()
 	}
+	arrived := time.Now()
 	contended, locked := wr.locks.lock(ctx, w.key)
+	if contended {
+		wr.cfg.Observe.LockWait.Observe(time.Since(arrived).Seconds())
+	}
 	if !locked {
 		return nil, failure.Of(backend.ErrConflict, w.key)
 	}
@@ -236,6 +240,7 @@ func (w *write) retry(ctx context.Context, try func() (*Written, error)) (*Writt
 		switch {
 		case errors.Is(err, errRaced):
 			contended = true
+			wr.cfg.Observe.Raced()
 			err = backend.ErrConflict
 		case errors.Is(err, sender.ErrLost):
 			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)

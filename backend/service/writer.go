@@ -27,6 +27,9 @@ type Writer struct {
 	mirrors    *mirror.Mirrors
 }
 
+// Locks returns the resources that most writers have locked or wait for, and how many resources are locked.
+func (wr *Writer) Locks(most int) (busiest []LockState, locked int) { return wr.locks.busiest(most) }
+
 // maxTag is how many characters of an id begin the request ids of a service.
 const maxTag = 16
 
@@ -50,6 +53,8 @@ func (s *Service) newWriter() *Writer {
 		Unreadable:  s.unreadable,
 		Logger:      s.cfg.Logger,
 		NewID:       s.cfg.NewID,
+		Handled:     s.cfg.Observe.Reconcile,
+		Reevaluated: s.cfg.Observe.Reevaluated,
 		Remove:      func(k *kind.Kind, key backend.Key) { mirrors.Remove(k, key) },
 	})
 	locks := new(keyLocks)

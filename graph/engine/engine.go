@@ -12,6 +12,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/answer"
@@ -99,14 +100,15 @@ func (e *Engine) Complexity(context.Context, string, string, int, map[string]any
 	return 0, false
 }
 
-// KindOf returns the name of the kind of the first root field of a valid operation. It is empty if
-// the field belongs to no kind, or to all.
-func (e *Engine) KindOf(op *ast.OperationDefinition) string {
+// Subject returns the name of the kind of the first root field of a valid operation, and the verb that the field asks
+// for. The kind is empty if the field belongs to no kind, or to all; the verb is empty if the field has none.
+func (e *Engine) Subject(op *ast.OperationDefinition) (kind string, verb descriptor.Verb) {
 	fields := slices.Collect(selectedFields(op.SelectionSet))
-	if k := e.roots[fieldName{e.rootType(op.Operation).Name, fields[0].Name}].kind; k != nil {
-		return k.Name
+	root := e.roots[fieldName{e.rootType(op.Operation).Name, fields[0].Name}]
+	if root.kind != nil {
+		kind = root.kind.Name
 	}
-	return ""
+	return kind, root.verb
 }
 
 // Exec implements [graphql.ExecutableSchema].

@@ -91,10 +91,11 @@ type fieldName struct{ typ, field string }
 type rootField struct {
 	derivedField
 	kind *kindInfo // nil: of any kind
-	// input, verb and merge describe a mutation. merge reports whether a write of the status merges
+	// verb is the one that a caller needs; empty if that depends on the input.
+	verb descriptor.Verb
+	// input and merge describe a mutation. merge reports whether a write of the status merges
 	// into it instead of replacing it.
 	input input
-	verb  descriptor.Verb
 	merge bool
 }
 
@@ -154,14 +155,14 @@ func sharedRoots() map[fieldName]rootField {
 	return map[fieldName]rootField{
 		{"Query", "node"}:                    {derivedField: nodeRootField()},
 		{"Query", "nodes"}:                   {derivedField: nodesRootField()},
-		{"Query", "resource"}:                {derivedField: getRootField()},
-		{"Query", "resources"}:               {derivedField: listRootField()},
+		{"Query", "resource"}:                {derivedField: getRootField(), verb: descriptor.VerbGet},
+		{"Query", "resources"}:               {derivedField: listRootField(), verb: descriptor.VerbList},
 		{"Query", "namespaces"}:              {derivedField: namespacesRootField()},
-		{"Mutation", "applyManifest"}:        {derivedField: applyRootField(), input: inputManifest},
+		{"Mutation", "applyManifest"}:        {derivedField: applyRootField(), input: inputManifest, verb: descriptor.VerbUpsert},
 		{"Mutation", "patchResource"}:        patch,
 		{"Mutation", "updateResourceStatus"}: status,
 		{"Mutation", "deleteResource"}:       remove,
-		{"Subscription", "resourceChanges"}:  {derivedField: changesRootField()},
+		{"Subscription", "resourceChanges"}:  {derivedField: changesRootField(), verb: descriptor.VerbWatch},
 	}
 }
 
@@ -224,10 +225,14 @@ func (e *Engine) addKind(k *kindInfo) {
 	if k.Status != nil {
 		k.status = e.addShape(k.body.Fields[body.SlotStatus].Shape, k.Status)
 	}
-	e.roots[fieldName{"Query", k.Singular}] = rootField{derivedField: getRootField(), kind: k}
-	e.roots[fieldName{"Query", k.Plural}] = rootField{derivedField: listRootField(), kind: k}
-	e.roots[fieldName{"Query", kinds.SummaryField(k.Plural)}] = rootField{derivedField: summaryRootField(), kind: k}
-	e.roots[fieldName{"Subscription", k.Singular + "Changes"}] = rootField{derivedField: changesRootField(), kind: k}
+	e.roots[fieldName{"Query", k.Singular}] = rootField{derivedField: getRootField(), kind: k, verb: descriptor.VerbGet}
+	e.roots[fieldName{"Query", k.Plural}] = rootField{derivedField: listRootField(), kind: k, verb: descriptor.VerbList}
+	e.roots[fieldName{"Query", kinds.SummaryField(k.Plural)}] = rootField{
+		derivedField: summaryRootField(), kind: k, verb: descriptor.VerbList,
+	}
+	e.roots[fieldName{"Subscription", k.Singular + "Changes"}] = rootField{
+		derivedField: changesRootField(), kind: k, verb: descriptor.VerbWatch,
+	}
 	write := rootField{derivedField: writeRootField(), kind: k, input: inputTyped}
 	for verb, name := range map[descriptor.Verb]string{
 		descriptor.VerbCreate: "create" + k.Name,

@@ -215,3 +215,28 @@ func TestToken_AFileOfTokensThatCannotBeReadIsRefusedAtTheStart(t *testing.T) {
 		t.Errorf("a file that is too large: %v", err)
 	}
 }
+
+func TestToken_AFileTellsHowManyAreValidAndWhenTheNextEnds(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	path := filepath.Join(t.TempDir(), "tokens")
+	var file strings.Builder
+	for name, end := range map[string]time.Time{
+		"ever": {}, "over": now.Add(-time.Hour), "soon": now.Add(time.Hour), "later": now.Add(2 * time.Hour),
+	} {
+		_, line := newToken(t, name, nil, end)
+		file.WriteString(line)
+	}
+	if err := os.WriteFile(path, []byte(file.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := identity.OpenTokens(t.Context(), path, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if valid, next := tokens.Valid(now); valid != 3 || !next.Equal(now.Add(time.Hour)) {
+		t.Errorf("%d are valid, the next ends at %v", valid, next)
+	}
+	if valid, next := tokens.Valid(now.Add(3 * time.Hour)); valid != 1 || !next.IsZero() {
+		t.Errorf("later: %d are valid, the next ends at %v", valid, next)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -66,6 +67,21 @@ func (t *Tokens) load(content [][]byte) error {
 		}
 	}
 	return nil
+}
+
+// Valid returns how many tokens are valid at an instant, and when the next of them ends; the zero time if none does.
+func (t *Tokens) Valid(at time.Time) (valid int, next time.Time) {
+	for _, one := range *t.known.Load() {
+		ends := one.Expires
+		if !ends.IsZero() && !ends.After(at) {
+			continue
+		}
+		valid++
+		if !ends.IsZero() && (next.IsZero() || ends.Before(next)) {
+			next = ends
+		}
+	}
+	return valid, next
 }
 
 // maxDamaged is the most damaged lines that are logged at a time.

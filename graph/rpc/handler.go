@@ -25,6 +25,8 @@ import (
 type Call struct {
 	// Method is the name of the method, and Kind the kind that it is about.
 	Method, Kind string
+	// Verb is the one that the method stands for.
+	Verb descriptor.Verb
 }
 
 // Edge is where calls come from. It bounds, measures and logs them. Its errors are those of callers.
@@ -142,7 +144,7 @@ func (h *Handler) serve(k *kind) {
 		descriptor.VerbDelete: h.delete,
 	} {
 		if m := k.Method(verb); m != nil {
-			h.mux.Handle(procedureOf(m), h.unary(k, m, answer))
+			h.mux.Handle(procedureOf(m), h.unary(k, verb, answer))
 			h.paths[procedureOf(m)] = false
 		}
 	}
@@ -182,8 +184,9 @@ type request struct {
 type unaryMethod func(ctx context.Context, r *request) (*dynamicpb.Message, error)
 
 // unary returns the handler of a unary method.
-func (h *Handler) unary(k *kind, m protoreflect.MethodDescriptor, answer unaryMethod) http.Handler {
-	call := Call{Method: string(m.Name()), Kind: k.Name}
+func (h *Handler) unary(k *kind, verb descriptor.Verb, answer unaryMethod) http.Handler {
+	m := k.Method(verb)
+	call := Call{Method: string(m.Name()), Kind: k.Name, Verb: verb}
 	return connect.NewUnaryHandler(procedureOf(m), func(
 		ctx context.Context, req *connect.Request[dynamicpb.Message],
 	) (*connect.Response[dynamicpb.Message], error) {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/proto"
@@ -17,7 +18,7 @@ import (
 
 // stream returns the handler of the method that streams changes.
 func (h *Handler) stream(k *kind, m protoreflect.MethodDescriptor) http.Handler {
-	call := Call{Method: string(m.Name()), Kind: k.Name}
+	call := Call{Method: string(m.Name()), Kind: k.Name, Verb: descriptor.VerbWatch}
 	path := renamed(map[string]string{"after": "cursor"})
 	return connect.NewServerStreamHandler(procedureOf(m), func(
 		ctx context.Context, req *connect.Request[dynamicpb.Message], to *connect.ServerStream[dynamicpb.Message],

@@ -68,8 +68,8 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 			a.answered(ctx, op, gqlerror.List{out})
 		}
 	}
-	typ, kind := a.labels(op)
-	a.metrics.errors.WithLabelValues(typ, kind, code).Inc()
+	of := a.labels(op)
+	a.metrics.errors.WithLabelValues(of.typ, of.kind, code).Inc()
 	switch {
 	case code == string(failure.CodeInternal) || known != nil && known.Outcome != "":
 		a.cfg.Logger.Error(

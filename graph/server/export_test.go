@@ -12,6 +12,9 @@ func NewCallers(limits, defaults CallerLimits, now func() time.Time) *callers {
 	return newCallers(limits, defaults, now)
 }
 
+// Noisiest returns the callers that take most.
+func (c *callers) Noisiest(most int) []CallerState { return c.noisiest(most) }
+
 // Len returns the number of callers that are remembered.
 func (c *callers) Len() int {
 	c.mu.Lock()

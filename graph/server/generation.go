@@ -199,7 +199,7 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 	if name == newestAPI {
 		g.engine = eng
 	}
-	operations := &api{Server: s, kindOf: eng.KindOf}
+	operations := &api{Server: s, subject: eng.Subject}
 	if len(g.catalogue.Versions) > 0 {
 		operations.version = name
 		if name == newestAPI {

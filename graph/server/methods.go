@@ -252,7 +252,7 @@ func (e *methodsEdge) Call(ctx context.Context, of rpc.Call, run func(context.Co
 	defer spent.End()
 	err := e.recovering(budget.With(ctx, spent), run)
 	took := time.Since(begin)
-	e.metrics.operation.WithLabelValues(typeCall, of.Kind).Observe(took.Seconds())
+	e.metrics.operation.WithLabelValues(typeCall, of.Kind, string(of.Verb)).Observe(took.Seconds())
 	e.spend(ctx, spent.Spent(budget.Steps))
 	for t := range budget.Things {
 		if n := spent.Spent(t); n > 0 {

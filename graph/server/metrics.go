@@ -47,9 +47,14 @@ func newMetrics(s *Server) (*metrics, error) {
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
+	gaugeFunc := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+	}
 	waiting := func(what string, n func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "sluice_operations_waiting", Help: "Operations and events that wait, by what for: memory, or a turn to run for long.",
+			Name: "sluice_operations_waiting",
+			Help: "Operations and events that wait, by what for: memory (limit-memory), or a turn to run " +
+				"for long.",
 			ConstLabels: prometheus.Labels{"for": what},
 		}, func() float64 { return float64(n()) })
 	}
@@ -61,13 +66,37 @@ func newMetrics(s *Server) (*metrics, error) {
 			"method",
 			"status",
 		),
-		operation:  duration("sluice_operation_duration_seconds", "Time to answer a query or mutation, and to make an event of a subscription, by operation type and the kind of the first root field.", "type", "kind"),
-		errors:     counter("sluice_operation_errors_total", "Errors that clients were told, by operation type, the kind of the first root field, and extensions.code.", "type", "kind", "code"),
+		operation: duration(
+			"sluice_operation_duration_seconds",
+			"Time to answer a query or mutation, and to make an event of a subscription, from when the change "+
+				"reached the gateway: by operation type (over gRPC call), and the kind and the verb of the first "+
+				"root field.",
+			"type",
+			"kind",
+			"verb",
+		),
+		errors: counter(
+			"sluice_operation_errors_total",
+			"Errors in answers, by operation type (over gRPC call and stream), the kind of the first root field, "+
+				"and extensions.code. none stands for requests that are refused before they are an operation, and "+
+				"for fields of no kind.",
+			"type",
+			"kind",
+			"code",
+		),
 		sockets:    gauge("sluice_websockets", "Open WebSocket connections."),
 		streams:    gauge("sluice_event_streams", "Answers as server-sent events that are under way."),
 		operations: gauge("sluice_websocket_operations", "Operations that run on WebSocket connections."),
-		closed:     counter("sluice_websockets_closed_total", "WebSocket connections that the gateway closed, by close code.", "code"),
-		badTimes:   counter("sluice_bad_times_total", "Times of stored resources that were shown as null since they are none, by kind.", "kind"),
+		closed: counter(
+			"sluice_websockets_closed_total",
+			"WebSocket connections that the gateway closed, by close code.",
+			"code",
+		),
+		badTimes: counter(
+			"sluice_bad_times_total",
+			"Malformed times in stored resources, which were shown as null, by kind.",
+			"kind",
+		),
 		deprecated: counter(
 			"sluice_deprecated_uses_total",
 			"Operations that use a deprecated field, argument or enum value, by its schema coordinate.",
@@ -75,11 +104,14 @@ func newMetrics(s *Server) (*metrics, error) {
 		),
 		versions: counter(
 			"sluice_version_operations_total",
-			"Operations by released version of the API, unreleased for those at /graphql; none where the catalogue has no versions.",
+			"Operations by released version of the API, unreleased for those at /graphql; none where the "+
+				"catalogue has no versions. A version can be withdrawn once its counter stands still.",
 			"version",
 		),
 		catalogue: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "sluice_catalogue_info", Help: "The catalogue that is served: the hash of what it says of stored resources, and that of its files.",
+			Name: "sluice_catalogue_info",
+			Help: "Always 1; the labels name the catalogue that is served: the hash of what it says of stored " +
+				"resources, and that of its files.",
 		}, []string{"hash", "files"}),
 	}
 	all := []prometheus.Collector{
@@ -96,22 +128,36 @@ func newMetrics(s *Server) (*metrics, error) {
 		m.closed,
 		waiting("memory", s.memory.Waiting),
 		waiting("turn", s.cpuSlots.Waiting),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "sluice_request_bytes", Help: "Bytes of limit-memory that are in use: requests, what operations hold, answers and events that are being sent.",
-		}, func() float64 { return float64(s.memory.Used()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "sluice_catalogue_older_streams", Help: "Change streams that began on a catalogue that was replaced since.",
-		}, func() float64 { _, n := s.olderStreams(); return float64(n) }),
+		gaugeFunc(
+			"sluice_request_bytes",
+			"Bytes of limit-memory that are in use: requests, what operations hold, answers and events that are "+
+				"being sent.",
+			func() float64 { return float64(s.memory.Used()) },
+		),
+		gaugeFunc(
+			"sluice_request_limit_bytes",
+			"Bytes that requests, operations, answers and events may take (limit-memory).",
+			func() float64 { return float64(s.cfg.Limits.Memory) },
+		),
+		gaugeFunc(
+			"sluice_catalogue_older_streams",
+			"Change streams that began on a catalogue that was replaced since.",
+			func() float64 { _, n := s.olderStreams(); return float64(n) },
+		),
+		gaugeFunc(
+			"sluice_answers_bytes",
+			"Bytes of answers-memory that kept answers take.",
+			func() float64 { return float64(s.generation.Load().answers.Size()) },
+		),
 	}
 	for o := range answer.Outcomes {
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "sluice_answers_total", Help: "Queries by what became of them: hit is an answer that was kept, shared that of an equal query at the same time; changed, new, small and unkept were executed.",
+			Name: "sluice_answers_total",
+			Help: "Queries by what became of them: hit is an answer that was kept, shared that of an equal " +
+				"query at the same time; changed, new, small and unkept were executed.",
 			ConstLabels: prometheus.Labels{"outcome": o.String()},
 		}, func() float64 { return float64(s.answered[o].Load()) }))
 	}
-	all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "sluice_answers_bytes", Help: "Bytes of answers-memory that are in use.",
-	}, func() float64 { return float64(s.generation.Load().answers.Size()) }))
 	names := [budget.Things]string{
 		budget.Rows:    "rows",
 		budget.Objects: "objects",

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -27,25 +28,27 @@ import (
 // api bounds, measures and logs the operations of one API of a generation.
 type api struct {
 	*Server
-	// kindOf returns the kind that an operation is about; empty for none.
-	kindOf func(*ast.OperationDefinition) string
+	// subject returns the kind that an operation is about, and its verb; empty for none.
+	subject func(*ast.OperationDefinition) (kind string, verb descriptor.Verb)
 	// version is the name of the API for logs, and operations counts what it answers; empty and nil where nothing was
 	// released.
 	version    string
 	operations prometheus.Counter
 }
 
-// labels returns the labels of an operation in metrics; op is nil for a request that was refused
-// before it was one.
-func (a *api) labels(op *graphql.OperationContext) (typ, kind string) {
+// labels are those of an operation in metrics.
+type labels struct{ typ, kind, verb string }
+
+// none is the label of what an operation does not have.
+const none = "none"
+
+// labels returns the labels of an operation; op is nil for a request that was refused before it was one.
+func (a *api) labels(op *graphql.OperationContext) labels {
 	if op == nil || op.Operation == nil {
-		return "none", "none"
+		return labels{none, none, none}
 	}
-	kind = a.kindOf(op.Operation)
-	if kind == "" {
-		kind = "none"
-	}
-	return string(op.Operation.Operation), kind
+	kind, verb := a.subject(op.Operation)
+	return labels{string(op.Operation.Operation), cmp.Or(kind, none), cmp.Or(string(verb), none)}
 }
 
 // account observes how long an operation or an event took and what it spent, and logs it if it was
@@ -55,8 +58,8 @@ func (a *api) account(ctx context.Context, op *graphql.OperationContext, spent *
 	if op.Operation.Operation == ast.Subscription {
 		took = spent.Since()
 	}
-	typ, kind := a.labels(op)
-	a.metrics.operation.WithLabelValues(typ, kind).Observe(took.Seconds())
+	of := a.labels(op)
+	a.metrics.operation.WithLabelValues(of.typ, of.kind, of.verb).Observe(took.Seconds())
 	if op.Operation.Operation != ast.Subscription {
 		a.spend(ctx, spent.Spent(budget.Steps))
 	}
@@ -139,15 +142,15 @@ func (a *api) describe(ctx context.Context, op *graphql.OperationContext) []zap.
 	if op == nil {
 		return fields
 	}
-	typ, kind := a.labels(op)
-	if kind == "none" {
-		kind = cmp.Or(shortName(inputKind(op)), kind)
+	of := a.labels(op)
+	if of.kind == none {
+		of.kind = cmp.Or(shortName(inputKind(op)), none)
 	}
 	return append(
 		fields,
 		zap.String("operationName", shortName(op.Operation.Name)),
-		zap.String("operationType", typ),
-		zap.String("kind", kind),
+		zap.String("operationType", of.typ),
+		zap.String("kind", of.kind),
 		zap.String("documentHash", fmt.Sprintf("%x", sha256.Sum256([]byte(op.RawQuery)))),
 	)
 }

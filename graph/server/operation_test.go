@@ -95,8 +95,8 @@ func TestMetricsNameTheTypeTheKindAndTheCodeOfOperations(t *testing.T) {
 	e.post(t, `mutation { deleteNetwork(input: {name: "absent"}) { state } }`, nil)
 	e.post(t, `{`, nil)
 	for _, metric := range []string{
-		`sluice_operation_duration_seconds_count{kind="Network",type="query"}`,
-		`sluice_operation_duration_seconds_count{kind="Network",type="mutation"}`,
+		`sluice_operation_duration_seconds_count{kind="Network",type="query",verb="LIST"}`,
+		`sluice_operation_duration_seconds_count{kind="Network",type="mutation",verb="DELETE"}`,
 		`sluice_operation_errors_total{code="NOT_FOUND",kind="Network",type="mutation"}`,
 		`sluice_operation_errors_total{code="GRAPHQL_PARSE_FAILED",kind="none",type="none"}`,
 	} {

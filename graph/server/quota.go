@@ -1,8 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,6 +89,51 @@ type caller struct {
 	// operations took of late.
 	left, mean float64
 	at         time.Time
+	// recent are the steps that its operations took, those of a minute ago by half, and so on.
+	recent float64
+}
+
+// CallerState is what a caller takes now.
+type CallerState struct {
+	// Name is an identity, or the address of an anonymous client.
+	Name string `json:"name"`
+	// Requests, Subscriptions and Sockets are open.
+	Requests      int `json:"requests"`
+	Subscriptions int `json:"subscriptions"`
+	Sockets       int `json:"sockets"`
+	// RecentSteps is the work of its operations, that of a minute ago by half, and so on.
+	RecentSteps int64 `json:"recentSteps"`
+}
+
+// noisiest returns the callers whose operations took most of late, followed by those that have most open.
+func (c *callers) noisiest(most int) []CallerState {
+	c.mu.Lock()
+	now := c.now()
+	all := make([]CallerState, 0, len(c.busy)+c.idle.Len())
+	for _, of := range slices.Concat(slices.Collect(maps.Values(c.busy)), c.idle.Values()) {
+		all = append(all, CallerState{
+			Name:          of.name,
+			Requests:      of.open[transport.UseRequest],
+			Subscriptions: of.open[transport.UseSubscription],
+			Sockets:       of.open[transport.UseSocket],
+			RecentSteps:   int64(of.recentSteps(now)),
+		})
+	}
+	c.mu.Unlock()
+	slices.SortFunc(all, func(a, b CallerState) int {
+		open := func(s CallerState) int { return s.Requests + s.Subscriptions + s.Sockets }
+		return cmp.Or(
+			cmp.Compare(b.RecentSteps, a.RecentSteps),
+			cmp.Compare(open(b), open(a)),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+	return all[:min(len(all), most)]
+}
+
+// recentSteps returns recent as it counts at an instant.
+func (c *caller) recentSteps(now time.Time) float64 {
+	return c.recent * math.Exp2(-now.Sub(c.at).Minutes())
 }
 
 // Begin counts one more thing of a caller, which done gives back. The error is LIMIT_EXCEEDED if the caller
@@ -139,6 +187,7 @@ func (c *callers) Spend(name string, steps int64) {
 	defer c.mu.Unlock()
 	caller, now := c.caller(name), c.now()
 	caller.mean += (float64(steps) - caller.mean) / 8
+	caller.recent = caller.recentSteps(now) + float64(steps)
 	caller.left, caller.at = caller.stepsLeft(now)-float64(steps), now
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/server"
 	"github.com/sluicegw/sluice/graph/transport"
@@ -143,5 +145,30 @@ func TestWhatIsInFlightCountsAsMuchAsWhatCameBefore(t *testing.T) {
 	}
 	if setting, _ := refused(t, func() error { _, err := c.Begin("heavy", transport.UseRequest); return err }()); setting != "limit-caller-steps" {
 		t.Errorf("the fourth is refused by %q", setting)
+	}
+}
+
+// TestQuota_TellsWhoTakesMost: by the work of late, of which half counts after a minute, then by what is open.
+func TestQuota_TellsWhoTakesMost(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	c := server.NewCallers(server.CallerLimits{}, server.DefaultCallerLimits(1), func() time.Time { return now })
+	c.Spend("early", 1000)
+	now = now.Add(time.Minute)
+	c.Spend("late", 800)
+	for range 2 {
+		if _, err := c.Begin("open", transport.UseSubscription); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []server.CallerState{
+		{Name: "late", RecentSteps: 800},
+		{Name: "early", RecentSteps: 500},
+		{Name: "open", Subscriptions: 2},
+	}
+	if diff := cmp.Diff(want, c.Noisiest(10)); diff != "" {
+		t.Error(diff)
+	}
+	if got := c.Noisiest(1); len(got) != 1 || got[0].Name != "late" {
+		t.Errorf("%+v", got)
 	}
 }

@@ -101,7 +101,7 @@ func New(cfg Config) (*Server, error) {
 		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }),
 		"/readyz":  http.HandlerFunc(s.readyz),
 		"/login":   http.HandlerFunc(s.login),
-		"/metrics": s.identified(promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}), s.refuseCaller),
+		"/metrics": s.identified(promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{EnableOpenMetrics: true}), s.refuseCaller),
 	} {
 		mux.Handle("GET "+path, handler) // and HEAD
 		mux.HandleFunc(path, refuseMethod("GET, HEAD", "use GET"))

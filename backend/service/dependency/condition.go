@@ -194,6 +194,17 @@ func HasFinalCondition(status map[string]any) bool {
 	})
 }
 
+// WaitingSince returns since when a status says that its resource waits for what a reference names; the zero time if it
+// does not say so.
+func WaitingSince(status map[string]any) (since time.Time) {
+	for _, c := range ConditionsOf(status) {
+		if kind.ConditionType(c) == Progressing && kind.ConditionText(c, "reason") == ReasonWaiting {
+			since, _ = descriptor.ParseTime(kind.ConditionText(c, "lastTransitionTime"))
+		}
+	}
+	return since
+}
+
 // IsOwned reports whether a condition has one of the types that the gateway writes.
 func IsOwned(condition any) bool {
 	t := kind.ConditionType(condition)

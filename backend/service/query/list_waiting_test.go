@@ -71,6 +71,15 @@ func TestList_FindsWhatWaits(t *testing.T) {
 			if oldest := f.OldestDeletion(); oldest.IsZero() != (indexMemory < 0) {
 				t.Errorf("the oldest deletion was requested at %v", oldest)
 			}
+			inMemory := min(int(indexMemory)+1, 1)
+			now := f.Now()
+			if n, hour := f.DeletionsBefore(now.Add(time.Second)), f.DeletionsBefore(now.Add(-time.Hour)); n != inMemory || hour != 0 {
+				t.Errorf("%d deletions wait, %d of them for an hour", n, hour)
+			}
+			n, oldest := f.Waiting()
+			if n != inMemory || oldest.IsZero() != (indexMemory < 0) || oldest.After(now) {
+				t.Errorf("%d resources wait, since %v", n, oldest)
+			}
 		})
 	}
 }

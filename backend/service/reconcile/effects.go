@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/dependency"
@@ -16,6 +17,10 @@ const maxWoken = 4096
 
 // handle handles the effects of changes.
 func (f *follower) handle(ctx context.Context, c effects) error {
+	if c.len() > 0 {
+		began := time.Now()
+		defer func() { f.r.cfg.Handled.Observe(time.Since(began).Seconds()) }()
+	}
 	if err := f.finish(ctx, c); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ import (
 // not changed, because this gateway's catalogue is not the newest.
 var errNotNewest = errors.New("references are left to a gateway with the newest catalogue")
 
-// Config of a [Reconciler]. All but Index and Remove are required.
+// Config of a [Reconciler]. All but Index, Remove, Handled and Reevaluated are required.
 type Config struct {
 	// Sender makes the writes. Changes whose request ids begin with its tag are this gateway's.
 	*sender.Sender
@@ -84,6 +84,10 @@ type Config struct {
 	// Remove is called for a resource of a kind that a service owns, when its deletion may be
 	// finished and the service has to be asked. It must not wait. Default: no call.
 	Remove func(k *kind.Kind, key backend.Key)
+	// Handled takes how long it took to handle what follows from a group of changes, in seconds; nil: nothing is measured.
+	Handled backend.Observer
+	// Reevaluated is called with how many resources were re-evaluated; nil for no call.
+	Reevaluated func(resources int)
 	// NewID makes uids, request ids and the name of this gateway in records.
 	NewID func() string
 }
@@ -111,6 +115,10 @@ type Reconciler struct {
 
 // New returns a Reconciler. Run starts it.
 func New(cfg Config) *Reconciler {
+	cfg.Handled = backend.ObserverOr(cfg.Handled)
+	if cfg.Reevaluated == nil {
+		cfg.Reevaluated = func(int) {}
+	}
 	outline := catalogue.OutlineOf(cfg.Descriptors)
 	return &Reconciler{
 		cfg:      cfg,

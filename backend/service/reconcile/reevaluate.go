@@ -96,6 +96,7 @@ func (f *follower) reevaluateTogether(
 	if err != nil || len(todo) == 0 {
 		return out, nil, err
 	}
+	f.r.cfg.Reevaluated(len(todo))
 	targets, err := f.openTargets(ctx, todo, known, read)
 	if err != nil {
 		return out, nil, err

@@ -19,7 +19,9 @@ import (
 // Gateway holds the values of all settings of a gateway.
 type Gateway struct {
 	Listen, LogLevel, LogFormat string
-	AllowAnonymous              bool
+	// DebugListen is the address of profiles and of what the gateway does now; empty for none.
+	DebugListen    string
+	AllowAnonymous bool
 	// ReadOnly takes no changes and writes nothing to the store.
 	ReadOnly   bool
 	Server     server.Config
@@ -271,6 +273,14 @@ func (g *Gateway) Settings() []Setting {
 			Check: oneOf(&g.LogFormat, "auto", "console", "json"),
 		},
 
+		{
+			Name:  "debug-listen",
+			Value: &g.DebugListen,
+			Auto:  "none",
+			Help: "loopback address on which Go's profiles (`/debug/pprof/`) and what the gateway does now (`/debug/state`) " +
+				"are shown to everybody on this machine",
+			Check: g.checkDebugListen,
+		},
 		{Name: "limit-body", Value: &l.Body, Help: "most bytes of the body of a request, and of a WebSocket message", Why: "a bulk of manifests fits; a request is held in memory while it runs"},
 		{Name: "limit-memory", Value: &l.Memory, Auto: "16 MiB for each processor, but no less than 64 MiB, eight of the largest requests and four of the largest answers", Help: "most bytes that all clients together make the gateway hold: requests that are being read or executed, what running operations have read and are writing, answers and events that are being sent", Why: "clients that send slowly, do not read, or ask for much at once must not take all memory; the process takes up to two and a half times as much, for garbage"},
 		{Name: "limit-time", Value: &l.Time, Help: "how long a query or mutation may take, parsing and validation included", Why: "longer than any answer within the other limits takes; shorter than the patience of proxies"},
@@ -396,6 +406,22 @@ func (g *Gateway) checkAdminGroup() error {
 func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// checkDebugListen refuses to show the network what a gateway does.
+func (g *Gateway) checkDebugListen() error {
+	if g.DebugListen == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(g.DebugListen)
+	if err != nil {
+		return fmt.Errorf("%q is not an address like 127.0.0.1:6060", g.DebugListen)
+	}
+	if !Loopback(host) {
+		return fmt.Errorf("%s is not loopback, and profiles are for whoever is on this machine: give an address like 127.0.0.1:6060, "+
+			"and reach it from another machine with ssh -L or kubectl port-forward", g.DebugListen)
+	}
+	return nil
 }
 
 // checkListen refuses to serve the network by accident.

@@ -19,6 +19,11 @@ import (
 // BackupPath answers with a copy of the file of the embedded store, on the network as on the admin socket.
 const BackupPath = "/backup"
 
+// backupStore is a store that can be copied as a whole: the embedded one.
+type backupStore interface {
+	Backup(ctx context.Context) (*bolt.Backup, error)
+}
+
 // backups answers requests for a copy of the store.
 type backups struct {
 	on  shared
@@ -28,7 +33,7 @@ type backups struct {
 // handler returns the handler of requests. plain reports whether a copy may have values that everybody can read.
 func (b backups) handler(plain bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		store, embedded := b.on.store.(*bolt.Store)
+		store, embedded := b.on.store.(backupStore)
 		secrets := state.Sealed
 		if b.on.keys.ID() == "" {
 			secrets = state.Plain
@@ -52,7 +57,7 @@ func (b backups) handler(plain bool) http.Handler {
 }
 
 // serve sends a copy. One that fails after it has begun breaks off, short of its length.
-func (b backups) serve(w http.ResponseWriter, r *http.Request, store *bolt.Store) {
+func (b backups) serve(w http.ResponseWriter, r *http.Request, store backupStore) {
 	out, ended := newExportWriter(w, r, "application/octet-stream")
 	defer ended()
 	made, err := store.Backup(r.Context())
@@ -80,5 +85,6 @@ func (b backups) serve(w http.ResponseWriter, r *http.Request, store *bolt.Store
 		}
 		panic(http.ErrAbortHandler)
 	}
+	b.on.measures.copiedNow(copyBackup)
 	b.log.Info("the store was backed up", zap.Int64("bytes", made.Size))
 }

@@ -95,6 +95,7 @@ func (e *exports) serve(w http.ResponseWriter, r *http.Request, secrets state.Se
 	}, out)
 	switch {
 	case err == nil:
+		e.on.measures.copiedNow(copyExport)
 		e.log.Info("the store was exported", zap.Int("lines", end.Lines), zap.Int("unreadable", end.Unreadable))
 	case out.begun:
 		if r.Context().Err() == nil && !out.failed {

@@ -65,7 +65,7 @@ func TestExports_AnswerWithSecretsAsTheyMayBeShown(t *testing.T) {
 		"sealed by a gateway without key": {"", true, nil, 409, "give it encryption-keys-file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newExports(shared{store: newSecretStore(t), keys: c.keys}, zap.NewNop())
+			e := newExports(shared{store: newSecretStore(t), keys: c.keys, measures: newMeasures()}, zap.NewNop())
 			w := httptest.NewRecorder()
 			e.handler(c.plain).ServeHTTP(w, httptest.NewRequest(http.MethodGet, ExportPath+c.query, nil))
 			said := w.Body.String()
@@ -87,7 +87,7 @@ func TestExports_AnswerWithSecretsAsTheyMayBeShown(t *testing.T) {
 }
 
 func TestExports_AreFewAtATime(t *testing.T) {
-	e := newExports(shared{store: newSecretStore(t)}, zap.NewNop())
+	e := newExports(shared{store: newSecretStore(t), measures: newMeasures()}, zap.NewNop())
 	for range maxExports {
 		e.running <- struct{}{}
 	}
@@ -115,7 +115,7 @@ func (a *timedAnswer) SetWriteDeadline(at time.Time) error {
 }
 
 func TestExports_MayTakeLongerThanTheDeadlinesOfAServer(t *testing.T) {
-	e := newExports(shared{store: newSecretStore(t)}, zap.NewNop())
+	e := newExports(shared{store: newSecretStore(t), measures: newMeasures()}, zap.NewNop())
 	w := &timedAnswer{ResponseRecorder: httptest.NewRecorder()}
 	e.handler(true).ServeHTTP(w, httptest.NewRequest(http.MethodGet, ExportPath+"?secrets=plain", nil))
 	if len(w.read) != 1 || !w.read[0].IsZero() {
@@ -141,7 +141,7 @@ func (b *brokenAnswer) Write(p []byte) (int, error) {
 }
 
 func TestExports_BreakOffInsteadOfEndingEarly(t *testing.T) {
-	e := newExports(shared{store: newSecretStore(t)}, zap.NewNop())
+	e := newExports(shared{store: newSecretStore(t), measures: newMeasures()}, zap.NewNop())
 	defer func() {
 		if p := recover(); p != http.ErrAbortHandler {
 			t.Errorf("%v", p)
@@ -172,7 +172,7 @@ func (a *stalledAnswer) SetWriteDeadline(at time.Time) error {
 }
 
 func TestExports_EndAtOnceWhenTheGatewayStops(t *testing.T) {
-	e := newExports(shared{store: newSecretStore(t)}, zap.NewNop())
+	e := newExports(shared{store: newSecretStore(t), measures: newMeasures()}, zap.NewNop())
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	w := &stalledAnswer{
@@ -195,7 +195,7 @@ func TestExports_EndAtOnceWhenTheGatewayStops(t *testing.T) {
 }
 
 func TestExports_ARefusalHasTheIDOfTheRequest(t *testing.T) {
-	e := newExports(shared{store: newSecretStore(t)}, zap.NewNop())
+	e := newExports(shared{store: newSecretStore(t), measures: newMeasures()}, zap.NewNop())
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, ExportPath+"?secrets=all", nil)
 	r = r.WithContext(access.WithCaller(t.Context(), access.Caller{Request: "request-1"}))

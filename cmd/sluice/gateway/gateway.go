@@ -77,7 +77,14 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 			return err
 		}
 	}
-	settings := storeSettings{Store: s.Store, readOnly: s.ReadOnly, lost: s.tellLost, patience: s.readyTimeout()}
+	measures := newMeasures()
+	settings := storeSettings{
+		Store:    s.Store,
+		readOnly: s.ReadOnly,
+		lost:     s.tellLost,
+		patience: s.readyTimeout(),
+		observe:  measures.store.writes(),
+	}
 	if filling.checked, err = filling.checkFirst(ctx, settings); err != nil {
 		return err
 	}
@@ -93,6 +100,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	if _, err = filling.fill(ctx, store); err != nil {
 		return err
 	}
+	store = measures.store.measured(store)
 	if err = s.accept(ctx, c, catalogue.Gate{Store: store, ReadOnly: s.ReadOnly, Logger: log}); err != nil {
 		return err
 	}
@@ -116,7 +124,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return exit.Usage(err)
 	}
-	changes, err := hub.New(hub.Config{Store: store, Logger: log})
+	changes, err := hub.New(hub.Config{Store: store, Logger: log, Lag: measures.hubLag})
 	if err != nil {
 		return err
 	}
@@ -130,7 +138,9 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		return err
 	}
 	s.audit.Store(audit)
-	all := shared{store: store, changes: changes, rights: rights, keys: keys, audit: audit, owners: asked}
+	all := shared{
+		store: store, changes: changes, rights: rights, keys: keys, audit: audit, owners: asked, measures: measures,
+	}
 	kinds, err = s.gateway(ctx, c, all, log)
 	if err != nil {
 		return err
@@ -161,6 +171,16 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		}
 		log.Info("sluice serves standard methods", zap.String("address", s.scheme()+methods.Addr().String()))
 		edges = append(edges, func(ctx context.Context) error { return kinds.server.ServeMethods(ctx, methods) })
+	}
+	debug, err := s.listenDebug()
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	if debug != nil {
+		log.Info("profiles and the state are shown", zap.String("address", "http://"+debug.Addr().String()+debugStatePath))
+		edges = append(edges, func(ctx context.Context) error {
+			return serveDebug(ctx, debug, func() debugState { return kinds.state(all) })
+		})
 	}
 	log.Info("sluice serves", zap.String(
 		"version",
@@ -285,13 +305,13 @@ type shared struct {
 	keys    *keyring.Keyring
 	audit   *auditing // nil for none
 	owners  *owners
+	// measures are the metrics that the parts of the gateway write to.
+	measures *measures
 }
 
 // gateway wires server and services to an open store.
 func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *zap.Logger) (*catalogues, error) {
-	damaged := damagedMetric()
-	calls := callsMetric()
-	compile := s.compiler(on, damaged, calls, log)
+	compile := s.compiler(on, log)
 	svc, err := compile(c)
 	if err != nil {
 		return nil, err
@@ -315,13 +335,7 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 		out.replaced = on.audit.Replace
 	}
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(damaged, calls, out.results)
-	reg.MustRegister(processMetrics()...)
-	reg.MustRegister(on.metrics()...)
-	reg.MustRegister(s.readOnlyMetric())
-	reg.MustRegister(out.indexMetrics()...)
-	reg.MustRegister(out.serviceMetrics())
-	reg.MustRegister(s.staleCredentials(on.owners.files)...)
+	reg.MustRegister(s.collectors(out, on)...)
 	out.numbers = s.FieldNumbers
 	if s.Server.Catalogue, err = out.servedCatalogue(c, svc); err != nil {
 		return nil, err
@@ -335,10 +349,8 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 }
 
 // compiler returns the function that makes the service of a catalogue.
-func (s *Gateway) compiler(
-	on shared, damaged, calls *prometheus.CounterVec, log *zap.Logger,
-) func(sdl.Catalogue) (*service.Service, error) {
-	unreadable := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
+func (s *Gateway) compiler(on shared, log *zap.Logger) func(sdl.Catalogue) (*service.Service, error) {
+	unreadable := kind.NewUnreadableCounter(func(kind string) { on.measures.unreadable.WithLabelValues(kind).Inc() })
 	return func(c sdl.Catalogue) (*service.Service, error) {
 		cfg := service.Config{
 			Kinds:       c.Stored,
@@ -351,7 +363,8 @@ func (s *Gateway) compiler(
 			ReadOnly:    s.ReadOnly,
 			Access:      access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup},
 			Policy:      on.rights,
-			Owners:      counted(on.owners.services(), calls),
+			Owners:      counted(on.owners.services(), on.measures.calls),
+			Observe:     on.measures.service(),
 		}
 		if on.audit != nil {
 			cfg.Revealing = on.audit.Reveal

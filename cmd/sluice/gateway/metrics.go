@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"runtime"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -12,12 +13,24 @@ import (
 	"github.com/sluicegw/sluice/graph/identity"
 )
 
+// The texts of metrics are in docs/metrics.md: go test ./cmd/sluice/gateway -run Documented -update
+
+// collectors returns all metrics but those of the server.
+func (s *Gateway) collectors(c *catalogues, on shared) []prometheus.Collector {
+	out := append(processMetrics(), c.results, c.serviceMetrics(), s.readOnlyMetric())
+	out = append(out, on.collectors()...)
+	out = append(out, c.indexMetrics()...)
+	out = append(out, s.staleCredentials(on.owners.files)...)
+	return append(out, s.expiryMetrics(on.owners)...)
+}
+
 // damagedMetric returns the counter of stored resources that do not decode.
 func damagedMetric() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(
 		prometheus.CounterOpts{
 			Name: "sluice_unreadable_total",
-			Help: "Stored resources that could not be read, by kind.",
+			Help: "Stored resources that could not be read, by kind, each counted once since the start. The log " +
+				"has their keys.",
 		},
 		[]string{"kind"},
 	)
@@ -27,7 +40,7 @@ func damagedMetric() *prometheus.CounterVec {
 func processMetrics() []prometheus.Collector {
 	info := prometheus.GaugeOpts{
 		Name:        "sluice_build_info",
-		Help:        "Always 1; the version of sluice and of Go.",
+		Help:        "Always 1; the labels are the versions of sluice and of Go.",
 		ConstLabels: prometheus.Labels{"version": version.Text(), "goversion": runtime.Version()},
 	}
 	return []prometheus.Collector{
@@ -37,38 +50,93 @@ func processMetrics() []prometheus.Collector {
 	}
 }
 
-// metrics returns the metrics of what all catalogues share.
-func (on shared) metrics() []prometheus.Collector {
-	out := []prometheus.Collector{
-		gauge("sluice_change_streams", "Open change streams, over all transports.", func() float64 {
+// collectors returns the metrics of what all catalogues share.
+func (on shared) collectors() []prometheus.Collector {
+	out := append(
+		on.measures.collectors(),
+		gauge("sluice_change_streams", "Open subscriptions, over WebSocket and server-sent events.", func() float64 {
 			return float64(on.changes.Subscribers())
 		}),
 		counter(
 			"sluice_change_streams_lagged_total",
-			"Change streams that were ended because their clients were too slow.",
+			"Subscriptions that ended because their clients read too slowly (LAGGED).",
 			func() float64 { return float64(on.changes.Lagged()) },
 		),
 		counter(
 			"sluice_store_unreadable_total",
-			"Stored data whose envelope could not be read and was passed over.",
+			"Stored records that the store itself could not decode, counted with each read. The log has their "+
+				"keys.",
 			func() float64 { return float64(on.store.Unreadable()) },
 		),
-	}
-	if store, ok := on.store.(*redis.Store); ok {
-		out = append(out, counter(
-			"sluice_store_histories_lost_total",
-			"Times that the store went on without changes which this gateway had seen.",
-			func() float64 { return float64(store.LostHistories()) },
+	)
+	if store, ok := on.store.(writeQueue); ok {
+		out = append(out, gauge(
+			"sluice_store_writes_waiting",
+			"Writes that wait for the next transaction of the embedded store, or to be sent to a Redis.",
+			func() float64 { return float64(store.WritesWaiting()) },
 		))
+	}
+	if store, ok := on.store.(remoteStore); ok {
+		out = append(out, redisMetrics(store)...)
 	}
 	if on.audit != nil {
 		out = append(out, gauge(
 			"sluice_audit_behind_changes",
-			"Changes that the gateway knows of and the audit log does not have.",
+			"With audit: changes that the gateway knows of and the audit log does not have yet. If it grows, "+
+				"the file cannot be written.",
 			func() float64 { return float64(on.audit.Behind()) },
 		))
 	}
 	return out
+}
+
+// writeQueue is a store in which writes wait for others.
+type writeQueue interface{ WritesWaiting() int }
+
+// remoteStore is a store on Redis.
+type remoteStore interface {
+	LostHistories() uint64
+	Pool() redis.Pool
+}
+
+// redisMetrics are the metrics of a store on Redis.
+func redisMetrics(store remoteStore) []prometheus.Collector {
+	connections := func(state string, value func(redis.Pool) int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "sluice_redis_connections",
+			Help:        "Connections to Redis on which calls are made, by state: used or idle.",
+			ConstLabels: prometheus.Labels{"state": state},
+		}, func() float64 { return float64(value(store.Pool())) })
+	}
+	return []prometheus.Collector{
+		counter(
+			"sluice_store_histories_lost_total",
+			"Redis: how often the store went on without changes which this gateway had seen. Page somebody.",
+			func() float64 { return float64(store.LostHistories()) },
+		),
+		connections("used", func(p redis.Pool) int { return p.Connections - p.Idle }),
+		connections("idle", func(p redis.Pool) int { return p.Idle }),
+		gauge(
+			"sluice_redis_calls_waiting",
+			"Calls of Redis that wait for a connection.",
+			func() float64 { return float64(store.Pool().Waiting) },
+		),
+		counter(
+			"sluice_redis_waits_total",
+			"Calls of Redis that had to wait for a connection.",
+			func() float64 { return float64(store.Pool().Waits) },
+		),
+		counter(
+			"sluice_redis_wait_seconds_total",
+			"How long calls of Redis have waited for a connection, all together.",
+			func() float64 { return store.Pool().Waited.Seconds() },
+		),
+		counter(
+			"sluice_redis_wait_timeouts_total",
+			"Calls of Redis that got no connection in time.",
+			func() float64 { return float64(store.Pool().Timeouts) },
+		),
+	}
 }
 
 // readOnlyMetric tells whether the gateway takes changes.
@@ -85,7 +153,9 @@ func (s *Gateway) readOnlyMetric() prometheus.Collector {
 func (s *Gateway) staleCredentials(services []*identity.Files) (out []prometheus.Collector) {
 	add := func(f *identity.Files) {
 		out = append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "sluice_credentials_stale", Help: "1 while a changed file of credentials cannot be read, so that what was read before counts; by setting.",
+			Name: "sluice_credentials_stale",
+			Help: "1 while a changed file of credentials cannot be read, so that what was read before counts, " +
+				"by setting: tokens, tls-cert with its key and client CAs, services and their names.",
 			ConstLabels: prometheus.Labels{"setting": f.Setting},
 		}, func() float64 {
 			if f.Stale() {
@@ -106,6 +176,54 @@ func (s *Gateway) staleCredentials(services []*identity.Files) (out []prometheus
 	return out
 }
 
+// expiryMetrics are the metrics of when certificates and static tokens end.
+func (s *Gateway) expiryMetrics(asked *owners) (out []prometheus.Collector) {
+	certificate := func(setting string, until func() time.Time) {
+		out = append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_certificate_expiry_timestamp_seconds",
+			Help: "When a certificate of the gateway ends, in seconds since 1970, by setting: tls-cert, " +
+				"services and their names; 0 if there is none.",
+			ConstLabels: prometheus.Labels{"setting": setting},
+		}, func() float64 { return timestamp(until()) }))
+	}
+	if t := s.Server.TLS; t != nil {
+		certificate(t.Setting, func() time.Time {
+			_, until := t.Validity()
+			return until
+		})
+	}
+	for _, of := range asked.certificates {
+		certificate(of.setting, of.until)
+	}
+	t := s.Server.Identities.Tokens
+	if t == nil {
+		return out
+	}
+	return append(
+		out,
+		gauge("sluice_tokens", "Static tokens (tokens) that are valid.", func() float64 {
+			valid, _ := t.Valid(time.Now())
+			return float64(valid)
+		}),
+		gauge(
+			"sluice_token_expiry_timestamp_seconds",
+			"When the next of the static tokens ends, in seconds since 1970; 0 if none does.",
+			func() float64 {
+				_, next := t.Valid(time.Now())
+				return timestamp(next)
+			},
+		),
+	)
+}
+
+// timestamp returns a time in seconds since 1970; 0 for the zero time.
+func timestamp(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}
+
 // indexMetrics are the metrics of the index of the current service.
 func (c *catalogues) indexMetrics() []prometheus.Collector {
 	of := func(value func(index.Stats) float64) func() float64 {
@@ -116,15 +234,16 @@ func (c *catalogues) indexMetrics() []prometheus.Collector {
 			return 0
 		}
 	}
-	return []prometheus.Collector{
+	return append(
+		c.waitingMetrics(),
 		gauge(
 			"sluice_index_bytes",
-			"Bytes that the resources in memory take, roughly.",
+			"Bytes that the resources in memory take, an estimate.",
 			of(func(s index.Stats) float64 { return float64(s.Bytes) }),
 		),
 		gauge(
 			"sluice_index_limit_bytes",
-			"Bytes that they may take.",
+			"Bytes that the resources in memory may take (index-memory).",
 			of(func(s index.Stats) float64 { return float64(s.Limit) }),
 		),
 		gauge(
@@ -138,8 +257,13 @@ func (c *catalogues) indexMetrics() []prometheus.Collector {
 			of(func(s index.Stats) float64 { return float64(s.Served) }),
 		),
 		gauge(
+			"sluice_index_kinds_filling",
+			"Kinds that are not in memory yet and will be.",
+			of(func(s index.Stats) float64 { return float64(s.Filling) }),
+		),
+		gauge(
 			"sluice_index_resources",
-			"Resources of these kinds.",
+			"Resources in memory.",
 			of(func(s index.Stats) float64 { return float64(s.Resources) }),
 		),
 		counter(
@@ -149,7 +273,8 @@ func (c *catalogues) indexMetrics() []prometheus.Collector {
 		),
 		counter(
 			"sluice_index_fallbacks_total",
-			"Operations that read from the store, because the index did not serve in time, since the catalogue is served.",
+			"Operations that read from the store, because the index was not ready in time, since the catalogue "+
+				"is served.",
 			of(func(s index.Stats) float64 { return float64(s.Fallbacks) }),
 		),
 		counter(
@@ -157,19 +282,61 @@ func (c *catalogues) indexMetrics() []prometheus.Collector {
 			"Operations that waited for the index to come up with the store, since the catalogue is served.",
 			of(func(s index.Stats) float64 { return float64(s.Waits) }),
 		),
-		gauge("sluice_deletion_oldest_seconds", "For how long the oldest deletion has waited, of resources in memory; 0 for none.", func() float64 {
-			svc := c.current()
-			if at := svc.OldestDeletion(); !at.IsZero() {
-				return svc.Now().Sub(at).Seconds()
-			}
-			return 0
-		}),
 		gauge(
 			"sluice_index_behind_changes",
-			"Changes that the store has and the index does not.",
+			"Changes that the store had and the index did not, when the metrics were read.",
 			of(func(s index.Stats) float64 { return float64(s.Behind) }),
 		),
+	)
+}
+
+// waitingMetrics are the metrics of resources in memory that wait: to be deleted, or for what they refer to.
+func (c *catalogues) waitingMetrics() (out []prometheus.Collector) {
+	since := func(at time.Time) float64 {
+		if at.IsZero() {
+			return 0
+		}
+		return max(c.current().Now().Sub(at).Seconds(), 0)
 	}
+	for _, of := range []struct {
+		label string
+		age   time.Duration
+	}{{"0s", 0}, {"1m", time.Minute}, {"10m", 10 * time.Minute}, {"1h", time.Hour}, {"1d", 24 * time.Hour}} {
+		out = append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_deletions_pending",
+			Help: "Resources in memory whose deletion was requested and waits for finalizers or for what is " +
+				"bound to them, by for how long at least: 0s (all), 1m, 10m, 1h, 1d.",
+			ConstLabels: prometheus.Labels{"age": of.label},
+		}, func() float64 {
+			svc := c.current()
+			return float64(svc.DeletionsBefore(svc.Now().Add(-of.age)))
+		}))
+	}
+	return append(
+		out,
+		gauge(
+			"sluice_deletion_oldest_seconds",
+			"For how long the oldest deletion has waited, of resources in memory; 0 if none waits.",
+			func() float64 { return since(c.current().OldestDeletion()) },
+		),
+		gauge(
+			"sluice_waiting_resources",
+			"Resources in memory that wait for what they refer to.",
+			func() float64 {
+				waiting, _ := c.current().Waiting()
+				return float64(waiting)
+			},
+		),
+		gauge(
+			"sluice_waiting_oldest_seconds",
+			"For how long the oldest resource in memory has waited for what it refers to, of the first thousand that "+
+				"are found; 0 if none waits.",
+			func() float64 {
+				_, oldest := c.current().Waiting()
+				return since(oldest)
+			},
+		),
+	)
 }
 
 func gauge(name, help string, value func() float64) prometheus.Collector {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
@@ -27,6 +28,14 @@ type owners struct {
 	clients map[string]*remote.Client
 	// files are those of services with TLS.
 	files []*identity.Files
+	// certificates are those that the gateway shows to services.
+	certificates []validity
+}
+
+// validity says until when the certificate of a setting is valid.
+type validity struct {
+	setting string
+	until   func() time.Time
 }
 
 // openOwners makes the clients of services, which connect to nothing yet. The error joins all that is wrong.
@@ -62,6 +71,9 @@ func (o *owners) open(ctx context.Context, name string, s config.Service, log *z
 	if len(files.Paths) > 0 {
 		o.files = append(o.files, files)
 	}
+	if s.Cert != "" {
+		o.certificates = append(o.certificates, validity{files.Setting, security.until})
+	}
 	o.clients[name] = client
 	return nil
 }
@@ -96,6 +108,9 @@ type serviceTLS struct {
 	// replaced is called after current was replaced.
 	replaced func()
 }
+
+// until returns until when the certificate is valid that is shown to the service.
+func (t *serviceTLS) until() time.Time { return t.current.Load().Certificates[0].Leaf.NotAfter }
 
 // load takes the files that the service has, in the order CA, certificate, key.
 func (t *serviceTLS) load(content [][]byte) error {

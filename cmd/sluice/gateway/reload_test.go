@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
@@ -66,6 +67,8 @@ type shop struct {
 	store      *watched
 	dir        string
 	catalogues *catalogues
+	registry   *prometheus.Registry
+	changes    *hub.Hub
 }
 
 // openShop makes a gateway that serves some SDL.
@@ -104,9 +107,12 @@ func (s *shop) serve(dir string) {
 	}
 	settings := config.NewGateway()
 	settings.Catalogue.Dir = dir
-	if s.catalogues, err = (&Gateway{Gateway: settings}).gateway(s.Context(), served, shared{store: s.store, changes: h, owners: &owners{}}, zap.NewNop()); err != nil {
+	on := shared{store: s.store, changes: h, owners: &owners{}, measures: newMeasures()}
+	if s.catalogues, err = (&Gateway{Gateway: settings}).gateway(s.Context(), served, on, zap.NewNop()); err != nil {
 		s.Fatal(err)
 	}
+	s.registry = settings.Server.Metrics
+	s.changes = h
 }
 
 // accepted returns why a gateway that starts now, without a flag, is refused.

@@ -93,7 +93,9 @@ func callsMetric() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(
 		prometheus.CounterOpts{
 			Name: "sluice_service_calls_total",
-			Help: "Calls of resource services, by service, method and outcome.",
+			Help: "Calls of resource services, by service, method (such as Write; reviews are these, too) and " +
+				"outcome: the answer's (DONE, CONFLICT, ...), OK of calls that decide nothing, or NOT_SENT, " +
+				"LOST, UNIMPLEMENTED, CANCELLED.",
 		},
 		[]string{"service", "method", "outcome"},
 	)
@@ -124,20 +126,30 @@ func (c *catalogues) serviceMetrics() prometheus.Collector {
 	}
 	return &serviceMetrics{
 		states: func() []service.OwnerState { return c.current().Owners() },
-		state:  desc("sluice_service_state", "1 for the state of a resource service, by service and state.", "state"),
-		lag:    desc("sluice_service_lag_seconds", "For how long the mirror of a resource service has been behind it; 0: it is not."),
+		state: desc("sluice_service_state", "Always 1; the labels say how far the mirror of each resource "+
+			"service is: FOLLOWED, or UNKNOWN (not configured), CONNECTING, FILLING, UNAVAILABLE.", "state"),
+		lag: desc("sluice_service_lag_seconds", "For how long the mirror of a resource service has been "+
+			"behind it; 0 if nothing is left to copy."),
 		unreadable: desc("sluice_service_unreadable_resources",
-			"Resources that a resource service could not show, or that could not be stored."),
-		unnamed: desc("sluice_service_unnamed_resources", "Resources of a resource service whose keys the API cannot have."),
+			"Resources that a resource service could not show, or that could not be stored: its team has to "+
+				"mend them."),
+		unnamed: desc("sluice_service_unnamed_resources", "Resources of a resource service whose keys the API "+
+			"cannot have."),
 		held: desc("sluice_service_held_resources",
-			"Resources that seem to have vanished from a resource service at once, and are kept for a while."),
+			"Resources that seem to have vanished from a resource service at once, and are deleted here ten "+
+				"minutes later: find out before whether they are really gone."),
 		contradicted: desc("sluice_service_contradicted_kinds",
-			"Kinds that cannot be written because their resource service contradicts the catalogue."),
+			"Kinds that cannot be written because their resource service contradicts the catalogue; "+
+				"/readyz?verbose says why."),
 	}
 }
 
 // Describe is part of [prometheus.Collector].
-func (m *serviceMetrics) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, to) }
+func (m *serviceMetrics) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{m.state, m.lag, m.unreadable, m.unnamed, m.held, m.contradicted} {
+		to <- desc
+	}
+}
 
 // Collect is part of [prometheus.Collector].
 func (m *serviceMetrics) Collect(to chan<- prometheus.Metric) {

@@ -29,6 +29,8 @@ type storeSettings struct {
 	// lost is called when Redis has a history that lacks changes; nil for no call.
 	lost     func(redis.History)
 	readOnly bool
+	// observe takes what is measured of writes.
+	observe backend.WriteObservers
 	// patience is how long Redis is asked again if it does not answer.
 	patience time.Duration
 }
@@ -52,6 +54,7 @@ func (s storeSettings) open(ctx context.Context, log *zap.Logger) (store gateway
 	store, err = bolt.Open(bolt.Config{
 		Path: filepath.Join(s.Data, StoreFile), Logger: log,
 		LogEntries: s.LogEntries, LogBytes: s.LogBytes, LogAge: s.LogAge, ReadOnly: s.readOnly,
+		Observe: s.observe,
 	})
 	if err != nil {
 		return nil, "", s.explainBolt(err)
@@ -114,6 +117,7 @@ func (s storeSettings) redisConfig(ctx context.Context, log *zap.Logger) (cfg re
 		LogBytes:    s.LogBytes,
 		LogAge:      s.LogAge,
 		ReadOnly:    s.readOnly,
+		Observe:     s.observe,
 	}
 	if s.PasswordFile != "" {
 		secret, err := config.ReadFile(ctx, s.PasswordFile)

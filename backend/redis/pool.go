@@ -1,0 +1,53 @@
+package redis
+
+import "time"
+
+// Pool says how the connections are used on which calls are made. Its counts begin at zero whenever the store learns of
+// a new epoch, since it makes new connections then.
+type Pool struct {
+	// Connections are open, of which Idle are not used.
+	Connections int `json:"open"`
+	Idle        int `json:"idle"`
+	// Waiting calls wait for a connection.
+	Waiting int `json:"waiting"`
+	// Waits counts the calls that had to wait for a connection, and Timeouts those of them that got none in time.
+	Waits    uint64 `json:"waits"`
+	Timeouts uint64 `json:"timeouts"`
+	// Waited is how long all of them have waited together.
+	Waited time.Duration `json:"waitedNanoseconds"`
+}
+
+// Pool returns how the connections are used now.
+func (s *Store) Pool() Pool {
+	ses, err := s.core.acquire(s)
+	if err != nil {
+		return Pool{}
+	}
+	defer ses.inflight.Done()
+	stats := ses.client.PoolStats()
+	return Pool{
+		Connections: int(stats.TotalConns),
+		Idle:        int(stats.IdleConns),
+		Waiting:     int(stats.PendingRequests),
+		Waits:       uint64(stats.WaitCount),
+		Timeouts:    uint64(stats.Timeouts),
+		Waited:      time.Duration(stats.WaitDurationNs),
+	}
+}
+
+// WritesWaiting is the number of batches that wait to be sent, to whichever server.
+func (s *Store) WritesWaiting() (waiting int) {
+	ses, err := s.core.acquire(s)
+	if err != nil {
+		return 0
+	}
+	defer ses.inflight.Done()
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	for _, w := range ses.writeQueues {
+		w.mu.Lock()
+		waiting += len(w.queue)
+		w.mu.Unlock()
+	}
+	return waiting
+}

@@ -1,0 +1,109 @@
+package gateway
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// measures are the metrics that the parts of a gateway write to while they work. All catalogues that are served share
+// them.
+type measures struct {
+	store *storeMetrics
+	// unreadable and calls are of stored resources that do not decode, and of calls of resource services.
+	unreadable, calls *prometheus.CounterVec
+	// hubLag is how long after a change the hub has passed it on.
+	hubLag prometheus.Histogram
+	// lockWait and raced are of writes that met others of the same resource.
+	lockWait prometheus.Histogram
+	raced    prometheus.Counter
+	// reconcile and reevaluated are of what follows from changes.
+	reconcile   prometheus.Histogram
+	reevaluated prometheus.Counter
+	// copied is when the store was last copied, by form.
+	copied *prometheus.GaugeVec
+}
+
+// The forms of a copy of the store in measures.copied.
+const (
+	copyBackup = "backup"
+	copyExport = "export"
+)
+
+func newMeasures() *measures {
+	histogram := func(name, help string, buckets int) prometheus.Histogram {
+		const least, factor = 0.001, 4
+		return prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(least, factor, buckets),
+		})
+	}
+	m := &measures{
+		store:      newStoreMetrics(),
+		unreadable: damagedMetric(),
+		calls:      callsMetric(),
+		hubLag: histogram(
+			"sluice_hub_lag_seconds",
+			"How long after a change this gateway has passed it on to its streams and its index: by the store's "+
+				"clock, once for each delivery, by its oldest change.",
+			9,
+		),
+		lockWait: histogram(
+			"sluice_write_lock_wait_seconds",
+			"How long writes waited for others of the same resource at this gateway; writes that did not have "+
+				"to wait are not counted.",
+			8,
+		),
+		raced: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_write_races_total",
+			Help: "Writes that were judged again because another one came in between: by another gateway, by " +
+				"the gateway's own work, or of what the resource refers to.",
+		}),
+		reconcile: histogram(
+			"sluice_reconcile_duration_seconds",
+			"Time to do what follows from changes that came together: re-evaluate what waits for them, finish "+
+				"deletions.",
+			10,
+		),
+		reevaluated: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_reconcile_resources_total",
+			Help: "Resources that were re-evaluated since what they refer to has changed.",
+		}),
+		copied: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "sluice_backup_last_timestamp_seconds",
+			Help: "When this process has last sent a whole copy of its store, in seconds since 1970, by form: " +
+				"backup or export; 0 if it has not.",
+		}, []string{"form"}),
+	}
+	for _, form := range []string{copyBackup, copyExport} {
+		m.copied.WithLabelValues(form)
+	}
+	return m
+}
+
+// collectors returns the metrics.
+func (m *measures) collectors() []prometheus.Collector {
+	return append(
+		m.store.collectors(),
+		m.unreadable,
+		m.calls,
+		m.hubLag,
+		m.lockWait,
+		m.raced,
+		m.reconcile,
+		m.reevaluated,
+		m.copied,
+	)
+}
+
+// service returns what takes the measures of a service.
+func (m *measures) service() service.Observers {
+	return service.Observers{
+		LockWait:    m.lockWait,
+		Raced:       m.raced.Inc,
+		Reconcile:   m.reconcile,
+		Reevaluated: func(resources int) { m.reevaluated.Add(float64(resources)) },
+	}
+}
+
+// copiedNow notes that a copy of the store was sent.
+func (m *measures) copiedNow(form string) { m.copied.WithLabelValues(form).SetToCurrentTime() }
