@@ -19,7 +19,7 @@ need     = @command -v $(1) >/dev/null 2>&1 && exit 0; \
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build release portable npm console test test-all test-next vulnerabilities redis-server tmux python postgres promtool alerts browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
+.PHONY: help run build release npm-package helm helm-update portable npm console test test-all test-next vulnerabilities redis-server tmux python postgres promtool alerts browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
 
 help: ## print this help
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,17 @@ build: ## build bin/sluice, with GraphiQL where there is npm
 release: console ## build what is released into dist: archives and packages for all systems, checksums, the list of components
 	rm -rf dist
 	$(GO) run ./cmd/sluicerelease -version '$(VERSION)'
+
+npm-package: npm ## pack the package for pages into dist, as a registry takes it
+	test -x e2e/clients/node_modules/.bin/tsc || npm --prefix e2e/clients ci --no-audit --no-fund
+	mkdir -p dist
+	cd graph/client/js && PATH="$(CURDIR)/e2e/clients/node_modules/.bin:$$PATH" npm pack --pack-destination '$(CURDIR)/dist'
+
+helm: ## render the chart in deploy/helm by Helm's own code and check what comes out by the types of Kubernetes
+	cd deploy/helm/check && $(GO) test ./...
+
+helm-update: ## the same, and keep what is rendered in deploy/helm/testdata
+	cd deploy/helm/check && $(GO) test ./... -update
 
 portable: ## fail if the code of the binary is not valid on macOS or Windows
 	$(GO) run ./cmd/sluicerelease -check -targets darwin/arm64,windows/amd64

@@ -1,7 +1,9 @@
 // The npm package of the project: its unit tests, its types, and that it needs nothing.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -22,9 +24,9 @@ test("the unit tests of the package pass", async () => {
   assert.match(stdout, /^# pass [1-9]/m);
 });
 
-test("the package has no dependencies and is not published", async () => {
+test("the package has no dependencies", async () => {
   const about = JSON.parse(await readFile(`${home}/package.json`));
-  assert.deepEqual([about.dependencies, about.devDependencies, about.peerDependencies, about.private], [undefined, undefined, undefined, true]);
+  assert.deepEqual([about.dependencies, about.devDependencies, about.peerDependencies], [undefined, undefined, undefined]);
 });
 
 const wide = `
@@ -119,4 +121,64 @@ test("the types are what the comments say, and a program in TypeScript can use t
   `);
   await writeFile(`${folder}/tsconfig.json`, JSON.stringify({ compilerOptions: { strict: true, noEmit: true, target: "es2022", module: "nodenext", lib: ["es2023", "dom"], types: [] }, files: ["program.ts"] }));
   await tool(folder, "tsc", "--project", "tsconfig.json");
+});
+
+// npm runs npm in a folder, with the TypeScript of this project, and returns what it printed.
+async function npm(folder, ...args) {
+  const programs = fileURLToPath(new URL("./node_modules/.bin", import.meta.url));
+  const env = { ...process.env, PATH: `${programs}:${process.env.PATH}` };
+  const { stdout } = await promisify(execFile)("npm", args, { cwd: folder, env, timeout: 120_000 }).catch((error) => {
+    throw new Error(`npm ${args.join(" ")}: ${error.message}\n${error.stdout}${error.stderr}`);
+  });
+  return stdout;
+}
+
+// What a program in TypeScript and one in JavaScript do with the package, whichever modules they are.
+const typed = `
+  const list: LiveList<{ id: string }> = liveList({ transport: fetchTransport({ url: "http://127.0.0.1/" }), list: "", changes: "" });
+  const snapshot: Snapshot<{ id: string }> = list.getSnapshot();
+  // @ts-expect-error there is no such field
+  snapshot.nothing;
+  relayConnection(list, { environment: null, connectionID: "c", edgeType: "E" });
+  console.log(snapshot.status, compareBy, apolloTransport, urqlTransport);
+`;
+const plain = `
+  if (!(new ConflictError([]) instanceof Error) || typeof relayConnection !== "function") throw new Error("something else was imported");
+  console.log([liveList, fetchTransport, apolloConnection, urqlConnection].map((one) => typeof one).join());
+`;
+const names = {
+  "@sluicegw/client": ["liveList", "fetchTransport", "compareBy", "ConflictError"],
+  "@sluicegw/client/relay": ["relayConnection"],
+  "@sluicegw/client/apollo": ["apolloTransport", "apolloConnection"],
+  "@sluicegw/client/urql": ["urqlTransport", "urqlConnection"],
+};
+const imports = (write) => Object.entries(names).map(([from, what]) => write(what.join(", "), from)).join("\n");
+
+test("the package can be published: what npm packs works in a project outside, in both kinds of modules", async (t) => {
+  const outside = await mkdtemp(join(tmpdir(), "sluice-package-"));
+  t.after(() => rm(outside, { recursive: true, force: true }));
+  const [packed] = JSON.parse(await npm(home, "pack", "--json", "--pack-destination", outside));
+  const files = packed.files.map(({ path }) => path);
+  const sources = (await readdir(`${home}/src`)).map((name) => name.replace(/\.js$/, ""));
+  const made = sources.flatMap((name) => [`cjs/${name}.d.ts`, `cjs/${name}.js`, `src/${name}.js`, `types/${name}.d.ts`]);
+  assert.deepEqual(files.sort(), ["LICENSE", "README.md", "cjs/package.json", "package.json", ...made].sort());
+
+  const project = join(outside, "project");
+  await mkdir(project);
+  await writeFile(join(project, "package.json"), JSON.stringify({ name: "outside", private: true }));
+  await npm(project, "install", "--offline", "--no-audit", "--no-fund", join(outside, packed.filename));
+  const esm = imports((what, from) => `import { ${what} } from "${from}";`);
+  const types = 'import type { LiveList, Snapshot } from "@sluicegw/client";\n';
+  await writeFile(join(project, "plain.mjs"), esm + plain);
+  await writeFile(join(project, "plain.cjs"), imports((what, from) => `const { ${what} } = require("${from}");`) + plain);
+  for (const file of ["typed.mts", "typed.cts", "bundled.ts"]) await writeFile(join(project, file), types + esm + typed);
+  for (const file of ["plain.mjs", "plain.cjs"]) {
+    const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: project });
+    assert.equal(stdout.trim(), "function,function,function,function", file);
+  }
+  const options = { strict: true, noEmit: true, skipLibCheck: false, target: "es2022", lib: ["es2023", "dom", "dom.iterable"], types: [] };
+  for (const [module, moduleResolution, files] of [["node16", "node16", ["typed.mts", "typed.cts"]], ["esnext", "bundler", ["bundled.ts"]]]) {
+    await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: { ...options, module, moduleResolution }, files }));
+    await tool(project, "tsc", "--project", "tsconfig.json");
+  }
 });
