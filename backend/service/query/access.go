@@ -12,12 +12,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// AccessTarget is what rights are asked for: a resource, with its kind and name; some resource of a namespace,
-// without a name; any of a kind, without a namespace too; or no kind at all.
+// AccessTarget says what rights are asked for: a resource (all three set), any resource of a
+// namespace (no Name), any resource of a kind (no Namespace either), or no kind in particular
+// (nothing set).
 type AccessTarget struct{ Kind, Namespace, Name *string }
 
-// target finds the kind, nil for none, and the key of a target. The key has no name, or neither name nor namespace, if
-// the target has none. What it returns depends on the catalogue alone.
+// target returns the kind of a target, nil if it names none, and its key. The key lacks the parts
+// that the target lacks. The result depends on the catalogue alone.
 func (r *Reader) target(t AccessTarget) (*kind.Kind, backend.Key, error) {
 	switch {
 	case t.Kind == nil && t.Namespace != nil:
@@ -69,16 +70,17 @@ func (r *Reader) Allowed(ctx context.Context, t AccessTarget) ([]descriptor.Verb
 	return rights.UsableVerbs(k.Kind), nil
 }
 
-// Grant is an [access.Grant] as far as its reader may see it.
+// Grant is an [access.Grant] without the parts that the caller may not see.
 type Grant struct {
 	access.Grant
-	// RuleHidden says that the reader may not see the role, and so not which of its rules it is.
+	// RuleHidden says that the caller may not see the role, so the number of its rule is left
+	// out.
 	RuleHidden bool
 }
 
-// Grants returns the ways in which somebody may use a verb on a target, those that the caller may see: a caller sees
-// the bindings that it may GET, and callers who may do everything see the administrators of the configuration. There
-// are none if access control is off.
+// Grants returns the ways in which a subject may use a verb on a target. The caller sees only
+// bindings that it may GET; a caller who may do everything also sees the administrators of the
+// configuration. The result is empty if access control is off.
 func (r *Reader) Grants(ctx context.Context, v descriptor.Verb, t AccessTarget) ([]Grant, error) {
 	k, key, err := r.target(t)
 	if err != nil {

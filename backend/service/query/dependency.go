@@ -18,31 +18,33 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Relation says how the resources of a page are related to the one that it is about.
+// Relation says how the resources of a page are related to the resource of the request.
 type Relation uint8
 
-// The relations. Only resources that the caller may see are shown.
+// The relations. A page shows only resources that the caller may see.
 const (
-	// Dependencies are what the resource refers to: in the order of the declarations, by
-	// one of them in the order of the names.
+	// Dependencies are the resources that the resource refers to, in the order of the
+	// declared references, and of the names within one reference.
 	Dependencies Relation = iota + 1
-	// Dependents are what refers to it, in the order of (kind, namespace, name, path).
+	// Dependents are the resources that refer to it, in the order of (kind, namespace,
+	// name, path).
 	Dependents
-	// BlockedBy are all that the store has as bound to it, but for itself: whether or not
-	// this catalogue knows their kinds and declares their references.
+	// BlockedBy are the resources that keep the resource from being deleted, as the store
+	// has them, including those whose kinds or references this catalogue does not know.
+	// The resource itself is left out.
 	BlockedBy
 )
 
-// Dependency is a reference between two resources, as one of them sees it.
+// Dependency is a reference between two resources, seen from one of them.
 type Dependency struct {
 	// Key of the other resource, which may be missing.
 	Key backend.Key
-	// Path of the reference in the kind that has it; empty where this gateway does not know
-	// it.
+	// Path of the reference in the kind that declares it; empty if this gateway does not
+	// know it.
 	Path string
 	// Guarded means that the target cannot be deleted while it is bound.
 	Guarded bool
-	// State of the target; empty if it was not asked for.
+	// State of the target; empty if it was not requested.
 	State dependency.State
 }
 
@@ -51,51 +53,54 @@ type DependencyRequest struct {
 	Relation Relation
 	// Key of the resource.
 	Key backend.Key
-	// None means that the resource is gone, so the page is empty without a look at the store.
+	// None means that the resource no longer exists: the page is empty and the store is not
+	// read.
 	None bool
-	// Body of the resource; BlockedBy needs none.
+	// Body of the resource; not needed for BlockedBy.
 	Body          *body.Body
 	First, Last   *int
 	After, Before *string
-	// Targets asks for the states and the resources of Dependencies.
+	// Targets requests the states and the resources of Dependencies.
 	Targets bool
 	// ChangeCursor and Ahead are as in [ListRequest].
 	ChangeCursor, Ahead bool
 }
 
-// relation is what a page of dependencies is about.
+// relation is the resource and the relation that a page of dependencies shows.
 type relation struct {
 	Relation
-	// rights are the caller's.
+	// rights of the caller.
 	rights *access.Rights
 	key    backend.Key
 	body   *body.Body
-	// declared are the references of the kind of the resource, for Dependencies.
+	// declared are the references that the resource's kind declares; set for
+	// Dependencies.
 	declared []declared
-	// kinds are the kinds that refer to the kind of the resource, by name, for the other relations.
+	// kinds are the kinds that refer to the resource's kind, by name; set for the other relations.
 	kinds []*referring
 }
 
-// referring is a kind that refers to another, and may be read.
+// referring is a kind that refers to another one and that the caller may read.
 type referring struct {
 	*kind.Kind
-	// paths of the references by which it does, in their order; for BlockedBy only guarded
-	// ones.
+	// paths of its references to the other kind, in their order; for BlockedBy only those
+	// that guard.
 	paths []string
 }
 
-// related is a place on a page of dependencies.
+// related is a position on a page of dependencies.
 type related struct {
 	Dependency
 	Resource
-	// key is the place, and declared the number of the declaration, of a dependency.
+	// key orders the positions. declared is the number of the declared reference, for a
+	// dependency.
 	key      []byte
 	declared int
 }
 
 // Dependencies returns pages of dependencies and dependents, parallel to the requests,
-// each with its own error. All are read together: each step of them is one call of the
-// store, and what they refer to is looked up in one.
+// each with its own error. The pages are read together: each step of all of them is one
+// call of the store, and one more call reads the targets.
 func (r *Reader) Dependencies(ctx context.Context, reqs []DependencyRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
 	rights, err := r.Rights(ctx)
@@ -156,7 +161,7 @@ func (r *Reader) Dependencies(ctx context.Context, reqs []DependencyRequest) (pa
 	return pages, errs
 }
 
-// relation is what a request is about.
+// relation returns the relation of a request.
 func (r *Reader) relation(rights *access.Rights, req *DependencyRequest) *relation {
 	rel := &relation{Relation: req.Relation, rights: rights, key: req.Key, body: req.Body}
 	if req.None {
@@ -192,8 +197,8 @@ func (rel *relation) cursors() plan.Cursors {
 	return plan.Cursors{Kind: rel.key.Kind, Hash: rel.hash, IsKey: rel.isKey}
 }
 
-// hash tells connections apart; cursors carry it. The places of dependencies are numbers
-// of declarations, so these count.
+// hash identifies the connection in its cursors. The keys of dependencies contain
+// numbers of declared references, so the declarations are part of the hash.
 func (rel *relation) hash() uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write(append(rel.key.Append(nil), byte(rel.Relation)))
@@ -203,8 +208,8 @@ func (rel *relation) hash() uint32 {
 	return h.Sum32()
 }
 
-// isKey reports whether a key is a place of the connection: strings, of a dependency after
-// the number of its declaration.
+// isKey reports whether a key has the form of a key of the connection: strings, for a
+// dependency after the number of its declared reference.
 func (rel *relation) isKey(key []byte) bool {
 	n := 4
 	if rel.Relation == Dependencies {
@@ -219,7 +224,7 @@ func (rel *relation) isKey(key []byte) bool {
 	return len(key) == 0
 }
 
-// dependencies are the places of what a resource refers to, in their order.
+// dependencies returns what the resource refers to, in order.
 func (rel *relation) dependencies() (out []related) {
 	for i, d := range rel.declared {
 		from := len(out)
@@ -245,7 +250,7 @@ func (rel *relation) dependencies() (out []related) {
 	return out
 }
 
-// lookTargets looks up what dependencies refer to.
+// lookTargets reads the targets of dependencies.
 func (r *Reader) lookTargets(ctx context.Context, reqs []DependencyRequest, pages []*Page) error {
 	var keys []backend.Key
 	at := map[backend.Key]int{}
@@ -282,8 +287,9 @@ func (r *Reader) lookTargets(ctx context.Context, reqs []DependencyRequest, page
 	return nil
 }
 
-// lookGuards corrects what guards the targets of dependencies: the declarations tell, unless the references of the
-// resource were taken by others. Then the store does; the index may not know, since a rebind has no event.
+// lookGuards corrects Guarded of dependencies. The declarations decide it unless the resource's
+// references were derived from other declarations. Then the store is asked; the index may be out of
+// date, because a rebind has no event.
 func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
 	var resources []*Resource
 	for _, p := range pages {
@@ -307,11 +313,12 @@ func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
 	return nil
 }
 
-// Guards has what the store says of references that were taken by other declarations than their kinds'.
+// Guards holds, by key, the references that the store has for resources whose references were
+// derived from other declarations than those of their kinds here.
 type Guards map[backend.Key]*backend.Resource
 
-// Guards reads, from the store, the resources whose references another catalogue has taken. Without any, it reads
-// nothing.
+// Guards reads the resources whose references were derived by another catalogue from the store. If
+// there are none, it reads nothing.
 func (r *Reader) Guards(ctx context.Context, resources []*Resource) (Guards, error) {
 	var keys []backend.Key
 	for _, res := range resources {
@@ -335,15 +342,16 @@ func (r *Reader) Guards(ctx context.Context, resources []*Resource) (Guards, err
 	return out, nil
 }
 
-// foreign reports whether the references of a resource were taken by other declarations than its kind's. One that was
-// read to be shown may not say by which.
+// foreign reports whether a resource's references were derived from other declarations than its
+// kind's. A resource that was read without its references cannot tell, and foreign returns false
+// for it.
 func (r *Reader) foreign(stored *backend.Resource) bool {
 	k, err := r.kinds.Find(stored.Kind)
 	return err == nil && stored.Declared != "" && stored.Declared != k.Declared
 }
 
-// Holds reports whether a resource guards a target: as the store has it if its references were taken by other
-// declarations, else as its kind declares.
+// Holds reports whether a resource guards a target: as the store has it if the references were
+// derived from other declarations, otherwise as declared says.
 func (g Guards) Holds(of, target backend.Key, declared bool) bool {
 	stored := g[of]
 	if stored == nil {
@@ -367,8 +375,8 @@ func waitsFor(b *body.Body, key backend.Key) bool {
 	return false
 }
 
-// DependencyState is how far a resource is that another refers to, nil for none that can
-// be read.
+// DependencyState returns the state of a dependency. target is nil if the target does
+// not exist or cannot be read.
 func DependencyState(referrer, target *Resource, key backend.Key) dependency.State {
 	var stored *backend.Resource
 	if target != nil {

@@ -17,20 +17,20 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// dependents reads the places of a connection of dependencies that a page wants. Resources that
-// refer to another are read from the store step by step: stores keep the references
-// that guard deletions.
+// dependents reads the part of a connection of dependents that a page wants. The resources that
+// refer to another one are read from the store step by step, because stores keep the references
+// that guard against deletion.
 type dependents struct {
 	*relation
 	plan.Want
-	// of is the kind that is wanted; empty for all.
+	// of is the name of the one kind that is wanted; empty for all kinds.
 	of string
-	// start and end bound the places not yet read; nil is open.
+	// start and end bound the keys that are still to be read; nil is open.
 	start, end []byte
 	found      []related
 	more, done bool
 	looked     int
-	// hidden is how many that hold the resource were met which the caller may not see.
+	// hidden counts the referring resources that the caller may not see.
 	hidden int
 }
 
@@ -49,7 +49,7 @@ func (sc *dependents) begin() {
 	case sc.Relation == Dependents && len(sc.kinds) == 0:
 		sc.done = true
 	default:
-		// The places of one resource follow each other: the bounds have all of them.
+		// All keys of one resource are neighbours, so the bounds include all of them.
 		if key := sc.In.After; key != nil {
 			sc.start = resourceOf(key)
 		}
@@ -62,7 +62,7 @@ func (sc *dependents) begin() {
 	}
 }
 
-// resourceOf is the part of a place that says which resource it is of: (kind, namespace, name).
+// resourceOf returns the part of a key that identifies the resource: (kind, namespace, name).
 func resourceOf(key []byte) []byte {
 	rest := key
 	for range 3 {
@@ -71,7 +71,7 @@ func resourceOf(key []byte) []byte {
 	return bytes.Clone(key[:len(key)-len(rest)])
 }
 
-// take puts places on the page, in the page's direction, until it has all it wants.
+// take adds entries to the page, in its direction, until it is full.
 func (sc *dependents) take(list []related) {
 	for _, d := range list {
 		if !sc.In.Holds(d.key) {
@@ -89,7 +89,7 @@ func (sc *dependents) take(list []related) {
 	}
 }
 
-// request is the next range of the scan.
+// request returns the range of the next step.
 func (sc *dependents) request(left int) backend.Range {
 	return backend.Range{
 		Kind:       sc.of,
@@ -98,13 +98,13 @@ func (sc *dependents) request(left int) backend.Range {
 		Start:      sc.start,
 		End:        sc.end,
 		Reverse:    sc.Backward,
-		// what guards is in Refs
+		// the guarding references are in Refs
 		Limit: max(min(sc.Limit()-len(sc.found), backend.MaxLimit, left), 1),
 		Bare:  sc.Relation != Dependents,
 	}
 }
 
-// addPage adds the dependents in a page that a step has read.
+// addPage adds the dependents among the resources that a step has read.
 func (r *Reader) addPage(sc *dependents, got backend.Page, arena *body.Arena) {
 	damaged := got.Unreadable
 	for _, stored := range got.Resources {
@@ -144,7 +144,7 @@ func (r *Reader) addPage(sc *dependents, got backend.Page, arena *body.Arena) {
 	}
 }
 
-// damaged returns the place of a resource that cannot be read, if the caller may see it.
+// damaged returns the entry of a resource that cannot be read, if the caller may see it.
 func (r *Reader) damaged(sc *dependents, key backend.Key) []related {
 	out := sc.unreadable(key)
 	if out != nil && !r.sees(sc.relation, key) {
@@ -154,8 +154,8 @@ func (r *Reader) damaged(sc *dependents, key backend.Key) []related {
 	return out
 }
 
-// sees reports whether the caller of a relation may see a resource. One of a kind that is not known is seen by those
-// who see everything.
+// sees reports whether the caller may see a resource. Only a caller who may see everything sees
+// resources of unknown kinds.
 func (r *Reader) sees(rel *relation, key backend.Key) bool {
 	if rel.rights.All() {
 		return true
@@ -170,8 +170,9 @@ func (sc *dependents) precedes(a, b backend.Key) bool {
 	return order < 0 && !sc.Backward || order > 0 && sc.Backward
 }
 
-// shows reports whether the connection has the resource under a key, which refers to that
-// of the relation: dependents are of kinds that are known to.
+// shows reports whether the connection includes the resource with this key, which refers
+// to the relation's resource. Dependents includes only kinds whose references are
+// declared here.
 func (rel *relation) shows(key backend.Key) bool {
 	if rel.Relation == BlockedBy {
 		return key != rel.key
@@ -179,8 +180,7 @@ func (rel *relation) shows(key backend.Key) bool {
 	return slices.ContainsFunc(rel.kinds, func(k *referring) bool { return k.Name == key.Kind })
 }
 
-// unreadable returns the place of a resource that cannot be read, so that its path is
-// unknown.
+// unreadable returns the entry of a resource that cannot be read. Its path is empty.
 func (rel *relation) unreadable(key backend.Key) []related {
 	if key == (backend.Key{}) || !rel.shows(key) {
 		return nil
@@ -188,7 +188,7 @@ func (rel *relation) unreadable(key backend.Key) []related {
 	return []related{rel.place(key, "", dependency.Unreadable)}
 }
 
-// place returns the place of a resource that refers to rel.key.
+// place returns the entry of a resource that refers to rel.key.
 func (rel *relation) place(key backend.Key, path string, state dependency.State) related {
 	return related{
 		Dependency: Dependency{Key: key, Path: path, Guarded: rel.Relation == BlockedBy, State: state},
@@ -196,7 +196,8 @@ func (rel *relation) place(key backend.Key, path string, state dependency.State)
 	}
 }
 
-// dependentsOf are the fields by which one resource refers to the relation's resource.
+// dependentsOf returns an entry for each field by which a resource refers to the
+// relation's resource.
 func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *body.Arena) (out []related) {
 	if !rel.shows(stored.Key) {
 		return nil
@@ -243,7 +244,7 @@ func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *bo
 	return out
 }
 
-// finish puts the places on the page, in their order.
+// finish sets the edges of the page, in their order.
 func (sc *dependents) finish(p *Page) {
 	if sc.Backward {
 		slices.Reverse(sc.found)
@@ -254,8 +255,8 @@ func (sc *dependents) finish(p *Page) {
 	}
 }
 
-// runDependents reads until all scans are done. The next steps of all are one call, as
-// far as the store takes so many.
+// runDependents reads until all scans are done. One call of the store makes the next
+// step of as many scans as the store accepts.
 func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 	arena, spent := &body.Arena{}, budget.From(ctx)
 	for _, sc := range scans {
@@ -316,15 +317,15 @@ func (r *Reader) largest(rel *relation) *kind.Kind {
 	).Kind
 }
 
-// allRelated reads all places of a connection of dependents.
+// allRelated reads all entries of a connection of dependents.
 func (r *Reader) allRelated(ctx context.Context, rel *relation) (*dependents, error) {
 	sc := &dependents{relation: rel, Want: plan.Want{Size: math.MaxInt}}
 	return sc, r.runDependents(ctx, []*dependents{sc})
 }
 
-// countRelated counts the places of a connection of dependencies. Those of a kind that
-// refers to the resource by one path are as many as its resources, which a store counts
-// without reading them.
+// countRelated counts the entries of a connection. For a kind that refers
+// to the resource by a single path, the store counts the resources without reading
+// them.
 func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 	if rel.Relation == Dependencies {
 		return len(rel.dependencies()), nil

@@ -17,11 +17,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// List returns a page by the algorithm of the Relay cursor specification. A
-// resource whose place in the order does not change meanwhile is in exactly
-// one page, also beside concurrent writes; but see docs/decisions.md, "Reads from memory", for
-// long pages of a store. Unreadable ones are left out, counted
-// and logged.
+// List returns a page by the algorithm of the Relay cursor specification. A resource whose key
+// in the order does not change meanwhile is on exactly one page, even with concurrent writes;
+// docs/decisions.md, "Reads from memory", has the exception for long pages that are read from
+// the store. Unreadable resources are left out, counted and logged.
 func (r *Reader) List(ctx context.Context, req ListRequest) (*Page, error) {
 	pages, errs := r.ListMany(ctx, []ListRequest{req})
 	return pages[0], errs[0]
@@ -76,7 +75,7 @@ type listing struct {
 	query connection
 }
 
-// result is the page once it was read.
+// result returns the page after it was read.
 func (l *listing) result(read *page.Read, err error) (*Page, error) {
 	if err != nil {
 		return nil, err
@@ -95,28 +94,29 @@ func (l *listing) result(read *page.Read, err error) (*Page, error) {
 type lister struct {
 	reader *Reader
 	view   *index.View
-	// known is what requests had in common with others, and last, under lastKey, what the one before had: the pages
-	// of a level share it.
+	// known holds what several requests have in common. last, with the key lastKey, is what the
+	// previous request used: the pages of one level usually share it.
 	known   map[commonKey]*plan.Common
 	last    *plan.Common
 	lastKey commonKey
-	// refused has the errors of filters.
+	// refused holds the errors of invalid filters.
 	refused map[commonKey]error
 	// rights are the caller's; nil until loadRights has asked for them.
 	rights *access.Rights
-	// listable is the kind that the caller was found to have LIST on last.
+	// listable is the last kind for which the caller was found to have LIST.
 	listable *kind.Kind
-	// awaited is the kind that was waited for in vain, and lost why: it is not waited for again.
+	// awaited is a kind for which waiting has failed, with the error lost. It is not awaited
+	// again.
 	awaited *kind.Kind
 	lost    error
 }
 
-// lister returns a lister that has prepared nothing.
+// lister returns an empty lister.
 func (r *Reader) lister(ctx context.Context) lister {
 	return lister{reader: r, view: new(r.view(ctx))}
 }
 
-// loadRights asks for the caller's rights, by a state that is no older than the view.
+// loadRights loads the caller's rights from a policy that is no older than the view.
 func (t *lister) loadRights(ctx context.Context) (err error) {
 	if t.rights == nil {
 		t.rights, err = t.reader.Rights(ctx)
@@ -124,7 +124,7 @@ func (t *lister) loadRights(ctx context.Context) (err error) {
 	return err
 }
 
-// use refuses a kind of which the caller may list nothing.
+// use returns an error if the caller may not list any resource of a kind.
 func (t *lister) use(ctx context.Context, k *kind.Kind) error {
 	if t.rights != nil && t.listable == k {
 		return nil
@@ -150,15 +150,16 @@ func (t *lister) scope(k *kind.Kind) *access.Scope {
 	return nil
 }
 
-// commonKey tells apart what requests have in common. filter is the map that holds the filter, 0 for none.
+// commonKey identifies what requests have in common. filter is the address of the map that holds
+// the filter, 0 for none.
 type commonKey struct {
 	kind                  *kind.Kind
 	reference, parentKind string
 	filter                uintptr
 }
 
-// common returns the part of a query that many requests of a level share, so that a filter is parsed once, also if it
-// is refused: parsing is not charged, and a level may have thousands of requests.
+// common returns the part of a query that many requests of a level share. A filter, valid or not,
+// is parsed only once: parsing is not charged, and a level may have thousands of requests.
 func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 	key := commonKey{kind: k, reference: req.Parent.Reference, parentKind: req.Parent.Key.Kind}
 	if m, ok := req.Filter.(map[string]any); ok {
@@ -235,8 +236,9 @@ func (t *lister) serve(ctx context.Context, k *kind.Kind) (*index.Kind, error) {
 	return served, err
 }
 
-// settle waits for the kinds of some requests, before the first page is read: so all pages are of one state, and of the
-// clock at which it was taken. What it fails with, prepare says of the request again.
+// settle waits, before the first page is read, until the kinds of all requests are loaded. So all
+// pages are read from one state, at one time of expiry. Errors are ignored here, because prepare
+// returns them for the requests that they concern.
 func (t *lister) settle(ctx context.Context, reqs []ListRequest) {
 	for range maxSettled {
 		before := t.view
@@ -255,11 +257,12 @@ func (t *lister) settle(ctx context.Context, reqs []ListRequest) {
 	}
 }
 
-// maxSettled is how often settle looks at all kinds: one that was served may have left memory while another was waited
-// for.
+// maxSettled is how often settle looks at all kinds. A kind that was in memory may leave it while
+// settle waits for another one.
 const maxSettled = 3
 
-// prepare checks the query of a request. Served is where it is read in memory.
+// prepare checks the query of a request. served is the kind in memory, nil if the kind
+// is read from the store.
 func (t *lister) prepare(ctx context.Context, req *ListRequest, q *connection) (served *index.Kind, err error) {
 	k, err := t.reader.kinds.Find(req.Kind)
 	if err != nil {
@@ -282,7 +285,7 @@ func (t *lister) prepare(ctx context.Context, req *ListRequest, q *connection) (
 	return served, q.prepare(common, req)
 }
 
-// begin checks a request and prepares its page. Served is where it is read in memory.
+// begin checks a request and prepares its page. served is as for prepare.
 func (t *lister) begin(
 	ctx context.Context, req *ListRequest, l *listing,
 ) (served *index.Kind, want plan.Want, err error) {

@@ -18,7 +18,7 @@ import (
 type Namespace struct {
 	Name string
 	// Counts are the numbers of its resources by kind, in the order of the catalogue. Kinds without
-	// resources there are left out.
+	// resources in it are left out.
 	Counts []KindCount
 }
 
@@ -32,18 +32,19 @@ type KindCount struct {
 // order of their names.
 type NamespacePage struct {
 	Namespaces []Namespace
-	// More reports whether others follow, and Before whether the page begins after a cursor.
+	// More reports whether more namespaces follow, and Before whether the page begins after
+	// a cursor.
 	More, Before bool
 
 	reader *Reader
 }
 
-// Cursor returns the cursor of a namespace of the page, which leads behind it.
+// Cursor returns the cursor of a namespace of the page.
 func (p *NamespacePage) Cursor(i int) string {
 	return string(plan.AppendCursor(nil, namespacesHash, []byte(p.Namespaces[i].Name)))
 }
 
-// namespacesHash tells cursors of namespaces from cursors of resources.
+// namespacesHash distinguishes cursors of namespaces from those of resources.
 const namespacesHash = 0x6e616d65
 
 // TotalCount returns the number of namespaces that have resources.
@@ -97,7 +98,7 @@ func (r *Reader) Namespaces(ctx context.Context, first *int, after *string) (*Na
 	}
 }
 
-// Roughly the memory of a namespace of a page and of a count in it.
+// Approximate memory of a namespace of a page, and of a count in it.
 const (
 	namespaceBytes = 128
 	kindCountBytes = 24
@@ -105,24 +106,25 @@ const (
 
 // occupancy finds the namespaces in which one kind has resources.
 type occupancy interface {
-	// next returns the first namespace behind another one; empty if there is none.
+	// next returns the first namespace after another one; empty if there is none.
 	next(ctx context.Context, after string) (string, error)
 	// count returns the number of resources in a namespace.
 	count(ctx context.Context, namespace string) (int, error)
 }
 
-// occupied is the occupancy of all kinds that a caller may list.
+// occupied is the occupancy of all kinds that the caller may list.
 type occupied []kindOccupancy
 
 type kindOccupancy struct {
 	kind *kind.Kind
 	in   occupancy
-	// ahead is the namespace that next returned last.
+	// ahead is the namespace that next last returned.
 	ahead string
 	ended bool
 }
 
-// occupied returns the occupancy of the NAMESPACED kinds, of those in memory from one state.
+// occupied returns the occupancy of the NAMESPACED kinds. The kinds in memory are read from
+// one state.
 func (r *Reader) occupied(ctx context.Context) (out occupied, err error) {
 	t := r.lister(ctx)
 	var kinds []*kind.Kind
@@ -164,8 +166,8 @@ func (r *Reader) occupied(ctx context.Context) (out occupied, err error) {
 	return out, nil
 }
 
-// next returns the first namespace behind another one that has resources; nil if there is none. The
-// calls go forward.
+// next returns the first namespace after another one that has resources; nil if there is none. Each
+// call must pass a later namespace than the one before.
 func (all occupied) next(ctx context.Context, after string) (*Namespace, error) {
 	for {
 		var ns Namespace
@@ -204,7 +206,7 @@ func (all occupied) next(ctx context.Context, after string) (*Namespace, error) 
 	}
 }
 
-// within returns the bounds of the places of a namespace.
+// within returns the bounds of the encoded keys of a namespace.
 func within(namespace string) (start, end []byte) {
 	start = backend.AppendString(nil, namespace)
 	return start, backend.PrefixEnd(start)
@@ -275,7 +277,7 @@ func (o *scopedOccupancy) count(ctx context.Context, namespace string) (int, err
 	if _, ok := t.view.Kind(o.kind.Name); ok {
 		l.page.view = t.view
 	}
-	// which would tell of namespaces where the caller sees nothing
+	// the explanation would name namespaces in which the caller sees nothing
 	return l.page.TotalCount(plan.WithoutExplanation(ctx))
 }
 

@@ -20,12 +20,13 @@ const (
 // Page is one page of a connection. It is safe for concurrent use.
 type Page struct {
 	Edges []Edge
-	// Dependencies are parallel to Edges, of a page of dependencies; nil for one of
-	// resources. Its edges have no resource where there is none, or none that can be read.
+	// Dependencies are parallel to Edges on a page of dependencies, and nil on a page of
+	// resources. The edge of a dependency has no resource if the target does not exist or
+	// cannot be read.
 	Dependencies []Dependency
 
 	reader *Reader
-	// query or relation is what the page is about.
+	// Either query or relation is set.
 	query        *connection
 	relation     *relation
 	hash         atomic.Uint64 // of that, with the bit hashed; 0 until it is asked for
@@ -40,10 +41,10 @@ type Page struct {
 	view *index.View
 }
 
-// hashed is a bit of a page's hash.
+// hashed marks a page's hash as computed.
 const hashed = 1 << 32
 
-// AppendCursor appends the cursor of an edge, which leads behind it.
+// AppendCursor appends the cursor of an edge.
 func (p *Page) AppendCursor(dst []byte, edge int) []byte {
 	hash := p.hash.Load()
 	if hash == 0 {
@@ -61,10 +62,10 @@ func (p *Page) cursors() plan.Cursors {
 	return p.query.cursors()
 }
 
-// Cursor is the cursor of an edge, which leads behind it.
+// Cursor returns the cursor of an edge.
 func (p *Page) Cursor(edge int) string { return string(p.AppendCursor(nil, edge)) }
 
-// size reads the size of the page and its direction.
+// size returns the size of the page. It checks first and last.
 func (p *Page) size(first, last *int) (int, error) {
 	if first != nil && last != nil {
 		return 0, failure.BadInput("last", "first and last exclude each other; give one of them")
@@ -89,7 +90,7 @@ func (p *Page) size(first, last *int) (int, error) {
 	return size, nil
 }
 
-// begin reads what a request says of the page.
+// begin returns what a request wants of the page.
 func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w plan.Want, err error) {
 	if w.Size, err = p.size(first, last); err != nil {
 		return w, err
@@ -108,7 +109,7 @@ func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w pla
 	return w, err
 }
 
-// read reads something else of the connection, from the state of the page.
+// read makes another read of the connection, from the state of the page.
 func (p *Page) read(ctx context.Context, w plan.Want) (*page.Read, error) {
 	r := &page.Read{Query: &p.query.Query, Want: w}
 	if p.view != nil {
@@ -130,8 +131,8 @@ func (p *Page) any(ctx context.Context, in plan.Interval) (bool, error) {
 	return len(r.Edges) > 0, err
 }
 
-// TotalCount returns the number of resources of the whole connection.
-// What this gateway found unreadable is left out, as it is from the pages.
+// TotalCount returns the number of resources of the whole connection. Resources that
+// this gateway has found unreadable are not counted, as they are not on the pages.
 func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	switch {
 	case p.relation != nil:
@@ -143,8 +144,8 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	return r.Matches, err
 }
 
-// Hidden returns the number of resources that hold the one of a page of [BlockedBy] and that the caller may not see.
-// It is 0 for other pages.
+// Hidden returns, for a page of [BlockedBy], the number of referring resources that the caller may
+// not see. It is 0 for other pages.
 func (p *Page) Hidden(ctx context.Context) (int, error) {
 	if p.relation == nil || p.relation.Relation != BlockedBy || p.relation.rights.All() {
 		return 0, nil
@@ -153,17 +154,18 @@ func (p *Page) Hidden(ctx context.Context) (int, error) {
 	return all.hidden, err
 }
 
-// ChangeCursor is where a stream of changes begins that misses nothing the
-// page does not show; nil if it was not asked for.
+// ChangeCursor returns the cursor at which a stream of changes begins that has every
+// change after this page; nil if it was not requested.
 func (p *Page) ChangeCursor() *string { return p.changeCursor }
 
-// PageInfo is the page's PageInfo. What costs a read is computed when it is asked for.
+// PageInfo returns the page's PageInfo. Its fields that need a read make it when they
+// are called.
 func (p *Page) PageInfo() *PageInfo { return &PageInfo{page: p} }
 
 // PageInfo is the type of that name of the Relay specification.
 type PageInfo struct{ page *Page }
 
-// StartCursor is the cursor of the first edge, nil if there is none.
+// StartCursor returns the cursor of the first edge, nil if there is none.
 func (i *PageInfo) StartCursor() *string {
 	if len(i.page.Edges) == 0 {
 		return nil
@@ -171,7 +173,7 @@ func (i *PageInfo) StartCursor() *string {
 	return new(i.page.Cursor(0))
 }
 
-// EndCursor is the cursor of the last edge, nil if there is none.
+// EndCursor returns the cursor of the last edge, nil if there is none.
 func (i *PageInfo) EndCursor() *string {
 	if n := len(i.page.Edges); n > 0 {
 		return new(i.page.Cursor(n - 1))
@@ -187,7 +189,8 @@ func (i *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
 	return i.page.beyond(ctx, true)
 }
 
-// beyond reports whether the connection has anything behind the page, or before it.
+// beyond reports whether the connection has anything after the page, or before it if
+// before is set.
 func (p *Page) beyond(ctx context.Context, before bool) (bool, error) {
 	within := p.in
 	known := p.ahead && before == p.backward

@@ -12,22 +12,23 @@ import (
 	"github.com/sluicegw/sluice/backend/service/policy"
 )
 
-// policies makes the policies of a catalogue's kinds from the roles and bindings of the gateway.
+// policies makes policies for a catalogue's kinds from the gateway's roles and bindings.
 type policies struct {
 	cfg    access.Config
 	source *policy.Source
 	kinds  []descriptor.Kind
-	// unlimited are everybody's rights if access control is off.
+	// unlimited are the rights of every caller if access control is off.
 	unlimited *access.Rights
 
 	mu sync.Mutex // guards all below
-	// newest is the policy of the newest state that was asked for, of this version.
+	// newest is the policy of the newest state that was requested, which has this
+	// version.
 	newest  *access.Policy
 	version uint64
 }
 
-// of returns the policy of a state of the roles and bindings, or a newer one: resources may be read that are older
-// than the policy, never newer ones.
+// of returns the policy of a state of the roles and bindings, or of a newer one. So a policy may be
+// newer than the resources that are read under it, never older.
 func (p *policies) of(state policy.RolesAndBindings) *access.Policy {
 	version := state.Version()
 	p.mu.Lock()
@@ -38,15 +39,16 @@ func (p *policies) of(state policy.RolesAndBindings) *access.Policy {
 	return p.newest
 }
 
-// Policy returns the policy that holds for an operation, nil if access control is off: it is no older than the state
-// that the operation reads. Until the roles and bindings are known, it is UNAVAILABLE.
+// Policy returns the policy that applies to an operation, nil if access control is off. It is no
+// older than the state that the operation reads. Until the roles and bindings are loaded, Policy
+// returns UNAVAILABLE.
 func (r *Reader) Policy(ctx context.Context) (*access.Policy, error) {
 	readOutside(ctx)
 	return r.policy(ctx)
 }
 
-// policy is [Reader.Policy] for the rights of the caller. It records nothing: whoever compares what operations have
-// read compares their rights, too.
+// policy is [Reader.Policy] without recording a read. The policy is no part of an operation's
+// [Basis], because the key of the rights is.
 func (r *Reader) policy(ctx context.Context) (*access.Policy, error) {
 	if !r.policies.cfg.Enabled {
 		return nil, nil
@@ -58,7 +60,8 @@ func (r *Reader) policy(ctx context.Context) (*access.Policy, error) {
 	return r.policyAfter(ctx, view.Barrier())
 }
 
-// policyAfter returns the policy of a position or later; zero stands for all that the store has acknowledged.
+// policyAfter returns the policy at a log position or later; the zero position means everything
+// that the store has acknowledged.
 func (r *Reader) policyAfter(ctx context.Context, at backend.Position) (*access.Policy, error) {
 	state, err := r.policies.source.After(ctx, at)
 	if err != nil {
@@ -67,8 +70,8 @@ func (r *Reader) policyAfter(ctx context.Context, at backend.Position) (*access.
 	return r.policies.of(state), nil
 }
 
-// Rights returns what a caller may do, for all reads and writes of the operation: by the state that the operation
-// reads, or as [access.WithRights] has fixed it.
+// Rights returns the caller's rights for all reads and writes of the operation: those at the state
+// that the operation reads, or those that [access.WithRights] has set.
 func (r *Reader) Rights(ctx context.Context) (*access.Rights, error) {
 	if !r.policies.cfg.Enabled {
 		return r.policies.unlimited, nil
@@ -89,9 +92,9 @@ func (r *Reader) Rights(ctx context.Context) (*access.Rights, error) {
 	return rights, nil
 }
 
-// RightsToWrite returns what a caller may do, for a write: by the state that the index has now, without asking how
-// new that is. A change of the policy at another gateway holds once this one has heard of it, and at this gateway at
-// once.
+// RightsToWrite returns the caller's rights for a write. It uses the current state of the index
+// without checking with the store that it is the newest: a policy change made through another
+// gateway applies once this one has received it, one made through this gateway applies at once.
 func (r *Reader) RightsToWrite(ctx context.Context) (*access.Rights, error) {
 	if r.policies.cfg.Enabled && access.RightsFrom(ctx) == nil {
 		if p := r.KnownPolicy(); p != nil {
@@ -102,10 +105,12 @@ func (r *Reader) RightsToWrite(ctx context.Context) (*access.Rights, error) {
 	return r.Rights(ctx)
 }
 
-// PolicySource returns the roles and bindings; nil if access control is off.
+// PolicySource returns the source of the roles and bindings; nil if access control is
+// off.
 func (r *Reader) PolicySource() *policy.Source { return r.policies.source }
 
-// KnownPolicy returns the policy as it is known now, nil while it is not. It asks nobody.
+// KnownPolicy returns the policy that this gateway has loaded, nil if there is none yet.
+// It makes no calls.
 func (r *Reader) KnownPolicy() *access.Policy {
 	state, _, ok := r.policies.source.Current()
 	if !ok {
@@ -114,7 +119,7 @@ func (r *Reader) KnownPolicy() *access.Policy {
 	return r.policies.of(state)
 }
 
-// RightsNow is Rights by the newest state, not the state of the operation.
+// RightsNow is [Reader.Rights] at the newest state instead of the operation's.
 func (r *Reader) RightsNow(ctx context.Context) (*access.Rights, error) {
 	if !r.policies.cfg.Enabled {
 		return r.policies.unlimited, nil
@@ -127,7 +132,8 @@ func (r *Reader) RightsNow(ctx context.Context) (*access.Rights, error) {
 	return p.RightsOf(access.CallerFrom(ctx).Identity), nil
 }
 
-// AwaitPolicy waits until this gateway knows the roles and bindings that are stored now.
+// AwaitPolicy waits until this gateway has loaded the roles and bindings that are stored
+// now.
 func (r *Reader) AwaitPolicy(ctx context.Context) error {
 	if !r.policies.cfg.Enabled {
 		return nil
@@ -136,7 +142,8 @@ func (r *Reader) AwaitPolicy(ctx context.Context) error {
 	return err
 }
 
-// use returns the caller's rights, if they have a verb on some resources of a kind.
+// use returns the caller's rights, or an error if they do not include a verb for any
+// resource of a kind.
 func (r *Reader) use(ctx context.Context, k *kind.Kind, v descriptor.Verb) (*access.Rights, error) {
 	rights, err := r.Rights(ctx)
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Get returns a resource, nil if there is none. One that is stored in a form
-// that its kind cannot read is UNREADABLE.
+// Get returns a resource, nil if there is none. If its stored form cannot be read by
+// its kind, the error is UNREADABLE.
 func (r *Reader) Get(ctx context.Context, id kind.Identity) (*Resource, error) {
 	k, key, err := r.kinds.Resolve(id)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *Reader) Node(ctx context.Context, id string) (*Resource, error) {
 	return r.Get(ctx, kind.IdentityOf(key))
 }
 
-// NodeKey is the key that a global id means, of a kind that the caller may read.
+// NodeKey returns the key in a global id. The caller must have GET for its kind.
 func (r *Reader) NodeKey(ctx context.Context, id string) (backend.Key, error) {
 	key, err := r.kinds.KeyOf(id)
 	if err != nil {
@@ -81,9 +81,9 @@ func (r *Reader) NodeKey(ctx context.Context, id string) (backend.Key, error) {
 	return key, access.About(err, key)
 }
 
-// Lookup returns resources of any kinds, parallel to the keys: nil where there
-// is none, or none that can be read, or that the caller may see. It is one call of the store for each
-// backend.MaxKeys keys, or as many as the store returns at once.
+// Lookup returns resources of any kinds, parallel to the keys. An element is nil if the resource
+// does not exist, cannot be read, or may not be seen by the caller. Lookup makes one call of the
+// store for each backend.MaxKeys keys, or more if the store returns fewer at once.
 func (r *Reader) Lookup(ctx context.Context, keys []backend.Key) ([]*Resource, error) {
 	rights, err := r.Rights(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *Reader) Lookup(ctx context.Context, keys []backend.Key) ([]*Resource, e
 	return out, nil
 }
 
-// lookup is Lookup of what the caller may see.
+// lookup is Lookup for keys that the caller may see.
 func (r *Reader) lookup(ctx context.Context, keys []backend.Key, kinds []*kind.Kind) ([]*Resource, error) {
 	if err := budget.From(ctx).Spend(budget.Rows, len(keys)); err != nil {
 		return nil, err
@@ -148,7 +148,8 @@ func (r *Reader) lookup(ctx context.Context, keys []backend.Key, kinds []*kind.K
 	return out, err
 }
 
-// lookupIndexed is Lookup from the index in memory, false if that does not serve all kinds.
+// lookupIndexed is Lookup from the index in memory, false if one of the kinds is not in
+// memory.
 func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key) ([]*Resource, bool) {
 	view := r.view(ctx)
 	var k *index.Kind
@@ -176,7 +177,7 @@ func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key) ([]*Reso
 	return out, true
 }
 
-// explainKeys notes reads of single resources by their keys.
+// explainKeys adds reads of single resources to the explanation.
 func explainKeys(ctx context.Context, source string, keys []backend.Key, found []*Resource) {
 	e := plan.ExplanationFrom(ctx)
 	if e == nil {

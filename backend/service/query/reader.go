@@ -1,5 +1,5 @@
-// Package query reads resources: by their keys, by who refers to them, and page by page in
-// an order. The packages below it parse filters, plan, and read.
+// Package query reads resources: by key, by reference, and as pages in an order. Its
+// subpackages parse filters, plan reads and make them.
 package query
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Resource is a stored resource and its body, nil if it is unreadable.
+// Resource is a stored resource and its body. The body is nil if it is unreadable.
 type Resource = page.Resource
 
 // Edge is one resource of a page.
@@ -35,19 +35,20 @@ type Reader struct {
 
 // Config of a [Reader].
 type Config struct {
-	// Store is read where the index does not serve. Required, like Kinds and Unreadable.
+	// Store is read for kinds that are not in memory. Required, as are Kinds and
+	// Unreadable.
 	Store      backend.Store
 	Kinds      kind.Catalogue
 	Unreadable *kind.Unreadable
-	// Index over the store; nil for none.
+	// Index is the index in memory over the store; nil for none.
 	Index *index.Index
 	// Access configures access control.
 	Access access.Config
-	// Policy has the roles and bindings. Required with access control.
+	// Policy provides the roles and bindings. Required if access control is on.
 	Policy *policy.Source
 }
 
-// New returns a reader. It starts nothing.
+// New returns a reader. It starts no goroutine.
 func New(cfg Config) *Reader {
 	f := page.NewFetcher(recordedStore{cfg.Store}, cfg.Kinds, cfg.Unreadable)
 	r := &Reader{
@@ -68,7 +69,8 @@ func New(cfg Config) *Reader {
 	return r
 }
 
-// View returns a reader of a view of the catalogue. It shares the policy and what is read.
+// View returns a reader for another view of the catalogue. It shares the policy and the
+// index with r.
 func (r *Reader) View(kinds kind.Catalogue) *Reader {
 	out := *r
 	out.kinds = kinds
@@ -76,7 +78,8 @@ func (r *Reader) View(kinds kind.Catalogue) *Reader {
 	return &out
 }
 
-// Definitions returns the kinds of a catalogue that the index in memory keeps.
+// Definitions returns what the index needs to know of the kinds of a catalogue that are
+// kept in memory.
 func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 	for _, k := range kinds.All() {
 		if !k.OutOfMemory {
@@ -86,24 +89,24 @@ func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 	return out
 }
 
-// Step is a part of what a kind has, in the order of the names.
+// Step requests a part of a kind's resources, in the order of the names.
 type Step struct {
 	Kind *kind.Kind
-	// Namespace empty is all.
+	// Namespace; empty means all.
 	Namespace string
 	Filter    filter.Filter
-	// From is the place of the first resource, as [backend.OrderTuple] makes it; nil is
-	// the beginning.
+	// From is the first key, as [backend.OrderTuple] encodes it; nil is the beginning.
 	From []byte
-	// Limit is how many resources are wanted.
+	// Limit is the maximum number of resources.
 	Limit int
-	// Scope has the resources that are wanted; nil for all.
+	// Scope limits the resources; nil means all.
 	Scope *access.Scope
-	// View is the state that is read; nil for the newest.
+	// View is the state to read; nil means the newest.
 	View *index.View
 }
 
-// Current returns the state of the index as it is; see [index.Index.Current]. Without an index it knows no kind.
+// Current returns the current state of the index; see [index.Index.Current]. Without an index, the
+// view has no kind.
 func (r *Reader) Current() index.View {
 	if r.index == nil {
 		return index.View{}
@@ -111,11 +114,12 @@ func (r *Reader) Current() index.View {
 	return r.index.Current()
 }
 
-// stepRows is how many resources a step returns for the price of one.
+// stepRows is how many resources of a step are charged as one.
 const stepRows = 10
 
-// Step reads a part of what a kind has from the index in memory, and reports whether there is more behind it. Ok is
-// false if the index does not serve the kind. It costs a tenth of what a page does: streams take the state so.
+// Step reads a part of a kind's resources from the index in memory and reports whether more follow.
+// ok is false if the kind is not in memory. Streams use it to send the initial state; it is charged
+// a tenth of what a page is.
 func (r *Reader) Step(ctx context.Context, s Step) (edges []Edge, more, ok bool, err error) {
 	if r.index == nil {
 		return nil, false, false, nil

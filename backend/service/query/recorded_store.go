@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// recordedStore is a store that is read beside the index. It records that an operation read it: what an answer took
-// from there may change without a sign.
+// recordedStore is a store that records, for the operation, that something was read outside the
+// index. Such an answer has no [Basis], because nothing tells when it becomes outdated.
 type recordedStore struct{ backend.Store }
 
 var (

@@ -14,37 +14,43 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// ListRequest asks for a page of a connection by the Relay specification.
+// ListRequest requests a page of a connection by the Relay specification.
 type ListRequest struct {
 	Kind string
-	// Namespace nil means all. What refers to a Parent that has a namespace is in that.
+	// Namespace nil means all. With a Parent that has a namespace, the parent's
+	// namespace applies.
 	Namespace     *string
 	First, Last   *int
 	After, Before *string
-	// Filter is anything whose JSON is the filter in stored form: the members
-	// and, or, not, name, namespace, labels, conditions, createdAt, updatedAt,
-	// spec and status, the last two shaped like the kind. Nil keeps everything.
+	// Filter is any value whose JSON is a filter in stored form: an object with the
+	// members and, or, not, name, namespace, labels, conditions, createdAt, updatedAt,
+	// spec and status; spec and status have the shape of the kind. Nil means no filter.
 	Filter any
-	// FieldNames are those by which the caller knows the fields: errors of the filter have them.
+	// FieldNames are the names by which the caller knows the fields. Errors about the filter use
+	// them.
 	FieldNames failure.FieldNames
-	// OrderBy goes before the order of (namespace, name); at most [plan.MaxCriteria].
+	// OrderBy has at most [plan.MaxCriteria] criteria. Ties are in the order of
+	// (namespace, name).
 	OrderBy []Order
-	// Parent leaves only what refers to a resource; the zero value leaves everything.
+	// Parent limits the page to resources that refer to it; the zero value means no
+	// limit.
 	Parent Parent
-	// Names, if not nil, leaves only the resources of these names in Namespace, or
-	// of a GLOBAL kind: at most [filter.MaxValues]. They are read by their keys.
+	// Names, if not nil, limits the page to these names in Namespace, or of a GLOBAL
+	// kind; at most [filter.MaxValues]. The resources are read by their keys.
 	Names []string
-	// ChangeCursor asks for [Page.ChangeCursor], taken before the first read.
+	// ChangeCursor requests [Page.ChangeCursor], taken before the first read.
 	ChangeCursor bool
-	// Ahead looks, while the page is read, whether there is more in its direction.
-	// Without it [PageInfo.HasNextPage] and [PageInfo.HasPreviousPage] read for themselves.
+	// Ahead determines, with the read of the page, whether more follows in its direction.
+	// Without it, [PageInfo.HasNextPage] and [PageInfo.HasPreviousPage] make a read of
+	// their own.
 	Ahead bool
-	// Total counts the resources of the connection with the page, where it is read from the
-	// store: else [Page.TotalCount] reads by itself, and may tell of a later state.
+	// Total counts the resources of the connection together with the page, if the kind is
+	// read from the store. Without it, [Page.TotalCount] makes a read of its own, which may
+	// see a later state.
 	Total bool
 }
 
-// namespace returns the namespace that is asked for, empty for all.
+// namespace returns the requested namespace, empty for all.
 func (r *ListRequest) namespace() string {
 	if r.Namespace != nil {
 		return *r.Namespace
@@ -52,28 +58,29 @@ func (r *ListRequest) namespace() string {
 	return r.Parent.Key.Namespace
 }
 
-// CheckOrder refuses an order of so many criteria, if it is more than one may have.
+// CheckOrder returns an error if an order may not have this many criteria.
 func CheckOrder(criteria int) error { return plan.CheckCriteria(criteria) }
 
 // Order is one criterion of an order.
 type Order = plan.Criterion
 
-// Parent is the resource that the resources of an inverse connection refer to.
+// Parent is a resource, and the reference by which the resources of an inverse
+// connection refer to it.
 type Parent struct {
-	// Reference is the path of the reference by which they do.
+	// Reference is the path of that reference.
 	Reference string
 	Key       backend.Key
 }
 
-// connection is a query as it was asked for.
+// connection is a query as the request has it.
 type connection struct {
 	plan.Query
-	// named says that the request has names, and narrowed that it names no namespace, and the
-	// filter does.
+	// named says that the request has names. narrowed says that the filter, not the request,
+	// limits the namespace.
 	named, narrowed bool
 }
 
-// prepare checks a request of a kind.
+// prepare sets the connection from a request for a kind, and checks the request.
 func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 	k := common.Kind
 	*c = connection{Query: plan.Query{Common: common}, named: req.Names != nil}
@@ -119,7 +126,8 @@ func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 	return nil
 }
 
-// hash tells connections apart. How a connection is read has no part in it.
+// hash identifies the connection in its cursors. It does not depend on how the
+// connection is read.
 func (c *connection) hash() uint32 {
 	text := c.Filter.Text()
 	if c.Reference != "" {

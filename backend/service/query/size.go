@@ -6,9 +6,9 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// StoredBytes returns how many bytes the stored bodies of a kind's resources have. They are not known if the kind is
-// not in memory, or if the caller may not LIST and GET all of its resources. The store is not asked: it has no sum of
-// them, and a kind that is not in memory is one of which nobody wants to read every resource.
+// StoredBytes returns the total size of the stored bodies of a kind, in bytes. known is false if
+// the kind is not in memory, because stores keep no such sum, or if the caller may not LIST and GET
+// all of its resources.
 func (r *Reader) StoredBytes(ctx context.Context, kindName string) (bytes int64, known bool, err error) {
 	k, err := r.kinds.Find(kindName)
 	if err != nil {

@@ -13,31 +13,31 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Snapshot is the state of the store that the reads of one operation see, as far as
-// the index in memory has it: the first of them takes it, for all. It is safe for
-// concurrent use.
+// Snapshot is the state of the store that all reads of one operation see, for kinds in
+// memory. The first read takes it. It is safe for concurrent use.
 type Snapshot struct {
 	mu    sync.Mutex // guards all below
 	taken bool
 	view  index.View
-	// rights of the caller, nil until they are asked for.
+	// rights of the caller, nil until they are loaded.
 	rights *access.Rights
-	// reads records what is read; nil before [Snapshot.Record].
+	// reads records what is read; nil until [Snapshot.Record].
 	reads *index.ReadSet
-	// rightsKey is the key of the rights with which what is recorded was read; nil until they are asked for.
+	// rightsKey is the key of the rights under which the recorded reads were made; nil until the
+	// rights are loaded.
 	rightsKey *string
 }
 
 type snapshotKey struct{}
 
-// WithSnapshot returns a context whose reads see one state of the store, until it is
-// forgotten. Without it each call of the reader takes a new state.
+// WithSnapshot returns a context whose reads see one state of the store, until
+// [Snapshot.Forget]. Without it, each call of the reader takes a new state.
 func WithSnapshot(ctx context.Context) (context.Context, *Snapshot) {
 	m := &Snapshot{}
 	return context.WithValue(ctx, snapshotKey{}, m), m
 }
 
-// Forget makes the next read take a newer state.
+// Forget makes the next read take a new state.
 func (m *Snapshot) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,7 +46,7 @@ func (m *Snapshot) Forget() {
 	m.rights = nil
 }
 
-// Record begins to record what is read from now on, and by which rights. It drops what was recorded before.
+// Record starts recording what is read and under which rights. It drops earlier records.
 func (m *Snapshot) Record() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,8 +57,8 @@ func (m *Snapshot) Record() {
 	}
 }
 
-// Basis returns what the reads that were recorded depend on, by the rights with which they began; false if that is not
-// known, because something was read outside the state or by other rights.
+// Basis returns what the recorded reads depend on. ok is false if that is unknown, because
+// something was read outside the state or under other rights.
 func (m *Snapshot) Basis() (b index.Basis, ok bool) {
 	m.mu.Lock()
 	reads := m.reads
@@ -69,7 +69,7 @@ func (m *Snapshot) Basis() (b index.Basis, ok bool) {
 	return reads.Basis()
 }
 
-// take makes a view the state that is read. The caller holds mu.
+// take makes v the state that is read. The caller holds mu.
 func (m *Snapshot) take(v index.View) {
 	if m.reads != nil && v.Served() {
 		v = v.Recorded(m.reads)
@@ -78,31 +78,32 @@ func (m *Snapshot) take(v index.View) {
 	m.taken = true
 }
 
-// ReadOutside records that something is read which is not in the state.
+// ReadOutside records that something outside the state is read.
 func (m *Snapshot) ReadOutside() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads.Incomplete()
 }
 
-// readOutside records that an operation reads something which is not in its state.
+// readOutside records, for an operation, that it reads something outside its state.
 func readOutside(ctx context.Context) {
 	if m, ok := ctx.Value(snapshotKey{}).(*Snapshot); ok {
 		m.ReadOutside()
 	}
 }
 
-// Basis is what the answer to an operation depends on: see [Snapshot.Basis].
+// Basis is what the answer of an operation depends on; see [Snapshot.Basis].
 type Basis = index.Basis
 
-// Holds reports whether a basis holds in the state that an operation reads: what was computed from the basis is the
-// same now.
+// Holds reports whether a basis still holds in the state that an operation reads. If so, the answer
+// that was computed from it would be the same now.
 func (r *Reader) Holds(ctx context.Context, b *Basis) bool {
 	v := r.view(ctx)
 	return b.Holds(&v)
 }
 
-// knownRights returns the rights that were kept, nil if there are none. m may be nil.
+// knownRights returns the rights that keepRights has kept, nil if there are none. m may
+// be nil.
 func (m *Snapshot) knownRights() *access.Rights {
 	if m == nil {
 		return nil
@@ -130,7 +131,7 @@ func (m *Snapshot) keepRights(rights *access.Rights) {
 	m.rightsKey = &key
 }
 
-// view is the state that a read sees. The zero value knows no kind.
+// view returns the state that a read sees. The zero value has no kind.
 func (r *Reader) view(ctx context.Context) (v index.View) {
 	if r.index == nil {
 		return index.View{}
@@ -149,9 +150,10 @@ func (r *Reader) view(ctx context.Context) (v index.View) {
 	return m.view
 }
 
-// await is the state from which a kind is listed that the view before does not have: the first that
-// has it and all that the store had acknowledged, if the kind is in memory or will be. Later
-// reads of the operation see that state, too, by the rights of then. False: the kind is not in memory.
+// await waits for a state from which a kind can be listed, if the kind is in memory or will be. The
+// state also has everything that the store had acknowledged when await was called. Later reads of
+// the operation see this state, under the rights that apply at it. ok is false if the kind is not
+// in memory.
 func (r *Reader) await(ctx context.Context, before index.View, k *kind.Kind) (v index.View, ok bool, err error) {
 	if r.index == nil {
 		return index.View{}, false, nil
@@ -180,15 +182,17 @@ func (r *Reader) await(ctx context.Context, before index.View, k *kind.Kind) (v 
 	return v, ok, nil
 }
 
-// The cursor of a stream of changes is a position, and for callers who may not do everything the stamp of their rights:
+// The cursor of a stream of changes is a log position; for callers who may not do everything, the
+// stamp of their rights follows:
 //
 //	AQEBKg.9ae16a3b
 //
-// Who resumes there knows the state at that position as far as the caller might see it. With other rights that is
-// another state, and the stream does not go on from there.
+// It stands for the state at that position as far as the caller could see it. With other rights
+// that state is another one, so the stream cannot be resumed with the cursor.
 const stampSeparator = "."
 
-// ChangeCursor returns the cursor of a position for rights with a stamp; see [access.Rights.Stamp].
+// ChangeCursor returns the cursor of a log position for rights with a stamp; see
+// [access.Rights.Stamp].
 func ChangeCursor(at backend.Position, stamp string) string {
 	if text := at.String(); stamp == "" || text == "" {
 		return text
@@ -196,7 +200,8 @@ func ChangeCursor(at backend.Position, stamp string) string {
 	return at.String() + stampSeparator + stamp
 }
 
-// ParseChangeCursor reads what [ChangeCursor] wrote; anything else is [backend.ErrInvalid].
+// ParseChangeCursor parses the result of [ChangeCursor]. For any other text the error is
+// [backend.ErrInvalid].
 func ParseChangeCursor(cursor string) (at backend.Position, stamp string, err error) {
 	text, stamp, stamped := strings.Cut(cursor, stampSeparator)
 	if stamped && stamp == "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// SummaryRequest asks how many resources of a kind have which values.
+// SummaryRequest requests the numbers of a kind's resources, grouped by values.
 type SummaryRequest struct {
 	Kind string
 	// Namespace nil means all.
@@ -26,22 +26,22 @@ type SummaryRequest struct {
 	// Filter and FieldNames are as in [ListRequest].
 	Filter     any
 	FieldNames failure.FieldNames
-	// By are paths of filterable fields that are no lists, in the names of the API, labels
-	// ("labels.team") or "namespace".
+	// By are the keys: API paths of filterable fields that are no lists, labels
+	// ("labels.team"), or "namespace".
 	By []string
-	// Conditions are types of conditions, whose status is a key as those in By are. Together there are
-	// at most [MaxKeys].
+	// Conditions are condition types whose status is a key, too. By and Conditions have at most
+	// [MaxKeys] elements together.
 	Conditions []string
 }
 
-// MaxKeys is the most keys of a summary.
+// MaxKeys is the maximum number of keys of a summary.
 const MaxKeys = 5
 
-// Summary is how many resources have which values.
+// Summary has the numbers of resources by values.
 type Summary struct {
-	// Paths of the keys: By, and then "conditions.TYPE".
+	// Paths of the keys: those of By, then "conditions.TYPE".
 	Paths []string
-	// Groups in the order of their values, nulls first. None has no resources.
+	// Groups are in the order of their values, nulls first. Every group has a resource.
 	Groups []Group
 
 	page *Page
@@ -54,9 +54,9 @@ type Group struct {
 	Count  int
 }
 
-// Summary counts the resources of a kind by their values, from one state of the store. Without a
-// filter and a namespace, one key is read off the index: for the price of its groups, however many
-// resources there are. Everything else looks at each match.
+// Summary counts the resources of a kind by their values, from one state of the store. With one
+// key and neither a filter nor a namespace, it reads the numbers from the index, at a cost that
+// depends on the number of groups alone. Otherwise it reads each matching resource.
 func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, error) {
 	t := r.lister(ctx)
 	var q connection
@@ -103,16 +103,17 @@ func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, err
 	return out, err
 }
 
-// Unreadable is [Page.Unreadable] of the resources that were counted.
+// Unreadable is [Page.Unreadable] for the resources that were counted.
 func (s *Summary) Unreadable(ctx context.Context) (int, error) { return s.page.Unreadable(ctx) }
 
-// Roughly the memory of a group and of a value in it, apart from their texts.
+// Approximate memory of a group and of a value in it, without their texts.
 const (
 	groupBytes = 128
 	valueBytes = 32
 )
 
-// heldGroups returns roughly how many bytes groups hold until the answer is written.
+// heldGroups returns approximately how many bytes groups hold until the answer is
+// written.
 func heldGroups(groups map[string]*int, keys int) int {
 	n := len(groups) * (groupBytes + keys*valueBytes)
 	for group := range groups {
@@ -121,7 +122,7 @@ func heldGroups(groups map[string]*int, keys int) int {
 	return n
 }
 
-// lengths counts by one key off the rows of the index: it hops from value to value.
+// lengths counts by one key from the index. It seeks from each value to the next.
 func lengths(ctx context.Context, k *index.Kind, now time.Time, by filter.GroupKey) (map[string]*int, error) {
 	groups, all := map[string]*int{}, k.Len(index.Run{})-k.Unreadable(index.Run{})
 	rest := index.Run{Index: by.Attribute}
@@ -172,13 +173,13 @@ func lengths(ctx context.Context, k *index.Kind, now time.Time, by filter.GroupK
 type summaryKey struct {
 	filter.GroupKey
 	path string
-	// field is the field of the values; nil for text.
+	// field is the field that has the values; nil if they are texts.
 	field *descriptor.Field
 }
 
 type summaryKeyList []summaryKey
 
-// summaryKeys returns the keys that a request names.
+// summaryKeys returns the keys of a request.
 func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err error) {
 	if len(req.By)+len(req.Conditions) > MaxKeys {
 		return nil, failure.Limited("by", "by and conditions have more than %d keys together", MaxKeys)
@@ -232,7 +233,7 @@ func refuse(at *failure.Path, format string, args ...any) error {
 	return failure.BadInput(at.Text(failure.APINames), format, args...)
 }
 
-// attributes returns the keys as a read takes them; it is not nil.
+// attributes returns the keys for a read; the result is not nil.
 func (l summaryKeyList) attributes() []filter.GroupKey {
 	out := make([]filter.GroupKey, len(l))
 	for i, k := range l {
@@ -241,7 +242,7 @@ func (l summaryKeyList) attributes() []filter.GroupKey {
 	return out
 }
 
-// summary returns groups with the texts of their values.
+// summary returns the groups with their values as texts.
 func (l summaryKeyList) summary(groups map[string]*int) (*Summary, error) {
 	out := &Summary{}
 	for _, k := range l {
@@ -262,7 +263,7 @@ func (l summaryKeyList) summary(groups map[string]*int) (*Summary, error) {
 	return out, nil
 }
 
-// text reads the value of the key at the beginning of a group; nil for none.
+// text decodes the first value of a group; nil for no value.
 func (k *summaryKey) text(group []byte) (text *string, rest []byte, err error) {
 	if group[0] == filter.KeyNull {
 		return nil, group[1:], nil

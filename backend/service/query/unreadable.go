@@ -10,19 +10,20 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 )
 
-// MaxUnreadables is the most resources that [Reader.Unreadables] returns.
+// MaxUnreadables is the maximum number of resources that [Reader.Unreadables] returns.
 const MaxUnreadables = 1000
 
-// UnreadableResource is a stored resource that this gateway cannot read, so that no list has it.
+// UnreadableResource is a stored resource that this gateway cannot read. Lists leave it out.
 type UnreadableResource struct {
 	Key backend.Key
-	// Reason says what is wrong with it, by the names of its kind's fields. It has no value of it.
+	// Reason says what is wrong, by the names of the kind's fields. It contains no values of the
+	// resource.
 	Reason string
 }
 
-// Unreadables returns the resources of a kind that cannot be read, in the order of their keys, as far as the caller
-// may list and see them, at most [MaxUnreadables]. Namespace nil means all. A kind that is not in memory is read as a
-// whole for it, within the caller's limits.
+// Unreadables returns the resources of a kind that cannot be read and that the caller may list and
+// see, in the order of their keys, at most [MaxUnreadables]. Namespace nil means all. If the kind
+// is not in memory, all its resources are read, within the caller's limits.
 func (r *Reader) Unreadables(ctx context.Context, kindName string, namespace *string) ([]UnreadableResource, error) {
 	t := r.lister(ctx)
 	var q connection
@@ -44,7 +45,7 @@ func (r *Reader) Unreadables(ctx context.Context, kindName string, namespace *st
 	return out, err
 }
 
-// readAll reads all resources of a request, and so notes those that cannot be read.
+// readAll reads all resources of a request, which records those that cannot be read.
 func (r *Reader) readAll(ctx context.Context, req ListRequest) error {
 	first := MaxPage
 	req.First = &first
@@ -61,7 +62,7 @@ func (r *Reader) readAll(ctx context.Context, req ListRequest) error {
 	}
 }
 
-// reasonOf returns why a resource cannot be read, for callers.
+// reasonOf returns the reason why a resource cannot be read, as callers may see it.
 func reasonOf(err error) string {
 	reason := strings.TrimSuffix(err.Error(), ": "+backend.ErrUnreadable.Error())
 	if errors.Is(err, backend.ErrUnreadable) && reason == backend.ErrUnreadable.Error() {
@@ -70,9 +71,9 @@ func reasonOf(err error) string {
 	return reason
 }
 
-// Unreadable returns the number of resources of the connection's kind and namespace that cannot be read, whatever the
-// filter, as far as the caller may see them. Of a kind that is not in memory, it is the number of those that the
-// gateway has met.
+// Unreadable returns the number of resources in the connection's kind and namespace that cannot be
+// read and that the caller may see, regardless of the filter. For a kind that is not in memory, it
+// counts those that this gateway has met.
 func (p *Page) Unreadable(ctx context.Context) (n int, err error) {
 	if p.relation != nil { // a page of dependencies shows them
 		return 0, nil
@@ -84,8 +85,8 @@ func (p *Page) Unreadable(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// eachUnreadable calls yield with the resources that Unreadable counts, in the order of their keys, until it returns
-// false. None costs nothing.
+// eachUnreadable calls yield with the resources that Unreadable counts, in the order of their keys,
+// until yield returns false. It is not charged if there are none.
 func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, err error) bool) error {
 	k, scope := p.query.Kind, p.query.Scope
 	visible := func(key backend.Key) bool { return scope == nil || scope.Has(key.Namespace, key.Name) }
@@ -122,7 +123,7 @@ func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, e
 	return nil
 }
 
-// asked returns the namespace of the request or of the parent; empty means all.
+// asked returns the namespace of the request or of its parent; empty means all.
 func (c *connection) asked() string {
 	switch {
 	case c.Reference != "":
