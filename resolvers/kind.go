@@ -124,10 +124,10 @@ type (
 	kindResolver  struct{ *Resolver }
 )
 
-// Query is part of [core.ResolverRoot].
+// Query implements [core.ResolverRoot].
 func (r *Resolver) Query() core.QueryResolver { return queryResolver{r} }
 
-// Kind is part of [core.ResolverRoot].
+// Kind implements [core.ResolverRoot].
 func (r *Resolver) Kind() core.KindResolver { return kindResolver{r} }
 
 // Kinds resolves Query.kinds.
@@ -218,7 +218,7 @@ func (r kindResolver) Service(_ context.Context, k *descriptor.Kind) (*core.Kind
 // mutationResolver resolves the fields of Mutation. gqlgen gives it the name.
 type mutationResolver struct{ *Resolver }
 
-// Mutation is part of [core.ResolverRoot].
+// Mutation implements [core.ResolverRoot].
 func (r *Resolver) Mutation() core.MutationResolver { return mutationResolver{r} }
 
 // maxMutationID is the most characters of clientMutationId.

@@ -252,7 +252,7 @@ type held struct {
 	failed  atomic.Pointer[error]
 }
 
-// Shard is part of [backend.Sharder].
+// Shard implements [backend.Sharder].
 func (h *held) Shard(namespace string) int { return backend.ShardOf(h.Store, namespace) }
 
 func (h *held) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {

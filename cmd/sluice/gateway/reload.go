@@ -124,7 +124,7 @@ func (c *catalogues) current() *service.Service {
 // reloadTime is how long a reload may take, with the wait for another one.
 const reloadTime = 5 * time.Minute
 
-// Reload is part of [reload.Catalogues]. After an error the old catalogue is still served. The log has
+// Reload implements [reload.Catalogues]. After an error the old catalogue is still served. The log has
 // the same text as the answer.
 func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer {
 	ctx, cancel := context.WithTimeout(ctx, reloadTime)

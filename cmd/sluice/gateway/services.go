@@ -151,7 +151,7 @@ func (m *serviceMetrics) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is part of [prometheus.Collector].
+// Collect implements [prometheus.Collector].
 func (m *serviceMetrics) Collect(to chan<- prometheus.Metric) {
 	for _, state := range m.states() {
 		add := func(desc *prometheus.Desc, value float64, labels ...string) {

@@ -206,7 +206,7 @@ func (r mutationResolver) OwnCreate(ctx context.Context, input engine.Input) (*c
 
 type subscriptionResolver struct{ *Resolver }
 
-// Subscription is part of [core.ResolverRoot].
+// Subscription implements [core.ResolverRoot].
 func (r *Resolver) Subscription() core.SubscriptionResolver { return subscriptionResolver{r} }
 
 // OwnEvents makes a box of each name when the one before was taken.
