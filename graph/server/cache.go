@@ -8,9 +8,9 @@ import (
 	"github.com/sluicegw/sluice/graph/engine"
 )
 
-// documentCache keeps the valid documents of all APIs that were used last, and their plans, up to a number
-// of tokens in all. A parsed token takes several hundred bytes, however short it is, and a field of a
-// plan counts as one token. The cache is safe for concurrent use.
+// documentCache caches the most recently used valid documents of all APIs, with their plans, up to
+// a total number of tokens. A parsed token takes several hundred bytes, however short its text; a
+// field of a plan counts as one token. The cache is safe for concurrent use.
 type documentCache struct {
 	most int
 
@@ -20,7 +20,8 @@ type documentCache struct {
 	used   *simplelru.LRU[documentKey, weighed]
 }
 
-// documentKey is a text as a document of an API.
+// documentKey identifies a document: its text, and the name of the API whose schema it
+// is validated against.
 type documentKey struct{ api, query string }
 
 type weighed struct {
@@ -34,14 +35,15 @@ const (
 	// textPerToken is how many bytes of text count as one more token: the text is kept
 	// with its comments and blanks.
 	textPerToken = 512
-	// maxCachedText is the longest text that is cached, in bytes. A short document can come in
-	// endless forms, with comments of megabytes.
+	// maxCachedText is the longest text that is cached, in bytes. Without it, a short document
+	// could take megabytes by its comments.
 	maxCachedText = 32 << 10
 )
 
 func newDocumentCache(tokens int) *documentCache {
 	c := &documentCache{most: tokens}
-	// No entry weighs less than a token, so it never holds more than that many.
+	// Each entry weighs at least one token, so the cache never holds more than tokens
+	// entries.
 	c.used, _ = simplelru.NewLRU(tokens, func(_ documentKey, w weighed) {
 		c.tokens -= w.tokens
 		w.plans.Forget(w.doc.tree)
@@ -95,7 +97,7 @@ func (c *documentCache) makeRoom() {
 	}
 }
 
-// close drops all documents and caches no more.
+// close drops all documents and stops caching.
 func (c *documentCache) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

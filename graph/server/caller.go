@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// identified finds out who sends a request, and refuses one without a credential where one is needed. The upgrade to
-// a WebSocket of the API needs none: connection_init may bring it.
+// identified determines the caller of a request and refuses requests without a credential where one
+// is required. A WebSocket upgrade needs none, because connection_init may contain it.
 func (s *Server) identified(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	if !s.cfg.Identities.Required() {
 		return next
@@ -32,8 +32,9 @@ func (s *Server) identified(next http.Handler, refuse func(http.ResponseWriter, 
 	})
 }
 
-// initSocket returns the context of the operations of a WebSocket connection: the caller is the one that
-// connection_init names by the key authorization, in any case, else the one of the request.
+// initSocket returns the context for the operations of a WebSocket connection. The caller is the
+// one of the credential in the authorization member of connection_init (in any case), otherwise the
+// one of the upgrade request.
 func (s *Server) initSocket(ctx context.Context, payload json.RawMessage) (_ context.Context, err error) {
 	if !s.cfg.Identities.Required() {
 		return ctx, nil
@@ -60,7 +61,8 @@ func (s *Server) initSocket(ctx context.Context, payload json.RawMessage) (_ con
 	return withIdentity(ctx, id), nil
 }
 
-// withIdentity returns the context of a caller who has shown who it is; nil leaves it anonymous.
+// withIdentity returns a context with the identity of an authenticated caller; with nil the
+// caller is anonymous.
 func withIdentity(ctx context.Context, id *access.Identity) context.Context {
 	caller := access.CallerFrom(ctx)
 	caller.Identity = id
@@ -88,8 +90,9 @@ func authorization(payload json.RawMessage) (string, error) {
 	return found, nil
 }
 
-// quotaName returns the name under which the caller of a request is counted: its own, or its address;
-// empty if it is not limited: an anonymous one on this machine.
+// quotaName returns the name under which a caller's use is counted: the caller's name, or its
+// address if it is anonymous. It is empty for an anonymous caller on this machine, which is not
+// limited.
 func (s *Server) quotaName(ctx context.Context) string {
 	caller := access.CallerFrom(ctx)
 	if caller.Identity != nil {
@@ -115,14 +118,14 @@ func (s *Server) admit(ctx context.Context, use transport.Use) (done func(), err
 	return s.callers.Begin(name, use)
 }
 
-// spend counts the work of a query or a mutation for its caller.
+// spend charges the steps of a query or a mutation to its caller.
 func (s *Server) spend(ctx context.Context, steps int64) {
 	if name := s.quotaName(ctx); name != "" {
 		s.callers.Spend(name, steps)
 	}
 }
 
-// refuseCaller answers a request of a path that is not of the API and needs a credential.
+// refuseCaller answers a request outside the API that lacks a required credential.
 func (s *Server) refuseCaller(w http.ResponseWriter, r *http.Request, err error) {
 	var known *failure.Error
 	if !errors.As(err, &known) {
@@ -134,7 +137,7 @@ func (s *Server) refuseCaller(w http.ResponseWriter, r *http.Request, err error)
 	refuse(w, r, status, known.Code, known.Message)
 }
 
-// mayKnow reports whether the sender of a request may see the details of /readyz?verbose.
+// mayKnow reports whether the caller may see the details of /readyz?verbose.
 func (s *Server) mayKnow(r *http.Request) bool {
 	if !s.cfg.Identities.Required() {
 		return true
@@ -143,7 +146,7 @@ func (s *Server) mayKnow(r *http.Request) bool {
 	return id != nil && err == nil
 }
 
-// login answers how users log in: at which issuers, and as which client.
+// login answers with the issuers at which users can log in, and the client id for each.
 func (s *Server) login(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

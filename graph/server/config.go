@@ -23,17 +23,19 @@ import (
 
 // Config of a server. The names in errors are the user's own configuration keys.
 type Config struct {
-	// Catalogue is the first one that is served. Required.
+	// Catalogue is the first catalogue that is served. Required.
 	Catalogue Catalogue
 	// AfterFunc calls a function once, some time later, unless it is stopped. Default [time.AfterFunc].
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
-	// Ready returns why the gateway cannot serve now, nil if it can. Default: always ready.
+	// Ready returns the reason why the gateway cannot serve now, nil if it can. Default:
+	// always ready.
 	Ready func(context.Context) error
-	// ReadOnly says in /readyz that the gateway takes no changes.
+	// ReadOnly makes /readyz report that the gateway accepts no changes.
 	ReadOnly bool
-	// Filling returns lines for /readyz?verbose about kinds that are not in memory yet. Default: none.
+	// Filling returns the lines of /readyz?verbose about kinds that are still being loaded.
+	// Default: none.
 	Filling func() []string
-	// Services returns lines for /readyz?verbose about resource services of other teams. Default: none.
+	// Services returns the lines of /readyz?verbose about resource services. Default: none.
 	Services func() []string
 	// Logger. Default: none.
 	Logger *zap.Logger
@@ -47,18 +49,19 @@ type Config struct {
 	AllowedHosts []string
 	// AllowedOrigins are Origins of browsers served besides the gateway's own, like "https://app.example.com".
 	AllowedOrigins []string
-	// Identities find out who asks. Default: everybody is anonymous.
+	// Identities authenticates callers. Default: every caller is anonymous.
 	Identities identity.Authenticator
-	// Refused is called for each request that is refused since its caller is unknown, or may not do it. Default: none.
+	// Refused is called for each request that is refused because its caller is unknown or lacks a
+	// right. Default: none.
 	Refused func(ctx context.Context, refused *failure.Error)
-	// Reload answers requests for another catalogue, by callers who have the verb CATALOGUE. It bounds their bodies and
-	// sets deadlines that are later than the server's. Default: there is no path for them.
+	// Reload handles requests to replace the catalogue, by callers who have the verb CATALOGUE. It
+	// limits their bodies and sets its own deadlines. Default: the path does not exist.
 	Reload http.Handler
-	// Export answers with everything that is stored, for callers who have the verb EXPORT. It sets deadlines that are
-	// later than the server's. Default: there is no path for it.
+	// Export answers with a full export, for callers who have the verb EXPORT. It sets its own
+	// deadlines. Default: the path does not exist.
 	Export http.Handler
-	// Backup answers with a copy of the store, for callers who have the verb EXPORT. It sets deadlines that are later
-	// than the server's. Default: there is no path for it.
+	// Backup answers with a backup of the store, for callers who have the verb EXPORT. It sets its
+	// own deadlines. Default: the path does not exist.
 	Backup http.Handler
 	// TLS secures connections. Default: none.
 	TLS *identity.TLS
@@ -66,23 +69,24 @@ type Config struct {
 	Limits Limits
 	// Caller limits what one caller may take. Default [DefaultCallerLimits].
 	Caller CallerLimits
-	// SlowLog is how long a query, a mutation or an event of a subscription may take
-	// before it is logged. Default: none is.
+	// SlowLog is the duration from which a query, a mutation or an event of a
+	// subscription is logged as slow. Default: none is logged.
 	SlowLog time.Duration
 	// AccessLog logs each operation that is answered, each subscription that begins and each request
 	// that is refused.
 	AccessLog bool
-	// Documents configures the documents that clients can name instead of sending them.
+	// Documents configures the documents that clients can refer to by name instead of
+	// sending them.
 	Documents transport.NamedDocumentsConfig
 	// HideIntrospection refuses introspection.
 	HideIntrospection bool
-	// LoaderWait is how long the first read of a batch of references waits for
-	// others. Default 1 ms.
+	// LoaderWait is how long the first read of a batch of references waits for more
+	// reads to join it. Default 1 ms.
 	LoaderWait time.Duration
-	// AnswersMemory is the most bytes of answers that are kept until what they were read from changes; negative keeps
-	// none. Default [DefaultAnswersMemory].
+	// AnswersMemory is the maximum number of bytes of cached answers; negative disables the cache.
+	// Default [DefaultAnswersMemory].
 	AnswersMemory int64
-	// DrainDelay is how long the server goes on to serve, while it reports that it is not
+	// DrainDelay is how long the server continues to serve, and reports that it is not
 	// ready, after Serve's context ends. Default: it stops at once.
 	DrainDelay time.Duration
 }
@@ -90,7 +94,7 @@ type Config struct {
 // DefaultAnswersMemory is the default of [Config.AnswersMemory].
 const DefaultAnswersMemory = 64 << 20
 
-// Limits bound what clients can ask for. Zero means the default, see [DefaultLimits].
+// Limits bound what clients can request. Zero means the default, see [DefaultLimits].
 type Limits struct {
 	// Body is the most bytes of the body of one request, and of a WebSocket message.
 	Body int64
@@ -117,8 +121,8 @@ type Limits struct {
 	Answer int64
 	// Held is the most bytes of stored resources and coerced arguments that an operation holds at a time.
 	Held int64
-	// Events is how many steps the expensive events of all subscriptions may take at
-	// once, beyond [budget.FreeSteps] of each.
+	// Events is how many steps all expensive events of subscriptions together may take
+	// at a time, beyond the [budget.FreeSteps] of each.
 	Events int
 	// Time is how long a query or mutation may take, parsing included.
 	Time time.Duration
@@ -136,12 +140,12 @@ const (
 	MaxRepeats = 20
 	// MaxFragments is the most named fragments of a document.
 	MaxFragments = 200
-	// MaxValidation is the most comparisons of fields that the validation of a document may take: estimated before, and
-	// from above.
+	// MaxValidation is the maximum number of comparisons of fields that the validation of a
+	// document may take. The number is estimated, from above, before validation.
 	MaxValidation = 500_000
 )
 
-// DefaultLimits returns the defaults that do not follow from other limits.
+// DefaultLimits returns the limits whose defaults do not depend on other limits.
 func DefaultLimits() Limits {
 	return Limits{
 		Body:         transport.DefaultMessage,
@@ -160,7 +164,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Validate returns every problem of the configuration, joined.
+// Validate returns all problems of the configuration, joined.
 func (c Config) Validate() error { return errors.Join(c.ValidateSettings(), c.Catalogue.validate()) }
 
 // CheckFiles returns an error for each file of the configuration that cannot be used.
@@ -173,7 +177,7 @@ func (c Config) CheckFiles() (errs []error) {
 	return errs
 }
 
-// ValidateSettings is [Config.Validate] for the settings of an operator.
+// ValidateSettings is [Config.Validate] without the catalogue.
 func (c Config) ValidateSettings() error {
 	errs := []error{
 		c.Documents.Validate(),

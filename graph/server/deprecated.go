@@ -10,17 +10,19 @@ import (
 // maxDeprecated is the most deprecated parts of the schema that a line of the access log names.
 const maxDeprecated = 20
 
-// deprecatedExtension is the extension of an operation's statistics that has its *deprecatedUses, for the access log.
+// deprecatedExtension is the key under which an operation's statistics hold its *deprecatedUses for
+// the access log.
 const deprecatedExtension = "deprecated"
 
 // deprecatedUses are the deprecated parts of the schema that an operation uses.
 type deprecatedUses struct {
-	// names are the first maxDeprecated of them, more is the number of the others.
+	// names are the first maxDeprecated parts; more is the number of the others.
 	names []string
 	more  int
 }
 
-// useDeprecated counts an operation that uses a deprecated part of the schema, and notes the part for the access log.
+// useDeprecated counts a use of a deprecated part of the schema and records the part for the access
+// log.
 func (s *Server) useDeprecated(oc *graphql.OperationContext, coordinate string) {
 	s.metrics.deprecated.WithLabelValues(coordinate).Inc()
 	if !s.cfg.AccessLog {
@@ -40,7 +42,8 @@ func (s *Server) useDeprecated(oc *graphql.OperationContext, coordinate string) 
 	}
 }
 
-// deprecatedFields returns the fields of the access log about what an operation uses that is deprecated.
+// deprecatedFields returns the access log fields that name the deprecated parts which an operation
+// uses.
 func deprecatedFields(oc *graphql.OperationContext) []zap.Field {
 	uses, _ := oc.Stats.GetExtension(deprecatedExtension).(*deprecatedUses)
 	if uses == nil {

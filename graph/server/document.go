@@ -25,19 +25,22 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// documents parses and validates documents, and caches those used last. It measures
-// the cost of a document before each step that could be slow.
+// documents parses and validates documents, and caches the most recently used. It
+// estimates the cost of a document before each step that could be slow.
 type documents struct {
 	schema *ast.Schema
 	limits Limits
 	hidden bool // the schema
-	// cache is shared by all APIs; api is the name of this one, and plans has its plans.
+	// cache is shared by all APIs. api is the name of this one, and plans holds its
+	// plans.
 	cache *documentCache
 	api   string
 	plans *engine.Engine
-	// spend counts the work of a document for its caller, whether it is valid or not.
+	// spend charges the work of a document to its caller, whether the document is valid
+	// or not.
 	spend func(ctx context.Context, steps int64)
-	// deprecated are the deprecated parts of the schema. useDeprecated is called for each that an operation uses.
+	// deprecated are the deprecated parts of the schema. useDeprecated is called for each one that
+	// an operation uses.
 	deprecated    *deprecation.Schema
 	useDeprecated func(oc *graphql.OperationContext, coordinate string)
 }
@@ -48,14 +51,15 @@ var _ transport.Documents = (*documents)(nil)
 type document struct {
 	schema *ast.Schema
 	tree   *ast.QueryDocument
-	// checked has what depends on variables.
+	// checked holds what depends on variables.
 	checked *coercion.Document
-	// deprecated are the deprecated parts that it uses. useDeprecated is called for each that an operation uses.
+	// deprecated are the deprecated parts that the document uses. useDeprecated is called for each
+	// one that an operation uses.
 	deprecated    *deprecation.Document
 	useDeprecated func(oc *graphql.OperationContext, coordinate string)
 }
 
-// Parse returns the valid document of a text, or everything that is wrong with it.
+// Parse returns the valid document of a text, or all its errors.
 func (d *documents) Parse(ctx context.Context, query string) (transport.Document, gqlerror.List) {
 	if doc := d.cache.get(documentKey{d.api, query}); doc != nil {
 		return doc, nil
@@ -128,9 +132,10 @@ func (d *documents) parse(ctx context.Context, query string) (*document, gqlerro
 // Tree returns the syntax tree.
 func (d *document) Tree() *ast.QueryDocument { return d.tree }
 
-// Bind coerces the variables of an operation, and counts the deprecated parts of the schema that it uses. It refuses
-// subscriptions that would begin no stream or several: gqlparser counts the names of root fields, not the fields, and
-// cannot know which of them @skip and @include leave out.
+// Bind coerces the variables of an operation and counts the deprecated parts of the schema that it
+// uses. It refuses subscriptions that would start no stream or more than one: gqlparser counts the
+// names of root fields instead of the fields, and it does not know which of them @skip and @include
+// leave out.
 func (d *document) Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error {
 	var err *gqlerror.Error
 	if oc.Variables, err = (coercion.Coercer{Schema: d.schema}).Variables(oc.Operation, given); err != nil {

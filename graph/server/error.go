@@ -17,9 +17,9 @@ import (
 	"github.com/sluicegw/sluice/graph/coercion"
 )
 
-// present returns the error that a client is told, with extensions.code and
-// extensions.requestId always, and the others as they apply. An unknown error is INTERNAL; its cause goes
-// to the log only.
+// present returns the error that is sent to the client. It always has extensions.code and
+// extensions.requestId, and other extensions as they apply. An unknown error becomes INTERNAL; its
+// cause is only logged.
 func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	out := graphql.DefaultErrorPresenter(ctx, err)
 	ext := map[string]any{}
@@ -90,10 +90,12 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	return out
 }
 
-// logInterval is how often a line is logged that would otherwise come with every request.
+// logInterval is the least time between two log lines of a kind that would otherwise be
+// written for every request.
 const logInterval = 5 * time.Second
 
-// isInput reports whether err is about the value of an argument, and was found before a resolver was called.
+// isInput reports whether err is about the value of an argument and was found before a resolver was
+// called.
 func isInput(err error) bool {
 	var number *graphql.IntegerError
 	var input *coercion.InputError

@@ -9,15 +9,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// exportPath answers with everything that is stored, see [Config.Export], and backupPath with a copy of the store, see
+// exportPath answers with an export, see [Config.Export], and backupPath with a backup, see
 // [Config.Backup].
 const (
 	exportPath = "/export"
 	backupPath = "/backup"
 )
 
-// exporting hands requests to a handler if their callers have the verb EXPORT. A request ends when the server begins to
-// drain: it may take minutes.
+// exporting passes requests to a handler if their callers have the verb EXPORT. A request may take
+// minutes, so it is ended when the server starts to drain.
 func (s *Server) exporting(to http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.export(w, r, to) })
 }

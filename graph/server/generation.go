@@ -30,12 +30,12 @@ import (
 
 // Catalogue is a set of APIs that a server serves.
 type Catalogue struct {
-	// Hash is the hash of what the catalogue declares about stored resources, Files the hash of its
-	// files. /metrics and /readyz show both.
+	// Hash is the hash of the parts of the catalogue that concern stored resources, Files the hash
+	// of its files. /metrics and /readyz show both.
 	Hash, Files string
-	// API is the newest, with what is not released yet. Required.
+	// API is the newest API, including what has not been released. Required.
 	API API
-	// Versions are the released versions, with those that are withdrawn. Default: there are none.
+	// Versions are the released versions, including withdrawn ones. Default: none.
 	Versions []Version
 	// Methods are the standard methods. Default: there are none.
 	Methods Methods
@@ -54,10 +54,11 @@ func Single(svc *service.Service, schema *ast.Schema) Catalogue {
 	return Catalogue{API: API{Service: svc, Schema: schema}}
 }
 
-// consoleEndpoint is the path of the API to which the page at / sends its requests, where nothing was released.
+// consoleEndpoint is the path of the API that the page at / uses if nothing has been released.
 const consoleEndpoint = "/" + firstMajor + apiPath
 
-// endpoint returns the path of the API to which the page at / sends its requests: it shows what is not released yet.
+// endpoint returns the path of the API that the page at / uses. Its API includes what has not been
+// released.
 func (c Catalogue) endpoint() string {
 	if c.released() {
 		return apiPath
@@ -65,7 +66,7 @@ func (c Catalogue) endpoint() string {
 	return consoleEndpoint
 }
 
-// released reports whether a version was released. A candidate was not.
+// released reports whether any version has been released. A candidate does not count.
 func (c Catalogue) released() bool {
 	return slices.ContainsFunc(c.Versions, func(v Version) bool { return !v.Candidate })
 }
@@ -81,34 +82,38 @@ func (c Catalogue) validate() error {
 // Generation is a catalogue that is ready to be served.
 type Generation struct {
 	catalogue Catalogue
-	// executors of APIs, by their names. Unsupported is for connections to one that is not there.
+	// executors of the APIs, by name. Unsupported serves connections to an API that is not
+	// served.
 	executors   map[string]*transport.Executor
 	unsupported *transport.Executor
 	// engine of the newest API.
 	engine *engine.Engine
-	// versions are the released versions, the oldest first. served has the versions that requests reach, by the name of
-	// the version and by the name of its major.
+	// versions are the released versions, the oldest first. served holds the versions that requests
+	// can reach, by the names of the version and of its major.
 	versions []Version
 	served   map[string]*servedVersion
-	// released reports whether one of them was released: a candidate was not.
+	// released is whether any version has been released; a candidate does not count.
 	released bool
 	cache    *documentCache
-	// answers keeps the answers to queries; nil if none is kept.
+	// answers is the cache of answers; nil if answers are not cached.
 	answers *answer.Cache
 	console http.Handler
 	// methods are the standard methods; nil if there are none.
 	methods *rpc.Handler
-	// outline of the kinds, by which a later generation ends streams.
+	// outline of the kinds. A later generation compares it with its own to decide which
+	// streams must end.
 	outline catalogue.Outline
-	// streams are the subscriptions that began on it. everyKind has, for each API, those for the changes of every kind.
+	// streams are the subscriptions that were started on this generation. everyKind has, for each
+	// API, those that follow all kinds.
 	streams   *stream.Set
 	everyKind []everyKind
 }
 
-// everyKind are the subscriptions of an API for the changes of every kind.
+// everyKind are the subscriptions to the changes of all kinds of an API.
 type everyKind struct {
-	// follows is the name of the API of which a kind that the own one lacks ends the streams: requests to the path of a
-	// major reach another version after a release.
+	// follows is the name of the API that clients of these streams would reach now. The streams end
+	// if that API has a kind that the one they began on lacks: after a release, the path of a major
+	// leads to another version.
 	follows string
 	kinds   map[string]bool
 	streams *stream.Set
@@ -124,7 +129,7 @@ func everyKindOf(name string, version API) everyKind {
 	return out
 }
 
-// kindsOf returns the kinds of an API; none if it is not served.
+// kindsOf returns the kinds of an API; none if the API is not served.
 func (g *Generation) kindsOf(name string) []*descriptor.Kind {
 	if name == newestAPI {
 		return g.catalogue.API.Service.Kinds()
@@ -235,17 +240,17 @@ func (s *Server) recovered(ctx context.Context, p any) error {
 	return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
 }
 
-// How long streams go on whose catalogue was replaced.
+// How long streams continue after their catalogue was replaced.
 const (
-	// maxOlder is how many older generations have streams at a time; another
-	// replacement ends the streams of the oldest.
+	// maxOlder is the maximum number of older generations that have streams. Another
+	// replacement ends the streams of the oldest one.
 	maxOlder = 2
-	// olderLife is how long the streams of an older generation go on.
+	// olderLife is how long the streams of an older generation continue.
 	olderLife = 10 * time.Minute
 )
 
-// older is the rest of a generation that was replaced. It does not keep the generation itself in
-// memory; running streams and operations keep the parts that they need.
+// older holds the streams of a generation that was replaced. It does not keep the generation
+// itself in memory; running streams and operations keep the parts that they need.
 type older struct {
 	hash, files string
 	outline     catalogue.Outline
@@ -254,7 +259,7 @@ type older struct {
 	stop        func() bool // the timer
 }
 
-// replaced are the generations before the one that is served, the oldest first.
+// replaced are the generations before the current one, the oldest first.
 type replaced struct {
 	mu          sync.Mutex
 	generations []*older
@@ -300,8 +305,8 @@ func (s *Server) Replace(g *Generation) {
 	}
 }
 
-// endFor ends the streams that would show something that the next generation hides, or would miss the changes of a kind
-// that is new where they are.
+// endFor ends the streams that would show something that the next generation hides, and those that
+// would miss the changes of a kind that is new in their API.
 func (o *older) endFor(next *Generation) {
 	if next.outline.Hides(o.outline) {
 		o.streams.End()
@@ -336,8 +341,8 @@ func (s *Server) olderStreams() (out []string, total int) {
 	return out, total
 }
 
-// executor returns the executor of an operation that begins: of the generation that is served, and of
-// the API of the path that its request came to.
+// executor returns the executor for an operation that starts now: the one of the current generation
+// for the API of the request's path.
 func (s *Server) executor(ctx context.Context) *transport.Executor {
 	g := s.generation.Load()
 	if executor := g.executors[factsOf(ctx).api]; executor != nil {

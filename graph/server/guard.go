@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// Every page on the web can make its visitor's browser send a GET to the
-// gateway: an <img>, a <script>, a form, a fetch without CORS. The page cannot
-// read the answer, but the query runs, and such a request has no Origin. So the
-// API serves a request only if something about it proves that no page of another
-// origin has sent it.
+// Every page on the web can make its visitor's browser send a GET to the gateway: with
+// an <img>, a <script>, a form, or a fetch without CORS. The page cannot read the
+// answer, but the query is executed, and such a request has no Origin. So the API
+// accepts a request only if it has a property that no such request can have.
 
-// isAPIType reports whether a media type is one of the API: an element of a page
-// asks for images, scripts or pages, and never names these.
+// isAPIType reports whether a media type belongs to the API. The elements of a page
+// accept images, scripts or pages, and never name these types.
 func isAPIType(media string) bool {
 	switch strings.ToLower(strings.TrimSpace(media)) {
 	case "application/json", "application/graphql-response+json", "text/event-stream":
@@ -23,7 +22,7 @@ func isAPIType(media string) bool {
 	return false
 }
 
-// sameOriginOnly refuses requests that a page of another origin may have sent.
+// sameOriginOnly refuses requests that a page of another origin may have caused.
 func (s *Server) sameOriginOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if reason := s.foreign(r); reason != "" {

@@ -8,12 +8,14 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// maxInt64Digits is how many digits an integer has at least that does not fit 64 bits.
+// maxInt64Digits is the smallest number of digits of an integer that may not fit 64
+// bits.
 const maxInt64Digits = 19
 
-// acceptIntegers returns a rule that also accepts integers beyond 64 bits in the literals of a document, where Float,
-// ID and JSON take them: gqlparser parses each as an int64, also to check an object that has one in it. The tree then
-// has them as a Float or, for an ID, as a string: the values are the same.
+// acceptIntegers returns a validation rule that also accepts integers of more than 64 bits in a
+// document's literals, where the type is Float, ID or JSON. Without it gqlparser refuses them,
+// because it parses each integer literal as an int64. The rule replaces such a literal in the tree
+// by a Float or, for an ID, a string of the same value.
 func acceptIntegers(rule validator.RuleFunc) validator.RuleFunc {
 	return func(observers *validator.Events, addError validator.AddErrFunc) {
 		visited := map[*ast.Value]bool{}
@@ -28,7 +30,7 @@ func acceptIntegers(rule validator.RuleFunc) validator.RuleFunc {
 	}
 }
 
-// asFloats makes Floats of the integers beyond 64 bits in a value.
+// asFloats replaces the integers of more than 64 bits in a value by Floats.
 func asFloats(v *ast.Value, visited map[*ast.Value]bool) {
 	if visited[v] {
 		return

@@ -12,7 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// exceeded returns the error of a document that exceeds a limit, which docs/limits.md has as key.
+// exceeded returns the error of a document that exceeds a limit. key is the limit's name in
+// docs/limits.md.
 func exceeded(what, key string, limit int) *gqlerror.Error {
 	return &gqlerror.Error{
 		Message:    fmt.Sprintf("the document has more %s than the %d that are accepted (%s)", what, limit, key),
@@ -22,9 +23,9 @@ func exceeded(what, key string, limit int) *gqlerror.Error {
 
 // size is the extent of a selection set with its fragments expanded.
 type size struct {
-	// selections are fields, inline fragments and fragment spreads. A spread
-	// counts by itself too: a fragment that is not defined has no fields, but
-	// validation follows every spread that leads to it.
+	// selections counts fields, inline fragments and fragment spreads. A spread counts
+	// by itself because validation follows it even if its fragment has no fields or is
+	// not defined.
 	selections, depth int
 }
 
@@ -34,15 +35,16 @@ type counter struct {
 	hidden    bool // the schema
 	fragments map[string]*ast.FragmentDefinition
 	sizes     map[string]size
-	// open are the fragments that lead to the one being measured, the outermost first.
+	// open are the fragments around the one that is being measured, the outermost
+	// first.
 	open    []string
 	aliases int
 	total   int
 	err     *gqlerror.Error
 }
 
-// checkLimits refuses a document that has too much of something, or a cycle of
-// fragments. Validation does not end in reasonable time on some of them.
+// checkLimits refuses a document that exceeds a limit or has a cycle of fragments. On
+// some such documents validation would not end in reasonable time.
 func checkLimits(doc *ast.QueryDocument, limits Limits, hidden bool) *gqlerror.Error {
 	if len(doc.Fragments) > MaxFragments {
 		return exceeded("fragments", "limit-fragments", MaxFragments)
@@ -183,8 +185,8 @@ func (c *counter) arguments(list ast.ArgumentList) {
 	}
 }
 
-// value measures the nesting of a value: validation reads a value once for each level
-// above it.
+// value measures how deep a value is nested. Validation reads a value once for each
+// level above it.
 func (c *counter) value(v *ast.Value, depth int) {
 	if v == nil || c.err != nil {
 		return

@@ -10,9 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// bounded is a listener that accepts a limited number of connections, and a few
-// more whose requests are refused with a reason. Any beyond those are closed at
-// once.
+// bounded is a listener that limits the number of connections. It accepts a few more,
+// whose requests are refused with a reason, and closes any others at once.
 type bounded struct {
 	net.Listener
 	most int

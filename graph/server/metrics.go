@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/graph/answer"
 )
 
-// metrics of the server. Clients do not choose the values of any label.
+// metrics of the server. No label has values that clients choose.
 type metrics struct {
 	requests  *prometheus.HistogramVec
 	operation *prometheus.HistogramVec
@@ -20,16 +20,18 @@ type metrics struct {
 	// Of long-lived connections: how many there are, and operations on sockets.
 	sockets, streams, operations prometheus.Gauge
 	closed                       *prometheus.CounterVec
-	// spent observes how much of each thing operations and events spend, if any.
+	// spent observes how much operations and events spend of each thing, if they spend
+	// any.
 	spent [budget.Things]prometheus.Observer
 
 	// badTimes counts invalid times in stored resources.
 	badTimes *prometheus.CounterVec
 	// deprecated counts the operations that use a deprecated part of the schema, by its coordinate.
 	deprecated *prometheus.CounterVec
-	// versions counts the operations of each API of a catalogue with released versions.
+	// versions counts the operations of each API, for a catalogue with released
+	// versions.
 	versions *prometheus.CounterVec
-	// catalogue is 1 for the catalogue that is served.
+	// catalogue is 1 for the catalogue that is served now.
 	catalogue *prometheus.GaugeVec
 }
 

@@ -20,8 +20,8 @@ import (
 // overKey marks the contexts of connections beyond the limit.
 type overKey struct{}
 
-// edge gives every request an id, a log line, a metric and a guard against
-// panics, and refuses foreign hosts and origins. Pages of allowed origins may read the exposed headers of answers, too.
+// edge gives every request an id, a log line and a metric, recovers from panics, and refuses
+// foreign hosts and origins. Pages of allowed origins may read the exposed headers of answers, too.
 func (s *Server) edge(next http.Handler, exposed ...string) http.Handler {
 	next = s.crossOrigin(next, exposed)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func (s *Server) edge(next http.Handler, exposed ...string) http.Handler {
 		q := &recorder{ResponseWriter: w, status: http.StatusOK, begin: time.Now()}
 		q.Header().Set(requestIDHeader, id)
 		q.Header().Set("X-Content-Type-Options", "nosniff")
-		// clients go elsewhere, before the connection is taken from them
+		// the client shall connect elsewhere before this connection is closed
 		if s.draining.Err() != nil && r.ProtoMajor == 1 {
 			q.Header().Set("Connection", "close")
 		}
@@ -63,8 +63,8 @@ func (s *Server) edge(next http.Handler, exposed ...string) http.Handler {
 	})
 }
 
-// hostAllowed reports whether host is an IP address, localhost or an allowed name: any other
-// name that resolves to the gateway is a DNS rebinding attack.
+// hostAllowed reports whether host is an IP address, localhost or an allowed name. Any other
+// name in a request means a DNS rebinding attack.
 func (s *Server) hostAllowed(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -74,10 +74,11 @@ func (s *Server) hostAllowed(host string) bool {
 	return net.ParseIP(name) != nil || name == "localhost" || slices.Contains(s.cfg.AllowedHosts, name)
 }
 
-// originAllowed reports whether a request has no Origin, the gateway's own or an allowed
-// one. Behind a proxy with TLS the gateway's pages have an https origin though it serves plain HTTP: it is the own one,
-// unless the browser reports another site. Browsers report none for a WebSocket. Where the gateway has TLS itself,
-// an http origin is never its own.
+// originAllowed reports whether a request has no Origin, the gateway's own, or an allowed one.
+// Behind a proxy with TLS, the gateway's own pages have an https origin although the gateway serves
+// plain HTTP: that origin is accepted unless the browser reports that the request is cross-site,
+// which browsers never report for a WebSocket. If the gateway has TLS itself, an http origin is
+// never its own.
 func (s *Server) originAllowed(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {
@@ -124,7 +125,7 @@ func (s *Server) crossOrigin(next http.Handler, exposed []string) http.Handler {
 	}).Handler(next)
 }
 
-// refuse answers a request that does not reach the API, in the form of the API.
+// refuse answers a request that does not reach the API, in the API's form of errors.
 func refuse(w http.ResponseWriter, r *http.Request, status int, code failure.Code, message string) {
 	refuseWith(w, r, status, message, map[string]any{"code": code})
 }
@@ -149,7 +150,7 @@ type recorder struct {
 	stream time.Time // when an event stream began; zero for other answers
 }
 
-// answered returns how long the answer took: of a stream, how long until it began.
+// answered returns how long the answer took; for a stream, how long until it began.
 func (r *recorder) answered() time.Duration {
 	if !r.stream.IsZero() {
 		return r.stream.Sub(r.begin)
@@ -181,5 +182,6 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// Unwrap lets [http.ResponseController] reach hijacking, flushing and deadlines.
+// Unwrap makes hijacking, flushing and deadlines available to
+// [http.ResponseController].
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -25,7 +25,7 @@ import (
 	"github.com/sluicegw/sluice/graph/engine"
 )
 
-// api bounds, measures and logs the operations of one API of a generation.
+// api limits, measures and logs the operations of one API of a generation.
 type api struct {
 	*Server
 	// subject returns the kind that an operation is about, and its verb; empty for none.
@@ -51,7 +51,7 @@ func (a *api) labels(op *graphql.OperationContext) labels {
 	return labels{string(op.Operation.Operation), cmp.Or(kind, none), cmp.Or(string(verb), none)}
 }
 
-// account observes how long an operation or an event took and what it spent, and logs it if it was
+// account records how long an operation or an event took and what it spent, and logs it if it was
 // slow. The time of an event counts from its arrival.
 func (a *api) account(ctx context.Context, op *graphql.OperationContext, spent *budget.Budget) {
 	took := time.Since(op.Stats.OperationStart)
@@ -102,7 +102,8 @@ func (a *api) answered(ctx context.Context, op *graphql.OperationContext, errs g
 	a.cfg.Logger.Info("access", fields...)
 }
 
-// outcome returns the fields of the access log that every line has besides the request id.
+// outcome returns the fields that every line of the access log has in addition to the
+// request id.
 func outcome(ctx context.Context, code string) []zap.Field {
 	f := factsOf(ctx)
 	return []zap.Field{
@@ -129,11 +130,11 @@ func (s *Server) logRefused(r *http.Request, code failure.Code) {
 	}
 }
 
-// maxName is the most bytes of the name of an operation or a client that are logged.
+// maxName is the maximum length, in bytes, of names of operations and clients in logs.
 const maxName = 64
 
-// describe returns the fields by which a log line names an operation: by its name and by the hash of
-// the document, which may hold secrets, as variables may.
+// describe returns the fields that identify an operation in a log line: its name and the hash of
+// its document. The document and the variables are not logged because they may contain secrets.
 func (a *api) describe(ctx context.Context, op *graphql.OperationContext) []zap.Field {
 	fields := []zap.Field{zap.String("requestId", requestID(ctx))}
 	if a.version != "" {
@@ -155,14 +156,15 @@ func (a *api) describe(ctx context.Context, op *graphql.OperationContext) []zap.
 	)
 }
 
-// maxScanned is the largest manifest whose kind is looked for, in bytes: no budget is charged for it.
+// maxScanned is the largest manifest that is searched for its kind, in bytes. The search is not
+// charged.
 const maxScanned = 64 << 10
 
 // topKind matches the kind of a manifest in YAML.
 var topKind = regexp.MustCompile(`(?m)^kind:[ \t]*["']?(\w+)`)
 
-// inputKind returns the kind that the input of a mutation of any kind names by a global id or a manifest; empty if it
-// names none, or in a large manifest.
+// inputKind returns the kind in the input of a mutation that works for all kinds, from its global
+// id or manifest. It is empty if the input names none or the manifest is large.
 func inputKind(op *graphql.OperationContext) string {
 	field, _ := op.Operation.SelectionSet[0].(*ast.Field)
 	if field == nil || field.Arguments.ForName("input") == nil {
@@ -186,7 +188,7 @@ func inputKind(op *graphql.OperationContext) string {
 	return manifest.Kind
 }
 
-// shortName returns the part of a client's name for something that is logged.
+// shortName returns the part of a client's name that is logged.
 func shortName(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), maxName)], "")
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// checkEach returns an error for each value that refusal gives a reason against.
+// checkEach returns an error for each value for which refusal returns a reason.
 func checkEach(setting string, values []string, refusal func(string) string, accepted string) error {
 	var errs []error
 	for _, v := range values {

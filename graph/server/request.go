@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 )
 
-// facts are what package server knows about a request. Its context carries them.
+// facts are what the server knows about a request. The request's context holds them.
 type facts struct {
 	id string
 	// api is the name of the API of the request's path; empty for other paths.
@@ -22,17 +22,17 @@ type facts struct {
 	address, client string
 }
 
-// Headers with the name of a client application: the one of Apollo's clients, and the one of GraphQL
-// Hive's.
+// Headers that name a client application: those of Apollo's clients and of GraphQL Hive's.
 const (
 	apolloClientHeader = "Apollographql-Client-Name"
 	hiveClientHeader   = "X-Graphql-Client-Name"
 )
 
-// traceHeader has the trace of a request (W3C Trace Context). Calls to resource services carry it on.
+// traceHeader has the trace of a request (W3C Trace Context). It is passed on in calls of resource
+// services.
 const traceHeader = "Traceparent"
 
-// withFacts returns a request whose context carries its facts, and a caller who has not shown who it is.
+// withFacts returns a request whose context has its facts and an anonymous caller.
 func (s *Server) withFacts(r *http.Request) *http.Request {
 	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: s.generation.Load().apiAt(r.URL.Path)}
 	if s.cfg.AccessLog {
@@ -60,8 +60,8 @@ func factsOf(ctx context.Context) facts {
 
 func requestID(ctx context.Context) string { return factsOf(ctx).id }
 
-// ofConnection returns the context of a connection that lives longer than its request: it has the caller
-// and the facts of the request, and nothing else, since thousands of connections may be idle.
+// ofConnection returns a context for a connection that outlives its request. It keeps only the
+// caller and the facts of the request, because thousands of connections may be idle.
 func ofConnection(ctx context.Context) context.Context {
 	return access.WithCaller(context.WithValue(context.Background(), factsKey{}, factsOf(ctx)), access.CallerFrom(ctx))
 }
@@ -80,10 +80,11 @@ func (s *Server) ended(a *recorder, r *http.Request) {
 	}
 }
 
-// requestIDHeader carries the request id in both directions.
+// requestIDHeader has the request id, in requests and in answers.
 const requestIDHeader = "X-Request-Id"
 
-// newRequestID returns the id that the client gave if it is short and plain, else a new one.
+// newRequestID returns the client's request id if it is short and has only plain characters,
+// otherwise a new one.
 func newRequestID(given string) string {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.:", r)

@@ -34,26 +34,28 @@ type Server struct {
 	metrics   *metrics
 	handler   http.Handler
 	transport *transport.Transport
-	// documents are the documents that clients can name. Each generation parses them.
+	// documents are the documents that clients can refer to by name. Each generation
+	// parses them.
 	documents *transport.NamedDocuments
-	// generation is the one that is served.
+	// generation is the current one.
 	generation atomic.Pointer[Generation]
 	replaced   replaced
-	// draining ends when the server begins to drain.
+	// draining ends when the server starts to drain.
 	draining      context.Context
 	startDraining context.CancelFunc
-	// memory is shared by everything in flight.
+	// memory is shared by all requests.
 	memory *budget.Memory
-	// work is the allowance of all events of subscriptions.
+	// work is the allowance for the events of all subscriptions.
 	work *budget.Allowance
-	// cpuSlots are for operations that run for long; they leave one processor for the others.
+	// cpuSlots limits operations that run long, so that one processor is left for the others.
 	cpuSlots *budget.CPUSlots
-	// answered counts the queries of all generations by what became of them.
+	// answered counts the queries of all generations by their outcome in the cache of
+	// answers.
 	answered answer.Stats
-	// callers counts what each caller takes.
+	// callers counts what each caller uses.
 	callers *callers
-	// unavailable and unready limit how often it is logged that clients were told that the store is
-	// not available, and that the gateway is not ready.
+	// unavailable and unready limit how often the log says that clients were told that the store is
+	// unavailable, or that the gateway is not ready.
 	unavailable, unready rate.Sometimes
 }
 
@@ -123,7 +125,7 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// refuseMethod returns a handler that answers which methods a path has.
+// refuseMethod returns a handler that answers with the methods that a path allows.
 func refuseMethod(allowed, message string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allowed)
@@ -162,7 +164,7 @@ type NotReadyError struct{ Why string }
 
 func (e *NotReadyError) Error() string { return e.Why }
 
-// readyz answers whether requests can be served now.
+// readyz answers whether the gateway can serve requests now.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
@@ -197,7 +199,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeDetails writes a line for each catalogue that has operations.
+// writeDetails writes a line for each catalogue that has running operations.
 func (s *Server) writeDetails(w io.Writer) {
 	c := s.generation.Load().catalogue
 	_, _ = fmt.Fprintf(w, "catalogue %s files %s\n", c.Hash, c.Files)
@@ -207,12 +209,12 @@ func (s *Server) writeDetails(w io.Writer) {
 	}
 }
 
-// sendBuffer is how much the kernel holds for one connection, in bytes; Linux
-// doubles it. By itself it would grow to megabytes for a client that is dead.
+// sendBuffer is the kernel's send buffer for one connection, in bytes; Linux doubles
+// it. By default it would grow to megabytes for a client that has died.
 const sendBuffer = 256 << 10
 
-// Serve answers on the listener until ctx ends, then drains: see Config. It
-// returns nil after a clean end.
+// Serve serves on the listener until ctx ends and then drains; see Config. It returns
+// nil if it ended cleanly.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return s.serve(ctx, l, edgeServer{handler: s.handler, drain: s.transport.Drain})
 }

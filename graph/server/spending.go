@@ -21,8 +21,8 @@ func (l Limits) budget() budget.Limits {
 	}
 }
 
-// eventShare is the divisor of the limits of an operation that gives the limits of an event, which is about one
-// resource and may be for many listeners.
+// eventShare divides the limits of an operation to get those of an event. An event is about one
+// resource, and there may be many listeners.
 const eventShare = 10
 
 // ofEvent returns the limits of an event of a subscription.
@@ -69,13 +69,13 @@ func (a *api) Close(ctx context.Context, res *graphql.Response) {
 	}
 }
 
-// asked reports whether the extensions of a request ask for the extension name of the answer.
+// asked reports whether the extensions of a request request an extension of the answer.
 func asked(op *graphql.OperationContext, name string) bool {
 	wanted, _ := op.Extensions[name].(bool)
 	return wanted
 }
 
-// tell adds an extension to an answer, if there is an answer.
+// tell adds an extension to an answer; it does nothing without one.
 func tell(res *graphql.Response, name string, value any) {
 	if res == nil {
 		return
@@ -86,7 +86,7 @@ func tell(res *graphql.Response, name string, value any) {
 	res.Extensions[name] = value
 }
 
-// cost returns how much of each thing was spent.
+// cost returns how much was spent of each thing.
 func cost(spent *budget.Budget) map[string]int64 {
 	out := map[string]int64{}
 	for t := range budget.Things {

@@ -22,14 +22,14 @@ import (
 type Version struct {
 	release.Number
 	release.State
-	// API is the API as the version has it; zero if it is withdrawn.
+	// API is the API in this version; zero if it is withdrawn.
 	API API
-	// SDL is its schema as it was released, without descriptions.
+	// SDL is the schema as it was released, without descriptions.
 	SDL string
 }
 
-// Names of APIs that are no versions: newestAPI also has what is not released yet, and firstMajor is served as v1 where
-// nothing was released.
+// Names of APIs that are no versions. newestAPI includes what is not released; firstMajor is the
+// API at v1 if nothing was released.
 const (
 	newestAPI  = "newest"
 	firstMajor = "v1"
@@ -38,7 +38,7 @@ const (
 // unreleased is the name of the newest API in metrics and logs.
 const unreleased = "unreleased"
 
-// Paths of the API and of what belongs to its versions.
+// Paths of the API and of information about its versions.
 const (
 	apiPath      = "/graphql"
 	versionsPath = "/versions"
@@ -48,8 +48,8 @@ const (
 // versionForm matches the name of a version, such as v1.10, or of a major, such as v1.
 var versionForm = regexp.MustCompile(`^v[1-9][0-9]{0,5}(\.(0|[1-9][0-9]{0,5}))?$`)
 
-// apiAt returns the name of the API that a path means, whether it is served or not; empty for other paths. Where
-// nothing was released there are two paths.
+// apiAt returns the name of the API that a path leads to, whether it is served or not; empty for
+// other paths. If nothing was released, two paths lead to the API.
 func (g *Generation) apiAt(path string) string {
 	before, found := strings.CutSuffix(path, apiPath)
 	switch {
@@ -72,12 +72,13 @@ func (g *Generation) apiAt(path string) string {
 // servedVersion is a version that requests can reach.
 type servedVersion struct {
 	*Version
-	// headers of its answers, and extensions of its connection_ack.
+	// headers that each answer has, and extensions of connection_ack.
 	headers map[string]string
 	ack     json.RawMessage
 }
 
-// addVersions makes the executors of versions. The name of a major means its newest minor version that was released.
+// addVersions makes the executors of the versions. The name of a major stands for its newest
+// released minor version.
 func (s *Server) addVersions(g *Generation) error {
 	versions := slices.Clone(g.catalogue.Versions)
 	slices.SortFunc(versions, func(a, b Version) int { return a.Compare(b.Number) })
@@ -111,7 +112,8 @@ func (s *Server) addVersions(g *Generation) error {
 // majorOf returns the name of the major of a version.
 func majorOf(n release.Number) string { return fmt.Sprintf("v%d", n.Major) }
 
-// announce prepares what clients of the version are told in headers, by RFC 9745 and RFC 8594, and over WebSocket.
+// announce prepares the deprecation notices of the version: the headers of RFC 9745 and RFC 8594,
+// and the extensions for WebSocket.
 func (v *servedVersion) announce() {
 	v.headers = map[string]string{}
 	if v.Deprecated.IsZero() {
@@ -130,7 +132,7 @@ func (v *servedVersion) announce() {
 	v.ack, _ = json.Marshal(said) // texts always marshal
 }
 
-// ack returns the payload of connection_ack for the API of a connection, nil for none.
+// ack returns the payload of connection_ack for a connection, nil for none.
 func (s *Server) ack(ctx context.Context) json.RawMessage {
 	if v := s.generation.Load().served[factsOf(ctx).api]; v != nil {
 		return v.ack
@@ -138,7 +140,8 @@ func (s *Server) ack(ctx context.Context) json.RawMessage {
 	return nil
 }
 
-// versioned serves the paths of APIs by next, and what belongs to released versions; all else by others.
+// versioned serves the paths of APIs with next, the information about versions itself, and all
+// other paths with others.
 func (s *Server) versioned(next, others http.Handler) http.Handler {
 	schema := s.identified(http.HandlerFunc(s.schemaOf), s.refuseCaller)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -169,7 +172,7 @@ func (s *Server) versioned(next, others http.Handler) http.Handler {
 	})
 }
 
-// knows reports whether a path that is none of an API belongs to released versions.
+// knows reports whether a path has information about released versions.
 func (g *Generation) knows(path string) bool {
 	if path == versionsPath {
 		return true
@@ -178,7 +181,7 @@ func (g *Generation) knows(path string) bool {
 	return found && before != "" && versionForm.MatchString(before[1:])
 }
 
-// getOnly answers GET and HEAD by a handler, and refuses other methods.
+// getOnly serves GET and HEAD with a handler and refuses other methods.
 func (s *Server) getOnly(w http.ResponseWriter, r *http.Request, handler http.Handler) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		refuseMethod("GET, HEAD", "use GET")(w, r)
@@ -187,7 +190,7 @@ func (s *Server) getOnly(w http.ResponseWriter, r *http.Request, handler http.Ha
 	handler.ServeHTTP(w, r)
 }
 
-// listedVersion is a version in the answer of /versions, whose form never changes.
+// listedVersion is a version in the answer of /versions. Its form must not change.
 type listedVersion struct {
 	Version    string `json:"version"`
 	Path       string `json:"path"`
@@ -245,7 +248,7 @@ func (g *Generation) list(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// schemaOf answers with the schema of a version, unless schemas are hidden.
+// schemaOf answers with the schema of a version, unless introspection is hidden.
 func (s *Server) schemaOf(w http.ResponseWriter, r *http.Request) {
 	g := s.generation.Load()
 	name := strings.TrimSuffix(r.URL.Path, schemaPath)[1:]
@@ -261,7 +264,7 @@ func (s *Server) schemaOf(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// nothingText is the message of the error of a path that there is not.
+// nothingText is the error message for a path that does not exist.
 func (g *Generation) nothingText() string {
 	if len(g.versions) > 0 {
 		return "there is nothing here; the API is at " + apiPath + ", and its versions are listed at " + versionsPath
@@ -269,7 +272,7 @@ func (g *Generation) nothingText() string {
 	return "there is nothing here; the API is at " + apiPath + " and " + consoleEndpoint
 }
 
-// unsupportedText is the message of the error of an API that is not served.
+// unsupportedText is the error message for an API that is not served.
 func (g *Generation) unsupportedText(name string) string {
 	text := fmt.Sprintf("version %s of the API is not served", name)
 	for _, v := range g.versions {
@@ -284,7 +287,7 @@ func (g *Generation) unsupportedText(name string) string {
 	return text + "; served are " + strings.Join(served, ", ")
 }
 
-// unsupportedExtensions are the extensions of the error of an API that is not served.
+// unsupportedExtensions are the error extensions for an API that is not served.
 func (g *Generation) unsupportedExtensions() map[string]any {
 	return map[string]any{
 		"code":      string(failure.CodeUnsupportedVersion),
@@ -304,8 +307,8 @@ func (g *Generation) servedNames() []string {
 	return out
 }
 
-// unsupportedAPI returns an executor that refuses each operation: of connections to a version that is not served any
-// more.
+// unsupportedAPI returns an executor that refuses every operation. Connections use it if their
+// version is no longer served.
 func (s *Server) unsupportedAPI(g *Generation) *transport.Executor {
 	operations := &api{Server: s}
 	return transport.NewExecutor(transport.ExecutorConfig{
@@ -314,7 +317,7 @@ func (s *Server) unsupportedAPI(g *Generation) *transport.Executor {
 	})
 }
 
-// unsupported are the documents of an API that is not served.
+// unsupported implements [transport.Documents] for an API that is not served.
 type unsupported struct{ generation *Generation }
 
 var _ transport.Documents = unsupported{}
