@@ -16,19 +16,22 @@ import (
 )
 
 const (
-	// MaxBody is the longest answer that is kept, in bytes.
+	// MaxBody is the size of the largest answer that is kept, in bytes.
 	MaxBody = 1 << 20
-	// MaxVariables is the longest text of variables by which an answer is kept, in bytes.
+	// MaxVariables is the size of the largest variables of an answer that is kept, in
+	// bytes.
 	MaxVariables = 4 << 10
-	// DefaultMinSteps is the default of [Config.MinSteps]: two pages, or one of 25 resources.
+	// DefaultMinSteps is the default of [Config.MinSteps]. It is the work of two pages, or of
+	// one with 25 resources.
 	DefaultMinSteps = 500
 )
 
-// Key tells queries apart: equal keys have equal answers in one state of the store.
+// Key identifies a query: queries with equal keys have equal answers in one state of
+// the store.
 type Key struct {
-	// Plan is the number of the compiled operation, as [Cache.NewPlan] has given it.
+	// Plan is the number of the compiled operation, from [Cache.NewPlan].
 	Plan uint64
-	// Variables in their one form.
+	// Variables in canonical form.
 	Variables string
 	// Rights is the key of the caller's rights.
 	Rights string
@@ -43,39 +46,40 @@ type Cache struct {
 	kept     *otter.Cache[Key, *Kept]
 	closed   atomic.Bool
 	seed     maphash.Seed
-	// asked remembers queries with the states in which they were asked: a slot has the newest of the hashes that fall
-	// into it.
+	// asked records which queries were requested in which states: a slot holds the newest of the
+	// hashes that fall into it.
 	asked [slots]atomic.Uint64
-	// alone remembers, in the same way, queries whose latest answers could not be shared: equal ones do not wait for
-	// each other.
+	// alone records, in the same way, the queries whose latest answers could not be shared. Equal
+	// queries do not wait for each other then.
 	alone [slots]atomic.Uint64
 	stats *Stats
-	// plans is the number of the newest plan.
+	// plans is the number that NewPlan last returned.
 	plans atomic.Uint64
 
 	mu      sync.Mutex // guards turns and their fields
 	running map[Key]*Turn
 }
 
-// slots is how many hashes [Cache.asked] and [Cache.alone] have.
+// slots is the number of hashes in [Cache.asked] and in [Cache.alone].
 const slots = 1 << 14
 
-// Outcome is what became of a query.
+// Outcome says how the cache dealt with a query.
 type Outcome int
 
 // The outcomes.
 const (
-	// Hit: its answer was kept.
+	// Hit means that a kept answer was used.
 	Hit Outcome = iota
-	// Shared: an equal query was executed at the same time, and answered both.
+	// Shared means that an equal query was executed at the same time, and its answer
+	// was used.
 	Shared
-	// Changed: its answer was kept, but what that was read from has changed.
+	// Changed means that the kept answer was outdated.
 	Changed
-	// Unseen: its answer was not kept.
+	// Unseen means that no answer was kept.
 	Unseen
-	// Small: its answer took less work than [Config.MinSteps].
+	// Small means that the answer took less work than [Config.MinSteps].
 	Small
-	// Unkept: its answer may not be kept.
+	// Unkept means that the answer must not be kept.
 	Unkept
 	// Outcomes is the number of outcomes.
 	Outcomes
@@ -86,17 +90,18 @@ func (o Outcome) String() string {
 	return [Outcomes]string{"hit", "shared", "changed", "new", "small", "unkept"}[o]
 }
 
-// Stats counts queries by what became of them. It may be shared by caches.
+// Stats counts queries by outcome. Caches can share it.
 type Stats [Outcomes]atomic.Uint64
 
 // Config of a cache.
 type Config struct {
-	// Bytes is the most that the answers take together. Required.
+	// Bytes is the maximum size of all kept answers together. Required.
 	Bytes int64
-	// MinSteps is the least work of an answer that is kept, in the steps of package budget. Less costs about as much as
-	// finding one that is kept. Default [DefaultMinSteps].
+	// MinSteps is the least work of an answer that is kept, in steps of package budget. With less
+	// work, executing the query costs about as much as finding its answer. Default
+	// [DefaultMinSteps].
 	MinSteps int64
-	// Stats counts what becomes of queries. Default: new ones.
+	// Stats counts the queries. Default: a new one.
 	Stats *Stats
 }
 
@@ -124,7 +129,7 @@ func (c *Cache) Size() uint64 {
 	return c.kept.WeightedSize()
 }
 
-// NewPlan returns a number for the keys of a compiled operation, which no other has; 0 if c is nil.
+// NewPlan returns a unique number for the keys of a compiled operation; 0 if c is nil.
 func (c *Cache) NewPlan() uint64 {
 	if c == nil {
 		return 0
@@ -134,7 +139,7 @@ func (c *Cache) NewPlan() uint64 {
 
 func (c *Cache) count(o Outcome) { c.stats[o].Add(1) }
 
-// Close drops all answers and keeps no more. c may be nil.
+// Close drops all answers and stops keeping any. c may be nil.
 func (c *Cache) Close() {
 	if c == nil {
 		return
@@ -145,13 +150,15 @@ func (c *Cache) Close() {
 
 // State is the state that a query reads.
 type State interface {
-	// Holds reports whether a basis holds in the state.
+	// Holds reports whether a basis still holds in the state.
 	Holds(ctx context.Context, basis *query.Basis) bool
-	// Renew replaces the state by the newest. It returns false if the query cannot be answered by the same key in it.
+	// Renew replaces the state by the newest one. It returns false if the query has another key in
+	// that state.
 	Renew(ctx context.Context) bool
 }
 
-// maxWaits is how often a query waits for another request before it is executed beside it.
+// maxWaits is how many times a query waits for other requests before it is executed in
+// parallel with them.
 const maxWaits = 3
 
 // Find returns the answer to a query in its state, or, if there is none, the turn to execute it. If both are nil, the
@@ -222,7 +229,7 @@ func (c *Cache) isAlone(key Key) bool {
 	return slot.Load() == hash
 }
 
-// note remembers whether equal queries can share an answer, by what became of one.
+// note records from an outcome whether equal queries can share an answer.
 func (c *Cache) note(key Key, became Outcome, r *Result) {
 	hash, slot := c.aloneSlot(key)
 	switch {
@@ -235,7 +242,7 @@ func (c *Cache) note(key Key, became Outcome, r *Result) {
 	}
 }
 
-// Executed counts a query that was executed without a turn, and returns what became of it.
+// Executed counts a query that was executed without a turn and returns its outcome.
 func (c *Cache) Executed(key Key, r *Result) Outcome {
 	became := c.outcome(r)
 	c.count(became)
@@ -243,15 +250,16 @@ func (c *Cache) Executed(key Key, r *Result) Outcome {
 	return became
 }
 
-// NotAsked counts a query whose answer was not looked for, by the steps that it took, and returns what became of it.
+// NotAsked counts a query for which the cache was not searched, and returns its outcome by the
+// steps that it took.
 func (c *Cache) NotAsked(steps int64) Outcome {
 	became := c.outcome(&Result{Steps: steps})
 	c.count(became)
 	return became
 }
 
-// take returns a turn for a query of which stale is kept, or the turn that others have. If both are nil, another answer
-// is kept now.
+// take returns a new turn for a query whose kept answer stale is outdated, or the turn of the
+// request that already executes it. If both are nil, an answer has been kept in the meantime.
 func (c *Cache) take(key Key, stale *Kept) (mine, other *Turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -281,36 +289,39 @@ func (c *Cache) use(k *Kept, how Outcome) *Kept {
 	return k
 }
 
-// Turn is the execution of a query for which equal queries wait. Whoever has it must call [Turn.End].
+// Turn is the right to execute a query for which equal queries wait. Its holder must call
+// [Turn.End].
 type Turn struct {
 	cache *Cache
 	key   Key
-	// stale is the answer that was kept and does not hold; nil for none.
+	// stale is the outdated answer that was kept; nil for none.
 	stale *Kept
-	// waiting is how many requests wait for the answer.
+	// waiting is the number of requests that wait for the answer.
 	waiting int
-	// done is closed when the turn has ended. kept is its answer then; nil if it cannot be shared.
+	// done is closed when the turn ends. kept is then its answer; nil if it cannot be shared.
 	done chan struct{}
 	kept *Kept
 }
 
-// Result is the answer that a turn has made.
+// Result is an answer and how it was made.
 type Result struct {
-	// Body is the answer as it is sent. It is copied if it is kept.
+	// Body is the answer as it is sent. The cache copies it if it keeps it.
 	Body []byte
-	// Basis is what it was read from; nil if that is not known, or the answer has errors.
+	// Basis is what the answer was computed from; nil if that is unknown or the answer
+	// has errors.
 	Basis *query.Basis
-	// Steps is the work that it took.
+	// Steps is the work that the answer took.
 	Steps int64
-	// Interrupted reports whether the caller has gone, so that equal queries may have better answers.
+	// Interrupted says that the caller has disconnected. An equal query may then have a better
+	// answer.
 	Interrupted bool
 }
 
 // Keepable reports whether the answer may be kept.
 func (r *Result) Keepable() bool { return r.Basis != nil && len(r.Body) <= MaxBody }
 
-// End ends the turn with its answer; the zero result stands for none. It keeps the answer if it is likely to be asked
-// for again, and returns what became of the query.
+// End ends the turn with its answer; the zero result means that there is none. It keeps the answer
+// if the answer is likely to be requested again, and returns the outcome of the query.
 func (t *Turn) End(r Result) Outcome {
 	became := t.outcome(&r)
 	t.cache.count(became)
@@ -323,7 +334,7 @@ func (t *Turn) End(r Result) Outcome {
 	return became
 }
 
-// keep keeps the answer for later requests, or for those who wait for it.
+// keep keeps the answer for later requests, or for those that wait for it.
 func (t *Turn) keep(r *Result, became Outcome) {
 	c := t.cache
 	c.mu.Lock()
@@ -355,7 +366,7 @@ func (t *Turn) outcome(r *Result) Outcome {
 	return became
 }
 
-// outcome returns what becomes of a query of which no answer is kept.
+// outcome returns the outcome of a query for which no answer was kept.
 func (c *Cache) outcome(r *Result) Outcome {
 	switch {
 	case c.IsSmall(r):
@@ -366,13 +377,14 @@ func (c *Cache) outcome(r *Result) Outcome {
 	return Unseen
 }
 
-// wanted reports whether an answer is likely to be asked for again: the one that was kept before was, or this one was
-// asked for before in the same state.
+// wanted reports whether an answer is likely to be requested again: the outdated answer was used,
+// or the same query was requested before in this state.
 func (t *Turn) wanted(r *Result) bool {
 	return t.stale != nil && t.stale.used.Load() || t.cache.askedBefore(t.key, r.Basis)
 }
 
-// askedBefore reports whether a query was asked before in the same state, as far as that is remembered.
+// askedBefore reports whether a query was requested before in the same state. It may have been
+// forgotten.
 func (c *Cache) askedBefore(key Key, basis *query.Basis) bool {
 	var space [64]byte
 	state := basis.AppendVersions(space[:0])

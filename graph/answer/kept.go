@@ -15,7 +15,7 @@ import (
 type Kept struct {
 	body  []byte
 	basis query.Basis
-	// used reports whether it has answered a request.
+	// used is whether the answer has been used.
 	used atomic.Bool
 
 	tagOnce sync.Once
@@ -24,7 +24,7 @@ type Kept struct {
 	zipped  []byte
 }
 
-// Body returns the answer as it is sent. Nobody may change it.
+// Body returns the answer as it is sent. It must not be changed.
 func (k *Kept) Body() []byte { return k.body }
 
 // Tag returns the entity tag of the answer: see [Tag].
@@ -33,10 +33,11 @@ func (k *Kept) Tag() string {
 	return k.tag
 }
 
-// zippedShare divides the size of an answer: a compressed form of more than one part is not kept. Most take an eighth.
+// zippedShare limits compressed forms: one is kept only if it has at most 1/zippedShare of the
+// answer's size. Most have an eighth.
 const zippedShare = 4
 
-// Zipped returns the answer compressed by gzip; nil if that saves too little to be kept.
+// Zipped returns the answer compressed with gzip; nil if that saves too little.
 func (k *Kept) Zipped() []byte {
 	k.zipOnce.Do(func() {
 		var out bytes.Buffer
@@ -50,7 +51,7 @@ func (k *Kept) Zipped() []byte {
 	return k.zipped
 }
 
-// weight returns roughly how many bytes of memory the answer takes with its key.
+// weight returns approximately how many bytes the answer and its key take in memory.
 func (k *Kept) weight(key Key) int {
 	const other = 512 // the key and this struct, and what the cache has for them
 	return len(k.body) + len(k.body)/zippedShare + len(key.Variables) + len(key.Rights) + other

@@ -2,17 +2,19 @@ package client
 
 import "context"
 
-// AccessTarget is the target of a question about rights: a resource; without a name, some resource of the namespace;
-// without a namespace too, any resource of the kind; the zero value is for verbs of no kind.
+// AccessTarget says what rights are asked for: a resource, any resource of a namespace (no Name),
+// any resource of a kind (no Namespace either), or, for verbs without a kind, nothing (the zero
+// value).
 type AccessTarget struct {
 	// Kind is the name of a kind; empty for none.
 	Kind string `json:"kind,omitempty" yaml:"kind,omitempty"`
-	// Namespace is empty for GLOBAL kinds and for any; with a name it means the default one.
+	// Namespace is empty for GLOBAL kinds and for any namespace. If Name is set, empty means
+	// the default namespace.
 	Namespace string `json:"namespace,omitempty" yaml:"namespace,omitempty"`
 	Name      string `json:"name,omitempty" yaml:"name,omitempty"`
 }
 
-// AccessGrant gives users and groups a verb.
+// AccessGrant is one way in which users and groups have a verb.
 type AccessGrant struct {
 	// Binding and Role are nil for the administrators' group of the configuration.
 	Binding *string `json:"binding" yaml:"binding"`
@@ -30,7 +32,8 @@ func (c *Client) Access(ctx context.Context, t AccessTarget) ([]string, error) {
 	return out.Access, err
 }
 
-// AccessGrants returns the ways in which anybody may use a verb on a target, as far as the caller may see them.
+// AccessGrants returns the ways in which a verb on a target is granted, as far as the caller may
+// see them.
 func (c *Client) AccessGrants(ctx context.Context, verb string, t AccessTarget) ([]AccessGrant, error) {
 	variables := struct {
 		AccessTarget
@@ -41,14 +44,16 @@ func (c *Client) AccessGrants(ctx context.Context, verb string, t AccessTarget) 
 	return out.AccessGrants, err
 }
 
-// AllowedVerbs are the verbs that the caller may use on some resources of a kind.
+// AllowedVerbs are the verbs that the caller may use on at least some resources of a
+// kind.
 type AllowedVerbs struct {
-	// Kind is empty for the verbs of no kind.
+	// Kind is empty for the verbs that have no kind.
 	Kind  string   `json:"kind" yaml:"kind"`
 	Verbs []string `json:"verbs" yaml:"verbs"`
 }
 
-// Allowed returns the verbs that the caller may use on each kind, and last the verbs of no kind.
+// Allowed returns the verbs that the caller may use on each kind, and last those that have no
+// kind.
 func (c *Client) Allowed(ctx context.Context) ([]AllowedVerbs, error) {
 	var out struct {
 		Kinds  []AllowedVerbs

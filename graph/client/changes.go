@@ -15,28 +15,29 @@ import (
 
 // ChangesRequest describes a stream of changes.
 type ChangesRequest struct {
-	// Kind is the kind to follow. Without it and Kinds, the changes of all kinds come, without the resources
-	// themselves, and only Namespace, After and Lost are used.
+	// Kind is the kind to follow. Without Kind and Kinds, the stream has the changes of all kinds,
+	// without the resources themselves; then only Namespace, After and Lost are used.
 	Kind Kind
-	// Kinds are followed together, instead of Kind. Then there is no Name.
+	// Kinds are several kinds to follow, instead of Kind. Then Name must be empty.
 	Kinds []Kind
 	// Namespace and Name narrow the stream; empty means all.
 	Namespace, Name string
-	// After is the cursor last seen; empty means from the present state on.
+	// After is the last cursor received; empty means to start from the present state.
 	After string
-	// Snapshot sends the state first where After is empty or has expired.
+	// Snapshot requests the present state first if After is empty or has expired.
 	Snapshot bool
-	// Selector are tests of labels that must all hold. A resource that begins to match
-	// is ADDED, and one that no longer does is DELETED.
+	// Selector has tests of labels that must all hold. A resource that starts to match
+	// is ADDED, and one that no longer matches is DELETED.
 	Selector []LabelTest
 	// Filter is another condition, in the API's form; nil for none.
 	Filter map[string]any
-	// Format of the manifests; without one the resources come whole and without them.
+	// Format of the manifests; if it is empty, whole resources are sent without
+	// manifests.
 	Format Format
-	// NamesOnly: neither manifests nor specs are wanted.
+	// NamesOnly requests neither manifests nor specs.
 	NamesOnly bool
-	// Lost, if not nil, is called when a connection has ended, before another is made, but not if only its credential
-	// has ended and is replaced.
+	// Lost, if not nil, is called when a connection has ended, before the next one is made. It is
+	// not called if the connection ended only because its credential has ended and is replaced.
 	Lost func(cause error)
 }
 
@@ -58,20 +59,21 @@ func (r *ChangesRequest) valid() error {
 
 // Change is one event of a stream.
 type Change struct {
-	// Type is RESET, SNAPSHOT, IN_SYNC, ADDED, MODIFIED or DELETED. The API's
-	// BOOKMARK is not among them: it moves the place that is resumed from. IN_SYNC
-	// comes again after each new connection and each snapshot.
+	// Type is RESET, SNAPSHOT, IN_SYNC, ADDED, MODIFIED or DELETED. BOOKMARK events of
+	// the API are not returned; they only move the cursor. IN_SYNC is repeated after
+	// each new connection and each snapshot.
 	Type string
-	// Cursor resumes the stream after this event; empty while a snapshot is sent.
+	// Cursor resumes the stream after this event; empty during a snapshot.
 	Cursor   string
 	Revision string
-	// ResourceID is the global id of the resource; empty for marks.
+	// ResourceID is the global id of the resource; empty for RESET and IN_SYNC.
 	ResourceID string
-	// Resource is nil for marks, and for DELETED of what cannot be read or may be seen no longer.
+	// Resource is nil for RESET and IN_SYNC, and for DELETED of a resource that cannot be read or
+	// that the caller may no longer see.
 	Resource *Resource
 }
 
-// Bounds of the pauses before a connection is made again.
+// Bounds of the delay before a new connection.
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 5 * time.Second
@@ -95,7 +97,7 @@ func (c *Client) Changes(ctx context.Context, req ChangesRequest) iter.Seq2[*Cha
 	}
 }
 
-// operation returns the subscription, and its variables but for the place where it begins.
+// operation returns the subscription and its variables, except for the cursor.
 func (r *ChangesRequest) operation() (document string, variables map[string]any) {
 	if r.Kind.Singular == "" && len(r.Kinds) == 0 {
 		return eventsDocument, Kind{}.within(r.Namespace, map[string]any{})
@@ -116,8 +118,8 @@ func (r *ChangesRequest) operation() (document string, variables map[string]any)
 	return manyChangesDocument, vars
 }
 
-// Position returns the present cursor, where a stream can begin. k is any kind that can be
-// listed, in a namespace; empty is all.
+// Position returns the present cursor, at which a stream can start. k is any kind that can
+// be listed; an empty namespace means all.
 func (c *Client) Position(ctx context.Context, k Kind, namespace string) (string, error) {
 	vars := k.within(namespace, map[string]any{"kind": k.Name})
 	var out struct{ Resources struct{ ChangeCursor string } }
@@ -134,25 +136,25 @@ func resumable(err error) bool {
 	return errors.Is(err, errEnded) || errors.Is(err, io.EOF) || errors.Is(err, ErrNoTokenNow)
 }
 
-// follower keeps the position of a stream over its connections.
+// follower is a stream of changes over all its connections.
 type follower struct {
 	client    *Client
 	document  string
 	variables map[string]any
-	// after is the cursor last seen.
+	// after is the last cursor received.
 	after             string
 	yield             func(*Change, error) bool
 	progress, stopped bool
 	// token of the last connection.
 	token string
-	// refused is a token that must be replaced, and refusal the error with the reason.
+	// refused is a token that must be replaced, and refusal the error that says why.
 	refused string
 	refusal error
-	// renewed: the token has replaced a refused one, and the gateway has not sent an event since.
+	// renewed says that the token has replaced a refused one and that no event has come since.
 	renewed bool
 }
 
-// follow connects until the stream is over.
+// follow makes connections until the stream is over.
 func (f *follower) follow(ctx context.Context, lost func(cause error)) {
 	backoff := wait.Backoff{Least: minPause, Most: maxPause}
 	for {
@@ -183,7 +185,7 @@ func (f *follower) follow(ctx context.Context, lost func(cause error)) {
 	}
 }
 
-// run is one connection.
+// run makes one connection and reads it to its end.
 func (f *follower) run(ctx context.Context) error {
 	token, err := f.client.bearer(ctx, f.refused)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package client speaks to a gateway's API, for the CLI and for other Go programs.
+// Package client calls a gateway's API. The CLI and other Go programs use it.
 package client
 
 import (
@@ -30,10 +30,10 @@ import (
 // DefaultServer is the default URL of a gateway.
 const DefaultServer = "http://127.0.0.1:8080"
 
-// maxResponse bounds an answer, in bytes.
+// maxResponse is the size of the largest answer that is read, in bytes.
 const maxResponse = 64 << 20
 
-// errTooLarge is an answer that is not read.
+// errTooLarge is the error of an answer larger than maxResponse.
 var errTooLarge = fmt.Errorf("an answer of more than %d MiB", maxResponse>>20)
 
 // Unreleased is the [Config.API] with all that the catalogue of a gateway has, whether it was released or not.
@@ -56,22 +56,23 @@ type Config struct {
 	// TLS has the certificate authorities of the server and the client's own certificate, for the
 	// WebSockets of streams and, unless HTTP is set, for requests. Default: the system's authorities.
 	TLS *tls.Config
-	// Token, if not nil, is asked for the bearer token of each request and connection.
+	// Token, if not nil, is called for the bearer token of each request and connection.
 	Token TokenSource
-	// PlaintextToken lets the token be sent by http to hosts other than this one, where everybody on the
-	// way can read it. Default: New refuses such a server.
+	// PlaintextToken allows the token to be sent over http to other hosts, where it can be read on
+	// the way. Default: New refuses such a server.
 	PlaintextToken bool
 	// Timeout of one request. Default 30 s.
 	Timeout time.Duration
-	// Silence is how long a gateway may send nothing on a stream before the
-	// connection is given up. It pings every 25 s by default. Default 60 s.
+	// Silence is how long a stream may bring nothing before the connection is closed.
+	// By default a gateway sends a ping every 25 s. Default 60 s.
 	Silence time.Duration
-	// Name and Version of the program, which the gateway writes into its access log. Default: none.
+	// Name and Version of the program. The gateway writes them to its access log. Default: none.
 	Name, Version string
-	// Explain, if not nil, is called with how the gateway did each read of an answer.
+	// Explain, if not nil, is called with each read that the gateway made for an
+	// answer.
 	Explain func(Read)
-	// Deprecated, if not nil, is called once if the gateway says that the version of the API is deprecated. It is
-	// called before the answer is returned that says so.
+	// Deprecated, if not nil, is called once if the gateway reports that the version of the API is
+	// deprecated, before the answer with that report is returned.
 	Deprecated func(Deprecation)
 }
 
@@ -80,7 +81,7 @@ type Read struct {
 	Kind string `json:"kind"`
 	// Source is "index", which is in memory, or "store".
 	Source string `json:"source"`
-	// By describes in words what was read.
+	// By describes what was read.
 	By string `json:"by"`
 	// Looked is how many resources were looked at, and Returned how many of them were
 	// returned or counted.
@@ -94,11 +95,11 @@ type Client struct {
 	server *url.URL
 	api    address
 	http   *http.Client
-	// told is done when Config.Deprecated was called.
+	// told makes sure that Config.Deprecated is called only once.
 	told sync.Once
 }
 
-// address is where requests go.
+// address is the URL of requests.
 type address struct {
 	url   string // with the credentials, if the server's URL has them
 	shown string // without
@@ -125,7 +126,7 @@ func (c *Client) at(path ...string) address {
 	return out
 }
 
-// New checks the configuration. It connects to nothing.
+// New checks the configuration and returns a client. It makes no connection.
 func New(cfg Config) (*Client, error) {
 	if cfg.Server == "" {
 		cfg.Server = DefaultServer
@@ -170,19 +171,21 @@ type Error struct {
 		Kind      string `json:"kind"`
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
-		// Path of the value that is wrong: names and indexes from the argument. Field is the same as text.
+		// Path of the wrong value: names and indexes, starting at the argument. Field is the same
+		// as text.
 		Path  []any  `json:"path"`
 		Field string `json:"field"`
 		Rule  string `json:"rule"`
-		// Limit is a number that the rule or setting names; what the rule accepts is in Expected
-		// where it is no number.
+		// Limit is the number in the rule or setting. If what the rule accepts is not a number,
+		// it is in Expected.
 		Limit    any `json:"limit"`
 		Expected any `json:"expected"`
 		// Setting of the gateway that has the limit.
 		Setting         string `json:"setting"`
 		CurrentRevision string `json:"currentRevision"`
 		Retryable       bool   `json:"retryable"`
-		// RetryAfter is in how many seconds a request that was refused may succeed; 0 if nobody can say.
+		// RetryAfter is the number of seconds after which a refused request may succeed; 0 if that
+		// is unknown.
 		RetryAfter int    `json:"retryAfter"`
 		Outcome    string `json:"outcome"`
 		// Selection is the place in the document at which a limit was reached: names of
@@ -214,9 +217,9 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-// UnansweredError means that a request has no answer, or none that can be read.
+// UnansweredError means that a request got no answer, or none that can be read.
 type UnansweredError struct {
-	// Sent: the request may or may not have been executed.
+	// Sent says that the request may have been executed.
 	Sent bool
 	err  error
 }
@@ -226,9 +229,10 @@ func (e *UnansweredError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *UnansweredError) Unwrap() error { return e.err }
 
-// Do sends one operation and decodes its data into out, which may be nil. variables is nil or what JSON has as an
-// object. It returns the API's errors as [Errors], and an [*UnansweredError] if there is no answer. Beside [Errors],
-// out has what the other fields were answered: of several mutations in one document, those that were made.
+// Do sends one operation and decodes its data into out, which may be nil. variables is nil or a
+// value that is an object in JSON. Errors of the API are returned as [Errors]; without an answer
+// the error is an [*UnansweredError]. With [Errors], out has the data of the fields that succeeded:
+// for a document with several mutations, of those that were made.
 func (c *Client) Do(ctx context.Context, query string, variables, out any) error {
 	request := map[string]any{"query": query, "variables": variables}
 	if c.cfg.Explain != nil {
@@ -237,8 +241,8 @@ func (c *Client) Do(ctx context.Context, query string, variables, out any) error
 	return c.exchange(ctx, c.api, request, out)
 }
 
-// Post sends in as JSON to a path of the gateway that answers in the form of the API, and decodes the data
-// of the answer into out, which may be nil. It returns errors as Do does.
+// Post sends in as JSON to another path of the gateway, whose answers have the form of the API's,
+// and decodes the data into out, which may be nil. It returns errors as Do does.
 func (c *Client) Post(ctx context.Context, path string, in, out any) error {
 	return c.exchange(ctx, c.at(path), in, out)
 }
@@ -265,7 +269,7 @@ func (c *Client) exchange(ctx context.Context, to address, in, out any) error {
 	return refused
 }
 
-// unreachedError returns the reason why a server did not answer, for people.
+// unreachedError describes, for people, why a server did not answer.
 func unreachedError(err error) error {
 	var (
 		wrapped *url.Error
@@ -290,14 +294,14 @@ func unreachedError(err error) error {
 	return err
 }
 
-// isQuery reports whether a document begins with a query.
+// isQuery reports whether a document starts with a query.
 func isQuery(document string) bool {
 	document = strings.TrimSpace(document)
 	return strings.HasPrefix(document, "query") || strings.HasPrefix(document, "{")
 }
 
-// ask sends the body of a request. It sends it again if the gateway refuses it because of the limits of the caller,
-// and a query also while the gateway is unavailable and says when to come back.
+// ask sends a request. It sends the request again if the gateway refused it because of the limits
+// of the caller, and a query also if the gateway is unavailable and says when to retry.
 func (c *Client) ask(ctx context.Context, to address, body []byte, query bool) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -314,8 +318,9 @@ func (c *Client) ask(ctx context.Context, to address, body []byte, query bool) (
 	}
 }
 
-// retryDelay returns after how long to send a request again that was refused, and not executed, because of a limit of
-// the caller, or a query that the gateway could not answer now; 0 for other errors.
+// retryDelay returns the delay before a request is sent again; 0 if it is not sent again. A request
+// that was refused because of a limit of the caller has not been executed. A query may also be
+// repeated if the gateway could not answer it.
 func retryDelay(err error, query bool) time.Duration {
 	var told *Error
 	if !errors.As(err, &told) || !told.Extensions.Retryable {
@@ -328,7 +333,8 @@ func retryDelay(err error, query bool) time.Duration {
 	return time.Duration(told.Extensions.RetryAfter) * time.Second
 }
 
-// authenticated sends the body of a request with a token. If the token is refused, it tries once more with another one.
+// authenticated sends a request with a token. If the token is refused, it tries once more with a
+// new one.
 func (c *Client) authenticated(ctx context.Context, to address, body []byte) (json.RawMessage, error) {
 	token, err := c.bearer(ctx, "")
 	if err != nil {
@@ -338,7 +344,7 @@ func (c *Client) authenticated(ctx context.Context, to address, body []byte) (js
 	if token == "" || !unauthenticated(err) {
 		return raw, err
 	}
-	// Without a valid credential nothing is executed, so this repeats no mutation.
+	// A request without a valid credential is not executed, so no mutation is repeated.
 	switch other, failed := c.bearer(ctx, token); {
 	case failed != nil:
 		return nil, &UnansweredError{err: failed}
@@ -348,7 +354,8 @@ func (c *Client) authenticated(ctx context.Context, to address, body []byte) (js
 	return nil, err
 }
 
-// introduce adds the name of the program, in the headers of Apollo's clients.
+// introduce adds the program's name and version, in the headers that Apollo's clients
+// use.
 func (c *Client) introduce(to http.Header) {
 	if c.cfg.Name != "" {
 		to.Set("Apollographql-Client-Name", c.cfg.Name)
@@ -358,7 +365,7 @@ func (c *Client) introduce(to http.Header) {
 	}
 }
 
-// post sends the body of a request and reads the data of the answer.
+// post sends a request once and reads the data of the answer.
 func (c *Client) post(ctx context.Context, to address, token string, body []byte) (json.RawMessage, error) {
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})

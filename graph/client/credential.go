@@ -30,23 +30,23 @@ func FixedToken(text string) TokenSource {
 	return func(context.Context, string) (string, error) { return text, nil }
 }
 
-// ErrNoTokenNow is wrapped by errors of a [TokenSource] whose token cannot be had at the moment, as its
-// issuer cannot be reached. Streams ask again later; requests fail.
+// ErrNoTokenNow is wrapped by errors of a [TokenSource] that has no token at the moment, for
+// example because its issuer cannot be reached. Streams try again later; requests fail.
 var ErrNoTokenNow = errors.New("no token can be had now")
 
-// codeUnauthenticated is the API's code for a credential that is missing or not accepted.
+// codeUnauthenticated is the API's code for a missing or invalid credential.
 const codeUnauthenticated = "UNAUTHENTICATED"
 
-// closeForbidden is the close code of a WebSocket whose credential is missing, not accepted, or has ended.
+// closeForbidden is the close code of a WebSocket whose credential is missing or not valid (any more).
 const closeForbidden = 4403
 
-// errRedirects means that the answer is a redirect, so the request was not executed.
+// errRedirects means that the answer is a redirect that is not followed. The request was not executed.
 var errRedirects = errors.New("it redirects")
 
 // errProxy means that something other than the gateway answered 401.
 var errProxy = errors.New("a proxy in front of it wants a separate login; log in to the proxy, or use a server address that does not pass it")
 
-// checkToken reports why the token must not be sent to server.
+// checkToken returns an error if the token must not be sent to server.
 func (cfg *Config) checkToken(server *url.URL) error {
 	switch {
 	case cfg.Token == nil:
@@ -78,7 +78,8 @@ func transport(cfg *tls.Config) http.RoundTripper {
 	return own
 }
 
-// sameServerOnly follows redirects on the same server only: another one must not get the request, nor its token.
+// sameServerOnly follows redirects only to the same server. No other one may get the request or its
+// token.
 func sameServerOnly(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
@@ -90,7 +91,7 @@ func sameServerOnly(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// bearer asks for a token; refused is the one that the gateway has just refused, if any.
+// bearer gets a token. refused is the token that the gateway has just refused, if any.
 func (c *Client) bearer(ctx context.Context, refused string) (string, error) {
 	if c.cfg.Token == nil {
 		return "", nil
@@ -125,7 +126,7 @@ func refusal(reason string) error {
 	return Errors{e}
 }
 
-// proxyError returns the error of an answer 401 that is not a gateway's.
+// proxyError returns the error for a 401 answer that does not come from a gateway.
 func (a address) proxyError() error {
 	return &UnansweredError{
 		err: fmt.Errorf("%s answered 401 Unauthorized, and not as a gateway does: %w", a.shown, errProxy),

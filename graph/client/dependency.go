@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// References are the first references of a list, and how many there are.
+// References are the first references of a list, and their total number.
 type References struct {
-	// TotalCount is how many there are in all that the caller may see.
+	// TotalCount is the number of all references that the caller may see.
 	TotalCount int
-	// HiddenCount is how many more resources refer to it which the caller may not see.
+	// HiddenCount is the number of referring resources that the caller may not see.
 	HiddenCount int
-	// Nodes have kind, namespace and name; of a deletion also path, state and guarded.
+	// Nodes have kind, namespace and name; those of a deletion also path, state and
+	// guarded.
 	Nodes []TreeNode
 }
 
@@ -23,9 +24,10 @@ type TreeRequest struct {
 	// Direction is DEPENDENCIES (the resources that the root refers to), DEPENDENTS (the resources that refer
 	// to the root) or BOTH. Default: BOTH.
 	Direction string `json:"direction"`
-	// Depth is how many levels are followed, 1 to 10. Default: 3.
+	// Depth is the number of levels, 1 to 10. Default: 3.
 	Depth int `json:"depth"`
-	// Blockers is how many of the references are read that keep the root from being deleted.
+	// Blockers is the maximum number of references returned that keep the root from being
+	// deleted.
 	Blockers int `json:"blockers"`
 }
 
@@ -36,11 +38,12 @@ type Tree struct {
 	Dependencies []TreeNode `json:"dependencies"`
 	// Dependents are the resources that refer to the root, level by level.
 	Dependents []TreeNode `json:"dependents"`
-	// HiddenBlockers is how many resources rely on the root which the caller may not see.
+	// HiddenBlockers is the number of resources that keep the root from being deleted and
+	// that the caller may not see.
 	HiddenBlockers int `json:"hiddenBlockers,omitempty"`
 	// BlockedBy are the references that keep the root from being deleted.
 	BlockedBy References `json:"-"`
-	// Truncated: there is more than a tree may hold.
+	// Truncated says that there is more than fits into a tree.
 	Truncated bool `json:"truncated"`
 }
 
@@ -51,24 +54,29 @@ type TreeNode struct {
 	// Namespace is nil for GLOBAL kinds.
 	Namespace *string `json:"namespace,omitempty"`
 	Name      string  `json:"name"`
-	// Level counts the references from the root.
+	// Level is the number of references between the root and this node.
 	Level int `json:"level"`
-	// From is the ResourceID of the node before it. From, Path, Guarded and State are empty for the root.
+	// From is the ResourceID of the previous node. From, Path, Guarded and State are empty for the
+	// root.
 	From string `json:"from,omitempty"`
-	// Path of the reference in the kind that has it, in the names of the API.
+	// Path of the reference in the kind that declares it, as the API names it.
 	Path string `json:"path,omitempty"`
-	// Guarded: the resource referred to must stay while others rely on it.
+	// Guarded says that the target of the reference cannot be deleted while it is
+	// referred to.
 	Guarded bool `json:"guarded"`
-	// State of the reference: MISSING, NOT_READY, DELETING or BOUND, by the resource that is referred to, or UNREADABLE
-	// if the resource that refers to it cannot be read; also empty if that is gone since.
+	// State of the reference: MISSING, NOT_READY, DELETING or BOUND, depending on its target;
+	// UNREADABLE if the resource that has the reference cannot be read. Empty if that resource has
+	// been deleted since.
 	State string `json:"state,omitempty"`
-	// Cycle: it was met before on the way from the root, and is not followed again.
+	// Cycle says that this resource is already on the way from the root. The tree ends
+	// there.
 	Cycle bool `json:"cycle"`
-	// Resource is nil if it is missing. JSON has it only if its deletion was requested.
+	// Resource is nil if it does not exist. JSON has it only if its deletion was
+	// requested.
 	Resource *TreeResource `json:"resource,omitzero"`
 }
 
-// TreeResource has the time at which the deletion of a resource was requested, and nothing else.
+// TreeResource has only the time at which the deletion of a resource was requested.
 type TreeResource struct {
 	Metadata struct {
 		DeletionRequestedAt *time.Time `json:"deletionRequestedAt"`
@@ -78,7 +86,7 @@ type TreeResource struct {
 // IsZero reports whether there is no resource, or one whose deletion was not requested.
 func (r *TreeResource) IsZero() bool { return r == nil || r.Metadata.DeletionRequestedAt == nil }
 
-// Tree returns the resources around one, nil if it does not exist.
+// Tree returns the resources around a root, nil if the root does not exist.
 func (c *Client) Tree(ctx context.Context, req TreeRequest) (*Tree, error) {
 	var out struct {
 		DependencyTree *struct {

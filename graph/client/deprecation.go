@@ -9,20 +9,21 @@ import (
 	"time"
 )
 
-// Deprecation is what a gateway says of a version of its API that new programs should not use.
+// Deprecation is the gateway's notice that new programs should not use a version of its API.
 type Deprecation struct {
 	// API is the version, as [Config.API] names it.
 	API string
-	// Since is the day since when, or from when on, it is deprecated, and Sunset the day after which it may not be
-	// served any more; zero if the gateway does not say.
+	// Since is the day from which the version is deprecated, past or future, and Sunset the day
+	// after which it may no longer be served; zero if the gateway does not say.
 	Since, Sunset time.Time
-	// Why is what to use instead, where a stream says so; requests are told where to read it.
+	// Why says what to use instead. Only streams have it; answers to requests have a link
+	// instead.
 	Why string
 	// Versions is the URL of the versions that the gateway has.
 	Versions string
 }
 
-// String returns what it says in a sentence.
+// String returns the notice as a sentence.
 func (d Deprecation) String() string {
 	text := "version " + d.API + " of the API is deprecated"
 	if !d.Since.IsZero() {
@@ -37,7 +38,7 @@ func (d Deprecation) String() string {
 	return text + "; see " + d.Versions
 }
 
-// deprecated calls [Config.Deprecated], the first time.
+// deprecated calls [Config.Deprecated] the first time that it is called.
 func (c *Client) deprecated(d Deprecation) {
 	if c.cfg.Deprecated == nil {
 		return
@@ -49,7 +50,7 @@ func (c *Client) deprecated(d Deprecation) {
 	})
 }
 
-// checkHeaders looks for a deprecation in the headers of an answer, by RFC 9745 and RFC 8594.
+// checkHeaders looks for a deprecation in the headers of an answer (RFC 9745 and RFC 8594).
 func (c *Client) checkHeaders(res *http.Response) {
 	since := res.Header.Get("Deprecation")
 	if since == "" {

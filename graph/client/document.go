@@ -2,10 +2,10 @@ package client
 
 import "strings"
 
-// The documents of the client do not depend on its arguments, so that a
-// gateway can know them before: see [Documents].
+// The client's documents do not depend on its arguments, so a gateway can be given all
+// of them in advance: see [Documents].
 
-// kindsDocument reads the catalogue.
+// kindsDocument requests the catalogue.
 const kindsDocument = `query Kinds($described: Boolean!) {
   kinds {
     name singular plural shortNames group apiVersion scope verbs controlled
@@ -34,10 +34,10 @@ const kindsDocument = `query Kinds($described: Boolean!) {
   }
 }`
 
-// kindStatesDocument reads what changes of kinds while a catalogue is served.
+// kindStatesDocument requests what changes about kinds while a catalogue is served.
 const kindStatesDocument = `query KindStates { kinds { name storedBytes service { name state lagSeconds followed } } }`
 
-// resourceParts selects a resource: whole, with its manifest, or names alone.
+// resourceParts selects a whole resource, its manifest, or its names alone.
 const resourceParts = `fragment Parts on Resource {
   id kind
   metadata {
@@ -90,7 +90,7 @@ const accessGrantsDocument = `query AccessGrants($verb: AccessVerb!, $kind: Stri
 
 const allowedDocument = `query Allowed { kinds { kind: name verbs: allowed } access }`
 
-// positionDocument reads where a stream of changes can begin.
+// positionDocument requests the cursor at which a stream of changes can start.
 const positionDocument = `query Position($kind: String!, $namespace: String) {
   resources(kind: $kind, namespace: $namespace, first: 0) { changeCursor }
 }`
@@ -124,7 +124,7 @@ const manyChangesDocument = `subscription ManyChanges($kinds: [String!], $namesp
 }
 ` + resourceParts
 
-// The templates are filled in for each kind.
+// Templates of documents that are made for each kind.
 const (
 	listTemplate = `query List($namespace: String, $filter: {Kind}Filter, $first: Int, $after: String, $whole: Boolean!, $manifest: Boolean!, $format: ManifestFormat) {
   list: {plural}({namespace}filter: $filter, first: $first, after: $after) {
@@ -157,7 +157,7 @@ const (
 }`
 )
 
-// document fills a template in for a kind.
+// document makes a document for a kind from a template.
 func (k Kind) document(template string) string {
 	namespace := "namespace: $namespace, "
 	if k.Scope == "GLOBAL" {
@@ -170,7 +170,7 @@ func (k Kind) document(template string) string {
 }
 
 // Documents returns all documents that a client sends to a gateway with these kinds, except for
-// those given to [Client.Do].
+// those passed to [Client.Do].
 func Documents(kinds []Kind) []string {
 	out := []string{
 		kindsDocument,

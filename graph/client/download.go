@@ -16,12 +16,14 @@ import (
 type DownloadRequest struct {
 	Path  string
 	Query url.Values
-	// Preparation is how long the gateway may take before it sends anything. Default: [Config.Silence].
+	// Preparation is how long the gateway may take before the answer starts. Default:
+	// [Config.Silence].
 	Preparation time.Duration
 }
 
-// Download gets a path of the gateway, and returns what it answers as it comes. It has no limit of time, but the
-// gateway may send nothing for [Config.Silence] at most. It returns errors as Do does. The caller closes the body.
+// Download requests a path of the gateway and returns the body of the answer. The download may take
+// any time, but the gateway may send nothing for at most [Config.Silence]. Errors are those of Do.
+// The caller closes the body.
 func (c *Client) Download(ctx context.Context, r DownloadRequest) (io.ReadCloser, error) {
 	to := c.at(r.Path)
 	if len(r.Query) > 0 {
@@ -45,8 +47,8 @@ func (c *Client) Download(ctx context.Context, r DownloadRequest) (io.ReadCloser
 	return nil, err
 }
 
-// get sends one request, and returns the body of its answer unless it has errors. The answer has to begin within
-// preparation.
+// get sends one request and returns the body of its answer, or the errors in it. The answer must
+// start within preparation.
 func (c *Client) get(
 	ctx context.Context, to address, token string, preparation time.Duration,
 ) (io.ReadCloser, error) {
@@ -89,7 +91,7 @@ func (c *Client) get(
 	return nil, answeredError(to, res)
 }
 
-// answeredError returns the errors of an answer that is no download.
+// answeredError returns the errors in an answer that is not a download.
 func answeredError(to address, res *http.Response) error {
 	var answer struct {
 		Errors Errors `json:"errors"`
@@ -109,13 +111,13 @@ func answeredError(to address, res *http.Response) error {
 // errSilent means that the gateway has sent nothing for too long.
 var errSilent = errors.New("it sends nothing any more")
 
-// download is the body of an answer that may take long.
+// download is the body of a download.
 type download struct {
 	from  io.ReadCloser
 	shown string
-	// alive notes that something came, and stop ends the request.
+	// alive is called when data has arrived, and stop ends the request.
 	alive, stop func()
-	// cause returns why the body ended, for people.
+	// cause returns, for people, why the body ended.
 	cause func(error) error
 }
 

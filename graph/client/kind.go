@@ -11,22 +11,22 @@ import (
 // Kind is one kind of the gateway's catalogue.
 type Kind struct {
 	Name, Singular, Plural, Scope string
-	// ShortNames name the kind as well.
+	// ShortNames are other names of the kind.
 	ShortNames []string
 	// Group is the group of APIVersion, the apiVersion of manifests; it may be empty.
 	Group, APIVersion string
-	// Verbs are the operations that the gateway offers, like GET and LIST. If it is empty, the client
+	// Verbs that the gateway offers for the kind, like GET and LIST. If it is empty, the client
 	// tries all.
 	Verbs []string
-	// Controlled: a controller says when resources of the kind are ready.
+	// Controlled says that a controller decides when resources of the kind are ready.
 	Controlled bool
-	// Fields of spec and status, each after the object that it is in.
+	// Fields of spec and status. An object comes before its fields.
 	Fields []Field
 	// FilterableFields are the fields that filters can name.
 	FilterableFields []FilterableField
 	// Columns of tables, beside those that all tables have.
 	Columns []Column
-	// References, Description, SubKinds and Expires are empty but for [Client.DescribedKinds].
+	// References, Description, SubKinds and Expires are only set by [Client.DescribedKinds].
 	References  []Reference
 	Description string
 	SubKinds    []string
@@ -38,23 +38,24 @@ type Kind struct {
 type Field struct {
 	Path, APIPath, Type string
 	List                bool
-	// ManifestAt is the key at the top of a manifest that holds the field; empty: it
-	// is in the manifest's spec.
+	// ManifestAt is the top-level key of a manifest that holds the field; if it is
+	// empty, the field is in the manifest's spec.
 	ManifestAt string
-	// MergeInto is the field of the same object into which the entries of this map are
-	// put; empty: none.
+	// MergeInto is the field of the same object into which this map's entries are
+	// merged; empty for none.
 	MergeInto  string
 	EnumValues []EnumValue
 	WriteOnly  bool
-	// All that follows is empty but for [Client.DescribedKinds].
+	// The following fields are only set by [Client.DescribedKinds].
 	Description         string
 	Required, Immutable bool
 	ListType            string
 	Keys                []string
 	Limits              Limits
-	// Default is the effective value of an absent field, as JSON in stored form.
+	// Default is the value that applies if the field is absent, as JSON in stored form.
 	Default json.RawMessage
-	// DeprecationReason says why the field should not be used; empty: it can be.
+	// DeprecationReason says why the field should not be used; empty if it is not
+	// deprecated.
 	DeprecationReason string
 }
 
@@ -62,7 +63,7 @@ type Field struct {
 // manifests have.
 type EnumValue struct{ Name, Stored, Description string }
 
-// Limits bound a value; nil and empty mean no bound.
+// Limits of a value; nil and empty mean no limit.
 type Limits struct {
 	MinLength, MaxLength         *int
 	Pattern, Format              string
@@ -75,13 +76,14 @@ type Limits struct {
 	KeyPattern                   string
 }
 
-// FilterableField is a field that filters can name, and orders if it is sortable.
+// FilterableField is a field that filters can use, and orders if it is sortable.
 type FilterableField struct {
 	Path     string
 	Sortable bool
 }
 
-// Column of a table shows the value at a path, or the values where a list is on the way.
+// Column of a table shows the value at a path, or all values if the path goes through a
+// list.
 type Column struct {
 	Title, Path string
 	Wide        bool
@@ -103,8 +105,8 @@ func (k Kind) Field(path string) *Field {
 	return nil
 }
 
-// HasConditions reports whether the status of the kind has conditions, each
-// with a type and a status.
+// HasConditions reports whether the kind's status has conditions with a type and a
+// status.
 func (k Kind) HasConditions() bool {
 	has := func(path, of string, list bool) bool {
 		f := k.Field(path)
@@ -114,18 +116,18 @@ func (k Kind) HasConditions() bool {
 		has("status.conditions.status", "String", false)
 }
 
-// Is reports whether the kind has a name: its own, singular, plural or a short
-// one, in any case.
+// Is reports whether name is one of the kind's names: singular, plural or short, in any
+// case.
 func (k Kind) Is(name string) bool {
 	return slices.ContainsFunc(append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...), func(own string) bool {
 		return strings.EqualFold(own, name)
 	})
 }
 
-// Offers reports whether the gateway offers a verb of the kind.
+// Offers reports whether the gateway offers a verb for the kind.
 func (k Kind) Offers(verb string) bool { return len(k.Verbs) == 0 || slices.Contains(k.Verbs, verb) }
 
-// offers returns an error if the gateway does not offer a verb of the kind.
+// offers returns an error if the gateway does not offer a verb for the kind.
 func (k Kind) offers(verb string) error {
 	if k.Offers(verb) {
 		return nil
@@ -138,10 +140,10 @@ func (k Kind) offers(verb string) error {
 	return fmt.Errorf("kind %s does not offer %s; it offers %s", k.Name, verb, known)
 }
 
-// Kinds returns the catalogue, as far as it is needed to read and to name resources.
+// Kinds returns the catalogue without what only [Client.DescribedKinds] sets.
 func (c *Client) Kinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx, false) }
 
-// DescribedKinds returns the whole catalogue, with the descriptions of all fields.
+// DescribedKinds returns the whole catalogue with all descriptions.
 func (c *Client) DescribedKinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx, true) }
 
 func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
@@ -153,20 +155,22 @@ func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
 	return out.Kinds, err
 }
 
-// KindState is what changes of a kind while a catalogue is served.
+// KindState is what changes about a kind while a catalogue is served.
 type KindState struct {
-	// StoredBytes is how many bytes the stored bodies of its resources have; nil if the gateway does not have the kind
-	// in memory, or the caller may not LIST and GET everything.
+	// StoredBytes is the total size of the kind's stored bodies; nil if the gateway does not have
+	// the kind in memory or the caller may not LIST and GET all of it.
 	StoredBytes *int64
 	// Service owns the resources; nil if the gateway stores them itself.
 	Service *KindService
 }
 
-// KindService is the resource service that owns a kind, and how far the gateway's copy of the kind is.
+// KindService is the resource service that owns a kind, and the state of the gateway's mirror of
+// the kind.
 type KindService struct {
 	Name, State string
 	LagSeconds  float64
-	// Followed reports whether the service tells of changes. If not, the kind is compared from time to time.
+	// Followed says that the service sends changes. Otherwise the gateway compares the kind with it
+	// from time to time.
 	Followed bool
 }
 
@@ -188,7 +192,7 @@ func (c *Client) KindStates(ctx context.Context) (map[string]KindState, error) {
 	return states, nil
 }
 
-// inStore replaces the paths of the API in a kind, but for its fields, by paths of the store.
+// inStore replaces API paths in a kind by stored paths, except in its fields.
 func (k Kind) inStore() {
 	stored := map[string]string{} // by the paths of the API
 	for _, f := range k.Fields {
@@ -215,7 +219,7 @@ func (k Kind) inStore() {
 	}
 }
 
-// APIPath returns the path of a field in the names of the API.
+// APIPath returns the API's path of a field.
 func (k Kind) APIPath(path string) string {
 	if f := k.Field(path); f != nil && f.APIPath != "" {
 		return f.APIPath
@@ -223,8 +227,9 @@ func (k Kind) APIPath(path string) string {
 	return path
 }
 
-// ControlKind gives a kind to a controller, or takes it back, in the store: for all its
-// gateways. It returns whether a controller has it now.
+// ControlKind puts a kind under a controller, or ends that. The setting is stored, so
+// it applies to all gateways on the store. ControlKind returns whether a controller has
+// the kind now.
 func (c *Client) ControlKind(ctx context.Context, kind string, controlled bool) (bool, error) {
 	var out struct{ UpdateKind struct{ Kind Kind } }
 	err := c.Do(
@@ -233,7 +238,7 @@ func (c *Client) ControlKind(ctx context.Context, kind string, controlled bool) 
 	return out.UpdateKind.Kind.Controlled, err
 }
 
-// Kind finds a kind by its name, singular, plural or short name, in any case.
+// Kind returns the kind with a name: singular, plural or short, in any case.
 func (c *Client) Kind(ctx context.Context, name string) (Kind, error) {
 	kinds, err := c.Kinds(ctx)
 	if err != nil {
@@ -242,7 +247,8 @@ func (c *Client) Kind(ctx context.Context, name string) (Kind, error) {
 	return FindKind(kinds, name)
 }
 
-// FindKind finds a kind by its name, singular, plural or short name, in any case. The error names the known kinds.
+// FindKind returns the kind with a name: singular, plural or short, in any case. The error names
+// the known kinds.
 func FindKind(kinds []Kind, name string) (Kind, error) {
 	var known []string
 	for _, k := range kinds {
@@ -254,8 +260,8 @@ func FindKind(kinds []Kind, name string) (Kind, error) {
 	return Kind{}, fmt.Errorf("kind %q is not known; known kinds: %s", name, strings.Join(known, ", "))
 }
 
-// Value returns the value at a path of a decoded body, {"spec": ..., "status": ...}. If the path leads through lists,
-// it returns all values in their order.
+// Value returns the value at a path of a decoded body, {"spec": ..., "status": ...}. If the path
+// goes through lists, it returns all values in order.
 func Value(body any, path string) (values []any) {
 	step, rest, more := strings.Cut(path, ".")
 	switch v := body.(type) {
@@ -278,8 +284,8 @@ func Value(body any, path string) (values []any) {
 	return values
 }
 
-// Body decodes spec and status of a resource, as [Value] takes them. Whole numbers
-// are int64, others float64.
+// Body decodes spec and status into a body for [Value]. Integers become int64 and other
+// numbers float64.
 func (r *Resource) Body() (map[string]any, error) {
 	out := map[string]any{}
 	for name, raw := range map[string]json.RawMessage{"spec": r.Spec, "status": r.Status} {

@@ -8,29 +8,30 @@ import (
 	"slices"
 )
 
-// pageSize of List.
+// pageSize is the page size that List uses.
 const pageSize = 200
 
-// ListRequest describes the resources that List walks.
+// ListRequest selects the resources that List returns.
 type ListRequest struct {
 	Kind Kind
-	// Namespace narrows the list; empty means all.
+	// Namespace limits the list; empty means all.
 	Namespace string
-	// Selector are tests of labels that must all hold.
+	// Selector has tests of labels that must all hold.
 	Selector []LabelTest
 	// Filter is another condition, in the API's form; nil for none.
 	Filter map[string]any
-	// Format of the manifests; without one the resources come whole and without them.
+	// Format of the manifests; if it is empty, whole resources are sent without
+	// manifests.
 	Format Format
-	// NamesOnly: neither manifests nor specs are wanted.
+	// NamesOnly requests neither manifests nor specs.
 	NamesOnly bool
 }
 
 // LabelOperator is how a label is tested.
 type LabelOperator string
 
-// The operators. LabelIn and LabelNotIn take values; a resource without the label
-// is not in any.
+// The operators. LabelIn and LabelNotIn need values. A resource without the label does
+// not satisfy LabelIn.
 const (
 	LabelIn     LabelOperator = "in"
 	LabelNotIn  LabelOperator = "notIn"
@@ -54,7 +55,7 @@ func (t LabelTest) filter() map[string]any {
 	return map[string]any{"key": t.Key, "isNull": t.Operator == LabelAbsent}
 }
 
-// filterOf joins tests of labels and a filter; nil if there is neither.
+// filterOf combines tests of labels and a filter; nil if there is neither.
 func filterOf(selector []LabelTest, filter map[string]any) map[string]any {
 	if len(selector) == 0 {
 		return filter
@@ -70,11 +71,11 @@ func filterOf(selector []LabelTest, filter map[string]any) map[string]any {
 	return map[string]any{"and": []any{byLabels, filter}}
 }
 
-// UnreadableError says that a list was read to its end, and that the gateway could not read some resources of its
-// kind and namespace. Nobody can tell whether these have the labels and values that were asked for.
+// UnreadableError is returned after a complete list if the gateway could not read some resources of
+// the kind and namespace. Whether these match the request is unknown.
 type UnreadableError struct {
 	Kind Kind
-	// Count is how many there are.
+	// Count is their number.
 	Count int
 }
 
@@ -82,8 +83,8 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("%d of kind %s cannot be read", e.Count, e.Kind.Name)
 }
 
-// List walks resources in the order of their names, page by page. The
-// iteration ends at the first error. The last one is an [*UnreadableError] if the list had to leave out resources.
+// List returns resources in the order of their names, and reads them page by page. The iteration
+// ends at the first error. The last one is an [*UnreadableError] if resources were left out.
 func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource, error] {
 	return func(yield func(*Resource, error) bool) {
 		k := req.Kind
@@ -129,7 +130,7 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 	}
 }
 
-// tooLarge reports whether an answer is larger than the client reads, or than the gateway sends.
+// tooLarge reports whether an answer is larger than the client reads or the gateway sends.
 func tooLarge(err error) bool {
 	var told *Error
 	return errors.Is(err, errTooLarge) || errors.As(err, &told) && told.Extensions.Code == "LIMIT_EXCEEDED" &&

@@ -15,11 +15,11 @@ type Resource struct {
 	Kind     string
 	SubKind  string
 	Metadata Metadata
-	// Spec and Status in stored form, nil if there is none, or if a manifest or names
-	// alone were asked for.
+	// Spec and Status in stored form; nil if they are absent or if only a manifest or
+	// names were requested.
 	Spec   json.RawMessage `json:"specJSON"`
 	Status json.RawMessage `json:"statusJSON"`
-	// Manifest in the format that was asked for.
+	// Manifest in the requested format.
 	Manifest string
 }
 
@@ -33,14 +33,14 @@ type Metadata struct {
 	CreatedAt, UpdatedAt time.Time
 	// UpdatedBy is the caller who last changed anything that callers set; empty for an anonymous caller.
 	UpdatedBy string
-	// ExpiresAt is nil for a resource that stays.
+	// ExpiresAt is when the resource expires; nil if it does not.
 	ExpiresAt *time.Time
-	// DeletionRequestedAt is when the deletion was requested that still waits; nil for none.
+	// DeletionRequestedAt is when the pending deletion was requested; nil for none.
 	DeletionRequestedAt *time.Time
-	// Finalizers hold the resource while its deletion waits.
+	// Finalizers keep a resource from being deleted.
 	Finalizers []string
 	Labels     []Pair
-	// Annotations and Description come with spec and status.
+	// Annotations and Description are set if spec and status are.
 	Annotations []Pair
 	Description string
 }
@@ -48,14 +48,14 @@ type Metadata struct {
 // Condition is one aspect of a resource's state.
 type Condition struct {
 	Type, Status, Reason, Message string
-	// LastTransitionTime is when the status changed last; empty if unknown.
+	// LastTransitionTime is when the status last changed; empty if unknown.
 	LastTransitionTime string
-	// ObservedGeneration is the generation of the resource for which the condition was reported; 0
-	// if unknown.
+	// ObservedGeneration is the generation that the controller had seen when it reported the
+	// condition; 0 if unknown.
 	ObservedGeneration int64
 }
 
-// Conditions returns the conditions of the status. It leaves out values that are no conditions.
+// Conditions returns the conditions of the status. Values that are not conditions are left out.
 func (r *Resource) Conditions() []Condition {
 	var status struct{ Conditions []json.RawMessage }
 	if json.Unmarshal(r.Status, &status) != nil {
@@ -71,7 +71,7 @@ func (r *Resource) Conditions() []Condition {
 	return out
 }
 
-// Condition returns the condition of a type, the zero value if there is none.
+// Condition returns the condition with a type, the zero value if there is none.
 func (r *Resource) Condition(of string) Condition {
 	for _, c := range r.Conditions() {
 		if c.Type == of {
@@ -81,7 +81,7 @@ func (r *Resource) Condition(of string) Condition {
 	return Condition{}
 }
 
-// Decode reads JSON with whole numbers as int64 and others as float64.
+// Decode decodes JSON. Integers become int64 and other numbers float64.
 func Decode(raw []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -127,8 +127,8 @@ const (
 	JSON Format = "JSON"
 )
 
-// parts returns the variables of resourceParts: for the manifest, if a
-// format is given; else for the whole resource, or names alone.
+// parts returns the variables of resourceParts: for a manifest if format is set,
+// otherwise for names alone or the whole resource.
 func parts(format Format, names bool) map[string]any {
 	out := map[string]any{"whole": format == "" && !names, "manifest": format != "" && !names, "format": nil}
 	if format != "" {
@@ -137,8 +137,9 @@ func parts(format Format, names bool) map[string]any {
 	return out
 }
 
-// Get returns one resource, nil if there is none: its manifest, or without a format
-// all of it. An empty namespace means the default one.
+// Get returns one resource, nil if it does not exist. With a format the resource has
+// only its manifest, without one everything else. An empty namespace means the default
+// one.
 func (c *Client) Get(ctx context.Context, k Kind, namespace, name string, format Format) (*Resource, error) {
 	var out struct{ Resource *Resource }
 	vars := k.within(namespace, parts(format, false))
@@ -150,19 +151,20 @@ func (c *Client) Get(ctx context.Context, k Kind, namespace, name string, format
 // ApplyRequest is one manifest document.
 type ApplyRequest struct {
 	Manifest string `json:"manifest"`
-	// Namespace is used where the manifest names none; empty means the default one.
+	// Namespace is used if the manifest has none; empty means the default one.
 	Namespace string `json:"namespace,omitempty"`
 	// ExpectedRevision is a precondition; empty for none.
 	ExpectedRevision string `json:"expectedRevision,omitempty"`
-	// IgnoreRevision ignores the revision that the manifest is based on. It excludes
+	// IgnoreRevision disregards the revision in the manifest. It excludes
 	// ExpectedRevision.
 	IgnoreRevision bool `json:"ignoreRevision"`
-	// FieldManager owns the labels and annotations of the manifest. Nil means the gateway's default. With "" they
-	// replace all labels and annotations, and nobody owns them.
+	// FieldManager becomes the owner of the manifest's labels and annotations. Nil means the
+	// gateway's default. With "" the manifest replaces all labels and annotations, and they have no
+	// owner.
 	FieldManager *string `json:"fieldManager,omitempty"`
-	// CreateOnly fails with ALREADY_EXISTS where the resource is there.
+	// CreateOnly makes the request fail with ALREADY_EXISTS if the resource exists.
 	CreateOnly bool `json:"createOnly"`
-	// DryRun returns what would happen, and writes nothing.
+	// DryRun returns what would happen without storing anything.
 	DryRun bool `json:"dryRun"`
 }
 
@@ -170,15 +172,15 @@ type ApplyRequest struct {
 type Applied struct {
 	Outcome  string
 	Warnings []Warning
-	// Resource as it is stored now, with its manifest in YAML; nil with DryRun, and if the caller may not read it: then
-	// there is a warning [NotReadable].
+	// Resource as it is stored now, with its manifest in YAML. It is nil with DryRun, and if the
+	// caller may not read it; there is a warning [NotReadable] then.
 	Resource *Resource
-	// Preview is the resource as it would be stored, with its manifest in YAML; nil without
-	// DryRun, and if the caller may not read it.
+	// Preview is the resource as it would be stored, with its manifest in YAML. It is nil
+	// without DryRun, and if the caller may not read it.
 	Preview *Preview
 }
 
-// Preview is a resource as an apply would leave it; for a dry run of a deletion, as it is.
+// Preview is a resource as an apply would store it; for a dry run of a deletion, as it is.
 type Preview struct {
 	Kind string
 	// Namespace is nil for GLOBAL kinds.
@@ -189,16 +191,17 @@ type Preview struct {
 	Manifest string
 }
 
-// Warning accompanies a change that succeeded.
+// Warning is a note about a change that succeeded.
 type Warning struct{ Code, Message, Field string }
 
-// Waiting is the code of a warning about one thing that a resource waits for.
+// Waiting is the code of a warning that names something a resource waits for.
 const Waiting = "WAITING"
 
-// NotReadable is the code of the warning that the caller may create a resource and not read it.
+// NotReadable is the code of the warning that the caller has created a resource but may not
+// read it.
 const NotReadable = "NOT_READABLE"
 
-// Apply makes one resource what the manifest says.
+// Apply creates or updates a resource as its manifest says.
 func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) {
 	var out struct{ ApplyManifest *Applied }
 	err := c.Do(ctx, applyDocument, map[string]any{"input": req}, &out)

@@ -21,9 +21,9 @@ type RevealedValues struct {
 type RevealedValue struct {
 	// Path of the field: "spec.data".
 	Path string
-	// Key of the value where the field is a map, else nil.
+	// Key of the value if the field is a map, otherwise nil.
 	Key *string
-	// Value as it is stored, written as Encoding says: PLAIN or BASE64.
+	// Value is the stored value, in the encoding PLAIN or BASE64.
 	Value, Encoding string
 }
 
@@ -40,7 +40,7 @@ func (e RevealedValue) Bytes() ([]byte, error) {
 }
 
 // Reveal returns the write-only values of a resource; nil if it does not exist. An empty
-// namespace is the default one. No other method of the client reads them.
+// namespace means the default one. No other method returns these values.
 func (c *Client) Reveal(ctx context.Context, k Kind, namespace, name string) (*RevealedValues, error) {
 	var out struct{ Reveal *RevealedValues }
 	err := c.Do(ctx, revealDocument, k.within(namespace, map[string]any{"kind": k.Name, "name": name}), &out)

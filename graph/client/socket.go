@@ -17,10 +17,10 @@ import (
 // protocol is the WebSocket subprotocol, from the GraphQL over WebSocket specification.
 const protocol = "graphql-transport-ws"
 
-// maxMessage bounds one message of a subscription, in bytes.
+// maxMessage is the size of the largest message of a subscription, in bytes.
 const maxMessage = 16 << 20
 
-// errEnded means that the connection is gone and may be made again.
+// errEnded means that the connection has ended and may be made again.
 var errEnded = errors.New("connection ended")
 
 type message struct {
@@ -29,8 +29,9 @@ type message struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// subscribe runs one subscription, by the payload of its message, until it completes or fails. each gets the data of
-// every result. A connection that ends is errEnded, errors of the API are [Errors].
+// subscribe runs one subscription until it completes or fails. payload is the payload of its
+// subscribe message. each is called with the data of every result. If the connection ends, the
+// error is errEnded; errors of the API are [Errors].
 func (c *Client) subscribe(ctx context.Context, token string, payload []byte, each func(json.RawMessage) error) error {
 	dialCtx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -93,20 +94,21 @@ func deliver(payload json.RawMessage, each func(json.RawMessage) error) error {
 	return each(answer.Data)
 }
 
-// handshakeError returns the error of a handshake that failed; res is its answer, or nil.
+// handshakeError returns the error of a failed handshake. res is the answer, or nil.
 func (c *Client) handshakeError(ctx context.Context, res *http.Response, err error) error {
 	if res == nil || res.StatusCode != http.StatusUnauthorized {
 		return endedError(ctx, err)
 	}
 	var answer struct{ Errors Errors }
-	// gorilla keeps its first 1,024 bytes
+	// res.Body has the first 1,024 bytes, which gorilla keeps
 	if json.NewDecoder(res.Body).Decode(&answer) != nil || !unauthenticated(answer.Errors) {
 		return c.api.proxyError()
 	}
 	return answer.Errors
 }
 
-// endedError wraps an error of the connection as errEnded, unless the caller gave up.
+// endedError wraps an error of the connection as errEnded, unless the caller's context
+// has ended.
 func endedError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -114,20 +116,20 @@ func endedError(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", errEnded, err)
 }
 
-// socket is a connection of one subscription. It is read and written by one goroutine.
+// socket is the connection of one subscription. One goroutine reads and writes it.
 type socket struct {
 	conn    *websocket.Conn
 	timeout time.Duration
-	// silence is how long the gateway may send nothing.
+	// silence is the longest time without a message from the gateway.
 	silence time.Duration
 	// acknowledged is called with the payload of connection_ack.
 	acknowledged func(payload json.RawMessage)
 }
 
-// extendDeadline extends the time in which the gateway must send something.
+// extendDeadline extends the deadline by which the gateway must send something.
 func (s *socket) extendDeadline() error { return s.conn.SetReadDeadline(time.Now().Add(s.silence)) }
 
-// begin shakes hands and starts the operation.
+// begin makes the handshake and starts the operation.
 func (s *socket) begin(ctx context.Context, token string, payload []byte) error {
 	limit, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

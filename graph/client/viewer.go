@@ -7,12 +7,12 @@ import (
 
 // Viewer is the caller as the gateway knows it.
 type Viewer struct {
-	// Name begins with its source, as in token:ci; without a credential it is anonymous.
+	// Name starts with the source, as in token:ci. It is anonymous without a credential.
 	Name string `json:"name" yaml:"name"`
 	// Source is token, oidc:NAME, cert, proxy or anonymous.
 	Source string   `json:"source" yaml:"source"`
 	Groups []string `json:"groups" yaml:"groups"`
-	// ExpiresAt is when the credential ends; nil if it does not.
+	// ExpiresAt is when the credential expires; nil if it does not.
 	ExpiresAt *time.Time `json:"expiresAt" yaml:"expiresAt"`
 }
 

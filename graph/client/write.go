@@ -10,31 +10,31 @@ import (
 // DeleteRequest names a resource to delete.
 type DeleteRequest struct {
 	Kind Kind `json:"-"`
-	// Namespace of the name; empty means the default one.
+	// Namespace of the resource; empty means the default one.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	// ExpectedRevision is a precondition; empty for none.
 	ExpectedRevision string `json:"expectedRevision,omitempty"`
-	// DryRun returns what would happen, and deletes nothing.
+	// DryRun returns what would happen without deleting anything.
 	DryRun bool `json:"dryRun"`
 }
 
-// Deletion is the state of a deletion; of a dry run, the state that it would have.
+// Deletion is the state of a deletion; for a dry run, the state that it would have.
 type Deletion struct {
-	// State is DELETED; PENDING while others rely on the resource; FINALIZING while nothing
-	// but finalizers hold it.
+	// State is DELETED, PENDING while other resources keep this one from being deleted, or
+	// FINALIZING while only finalizers do.
 	State string
-	// Namespace of the resource, nil for GLOBAL kinds, and its UID; nil and empty for one
-	// that cannot be read.
+	// Namespace (nil for GLOBAL kinds) and UID of the resource; nil and empty if it
+	// cannot be read.
 	Namespace *string
 	UID       string
-	// Finalizers hold the resource if the state is FINALIZING.
+	// Finalizers keep the resource from being deleted, if the state is FINALIZING.
 	Finalizers []string
-	// BlockedBy are the first 100 references by which others rely on the resource.
+	// BlockedBy has the first 100 references that keep the resource from being deleted.
 	BlockedBy References
 }
 
-// Delete deletes one resource, or requests its deletion if that has to wait.
+// Delete deletes a resource, or requests its deletion if that has to wait.
 func (c *Client) Delete(ctx context.Context, req DeleteRequest) (Deletion, error) {
 	k := req.Kind
 	if err := k.offers("DELETE"); err != nil {
@@ -70,20 +70,20 @@ func (c *Client) Delete(ctx context.Context, req DeleteRequest) (Deletion, error
 // MetadataPatch changes labels, annotations and finalizers of one resource.
 type MetadataPatch struct {
 	Kind Kind
-	// Namespace of the name; empty means the default one.
+	// Namespace of the resource; empty means the default one.
 	Namespace, Name string
 	// ExpectedRevision is the revision at which the resource was read.
 	ExpectedRevision string
-	// Labels and Annotations that change, by their keys; nil removes one.
+	// Labels and Annotations to set, by key; nil removes one.
 	Labels, Annotations map[string]*string
-	// AddFinalizers and RemoveFinalizers are added and removed.
+	// AddFinalizers and RemoveFinalizers are the finalizers to add and to remove.
 	AddFinalizers, RemoveFinalizers []string
-	// DryRun returns what would happen, and writes nothing.
+	// DryRun returns what would happen without storing anything.
 	DryRun bool
 }
 
-// PatchMetadata changes metadata at the expected revision, and returns the new one,
-// empty with DryRun. While a deletion waits, it can only remove finalizers.
+// PatchMetadata changes metadata at the expected revision and returns the new revision,
+// empty with DryRun. While a deletion is pending, it can only remove finalizers.
 func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision string, err error) {
 	k := req.Kind
 	if err := k.offers("PATCH"); err != nil {
@@ -117,7 +117,7 @@ func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision
 	return c.written(ctx, k.document(metadataTemplate), in)
 }
 
-// scoped returns the namespace, or an empty one for a GLOBAL kind.
+// scoped returns the namespace, empty for a GLOBAL kind.
 func (k Kind) scoped(namespace string) string {
 	if k.Scope == "GLOBAL" {
 		return ""
@@ -137,18 +137,18 @@ func (k Kind) within(namespace string, in map[string]any) map[string]any {
 // StatusRequest replaces the status of one resource.
 type StatusRequest struct {
 	Kind Kind
-	// Namespace of the name; empty means the default one.
+	// Namespace of the resource; empty means the default one.
 	Namespace, Name string
 	// ExpectedRevision is the revision at which the status was read.
 	ExpectedRevision string
-	// Status is an object in stored form, as [Client.Get] gives it.
+	// Status is an object in stored form, as [Client.Get] returns it.
 	Status map[string]any
-	// DryRun returns what would happen, and writes nothing.
+	// DryRun returns what would happen without storing anything.
 	DryRun bool
 }
 
-// UpdateStatus replaces a status at the expected revision, and returns the new one, "" with
-// DryRun.
+// UpdateStatus replaces a status at the expected revision and returns the new revision,
+// empty with DryRun.
 func (c *Client) UpdateStatus(ctx context.Context, req StatusRequest) (revision string, err error) {
 	k := req.Kind
 	if err := k.offers("STATUS"); err != nil {
@@ -174,8 +174,8 @@ func (c *Client) written(ctx context.Context, document string, in map[string]any
 	return out.Update.Written.Metadata.Revision, err
 }
 
-// input returns a stored value as an input of the API: maps become lists of entries, and
-// fields may have other names.
+// input converts a stored value to an input of the API: maps become lists of entries,
+// and fields may have other names.
 func (k Kind) input(path string, value any) any {
 	switch v := value.(type) {
 	case []any:
