@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// Newest is the newest catalogue, as it was read from its folder.
+// Newest is the newest catalogue, read from its folder.
 type Newest struct {
 	Schema *kinds.Schema
 	API    *ast.Schema
@@ -22,9 +22,9 @@ type Newest struct {
 	Dir string
 }
 
-// Check returns what of the newest catalogue breaks clients of released versions, as [kinds.Findings], nil if nothing
-// does. It is a catalogue of the major of the last released version. That of the major before must be one that can be
-// served beside it, see [Previous.Check].
+// Check returns the changes of the newest catalogue that would break clients of released versions,
+// as [kinds.Findings]; nil if there are none. The newest catalogue belongs to the major of the last
+// released version. It must also be compatible with the previous major, see [Previous.Check].
 func Check(versions []*Version, newest Newest) error {
 	major := lastMajor(versions)
 	previous, err := ReadPrevious(versions)
@@ -46,10 +46,11 @@ func Check(versions []*Version, newest Newest) error {
 	return findings
 }
 
-// checkMinor returns what of the newest catalogue breaks clients of the versions of its own major that are served. The
-// sources and the derived APIs of all of them are compared with the catalogue. To compare with the newest version would
-// not do: an older one may have been withdrawn when that was released. Of a candidate the derived API alone is
-// compared, which is what it is served from.
+// checkMinor returns the changes of the newest catalogue that would break clients of the served
+// versions of its own major. It compares the catalogue with the sources and the derived APIs of all
+// of them; the newest version is not enough, because an older one may have been withdrawn when the
+// newest was released. For a candidate it compares the derived API alone, from which the candidate
+// is served.
 func checkMinor(served []*Version, newest Newest) error {
 	if len(served) == 0 {
 		return nil
@@ -78,7 +79,8 @@ func checkMinor(served []*Version, newest Newest) error {
 	return c.findings
 }
 
-// missingFinding returns a finding about what the newest API does not have, at its line in the version.
+// missingFinding returns a finding about something that the newest API lacks, at its line in the
+// version.
 func (v *Version) missingFinding(m Missing) kinds.Finding {
 	message := fmt.Sprintf("clients of %s break: %s", v, m.What)
 	if v.Candidate {
@@ -87,7 +89,8 @@ func (v *Version) missingFinding(m Missing) kinds.Finding {
 	return kinds.Finding{File: v.dir + "/" + APIFile, Line: max(m.Line, 1), Message: message}
 }
 
-// Changes returns what the newest catalogue changes of the version, the most severe first.
+// Changes returns the differences between the version and the newest catalogue, the most
+// severe first.
 func (v *Version) Changes(newest Newest) ([]catalogue.Difference, error) {
 	schema, err := v.Schema()
 	if err != nil {
@@ -96,13 +99,14 @@ func (v *Version) Changes(newest Newest) ([]catalogue.Difference, error) {
 	return catalogue.Compare(schema.Descriptors(), newest.Schema.Descriptors()), nil
 }
 
-// comparison is a catalogue compared with the sources of versions.
+// comparison compares a catalogue with the sources of versions.
 type comparison struct {
 	newest   Newest
 	findings kinds.Findings
-	// told are the differences that have a finding.
+	// told are the differences for which there is a finding.
 	told map[string]bool
-	// broken are the kinds with findings, owners the kinds to which types belong, by the names of the types.
+	// broken are the kinds with findings. owners maps names of types to the kinds that they belong
+	// to.
 	broken map[string]bool
 	owners map[string]map[string]bool
 }
@@ -118,7 +122,8 @@ func newComparison(newest Newest) *comparison {
 	return c
 }
 
-// compare compares the catalogue with the sources of a version, if its file is as it was released.
+// compare compares the catalogue with the sources of a version, if the version's file is unchanged
+// since its release.
 func (c *comparison) compare(v *Version) error {
 	if found := v.checkFile(); found != nil {
 		c.findings = append(c.findings, *found)
@@ -173,7 +178,8 @@ func splitPlace(place string) (file string, line int) {
 	return place[:at], line
 }
 
-// advice says how to make a change without breaking clients of the version, "" if it breaks none.
+// advice says how to make a change without breaking clients of the version. It is empty if the
+// change breaks none.
 func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) string {
 	switch {
 	case (d.Optional || d.Default) && defaulted(was, is, d):
@@ -199,8 +205,8 @@ func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) stri
 	return ""
 }
 
-// defaulted reports whether a field that was required has a default now. It is not null in answers, and everything that
-// is stored has a value, so clients see no difference.
+// defaulted reports whether a required field has become optional with a default. Clients see no
+// difference: answers always have a value for it, and so has everything that is stored.
 func defaulted(was, is []descriptor.Kind, d catalogue.Difference) bool {
 	before, now := fieldAt(was, d), fieldAt(is, d)
 	return before != nil && now != nil && before.Required && before.Default == nil && now.Default != nil
@@ -236,7 +242,7 @@ func shapeAt(all []descriptor.Kind, d catalogue.Difference) *descriptor.Shape {
 	return nil
 }
 
-// own notes to which kinds types belong, those that are derived included.
+// own records to which kinds types belong, including derived types.
 func (c *comparison) own(all []descriptor.Kind) {
 	for i := range all {
 		k := &all[i]
@@ -279,7 +285,8 @@ func (c *comparison) ownType(name, kind string) {
 	c.owners[name][kind] = true
 }
 
-// explains reports whether what is missing follows from a finding: it belongs to a kind that has one.
+// explains reports whether something is missing because of a finding: it belongs to a kind that has
+// one.
 func (c *comparison) explains(m Missing) bool {
 	for _, name := range []string{m.Type, m.Type + "." + m.Field, m.Of} {
 		for kind := range c.owners[name] {

@@ -10,13 +10,14 @@ import (
 // document is the syntax tree of an APIFile.
 type document struct {
 	*ast.SchemaDocument
-	// shifts are what to add to the lines of positions in a definition, which may be shared with another version.
+	// shifts are the numbers to add to line numbers in a definition. A definition may be shared
+	// with another version, where it is at another line.
 	shifts map[*ast.Definition]int
 }
 
-// parseDocument parses an APIFile. A definition that another version has with the same text is shared with it:
-// most of a file is the same from version to version. The definitions stand between empty lines. A text of which such a
-// part does not parse by itself is parsed as a whole.
+// parseDocument parses an APIFile. It splits the file at empty lines into definitions, and shares a
+// definition with other versions that have the same text, because most of the file is the same from
+// version to version. If a part does not parse by itself, the file is parsed as a whole.
 func (r *reader) parseDocument(name, text string) (*document, error) {
 	out := &document{SchemaDocument: &ast.SchemaDocument{}, shifts: map[*ast.Definition]int{}}
 	line := 0
@@ -35,7 +36,8 @@ func (r *reader) parseDocument(name, text string) (*document, error) {
 	return out, nil
 }
 
-// parsePart returns the definitions in a part of a file, nil if it does not parse or has anything else.
+// parsePart returns the definitions in a part of a file; nil if it does not parse or contains
+// anything else.
 func (r *reader) parsePart(name, part string) *ast.SchemaDocument {
 	if one, known := r.parsed[part]; known {
 		return one

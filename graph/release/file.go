@@ -14,10 +14,10 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// checkFile returns why the APIFile of the version is no schema that a view can be made of; nil if it is one. [Write]
-// writes none of these: somebody has edited the file.
+// checkFile returns why no view can be made from the APIFile of the version; nil if one can.
+// [Write] never writes such a file, so somebody has edited it.
 func (v *Version) checkFile() *kinds.Finding {
-	// Not the version's own document, which the validator would change.
+	// Parse the file again: the validator changes the document.
 	doc, err := parser.ParseSchemas(validator.Prelude, &ast.Source{Name: path.Join(v.dir, APIFile), Input: v.API})
 	switch {
 	case err != nil:

@@ -22,11 +22,13 @@ const (
 	APIFile = "api.graphql"
 )
 
-// MaxVersions is the most released versions of a catalogue. Their files and its own have at most [kinds.MaxBytes].
+// MaxVersions is the maximum number of released versions of a catalogue. Their files and the
+// catalogue's together have at most [kinds.MaxBytes].
 const MaxVersions = 100
 
-// ReadDir returns the texts of a catalogue and of its released versions in a folder, by their paths in it, such as
-// "network.graphqls" and "versions/v1.0/network.graphqls". A folder that is replaced meanwhile is read again.
+// ReadDir returns the texts in the folder of a catalogue and of its released versions, by path,
+// such as "network.graphqls" and "versions/v1.0/network.graphqls". If the folder is replaced during
+// the read, it is read again.
 func ReadDir(dir string) (texts map[string]string, err error) {
 	err = kinds.ReadFolder(dir, func(files fs.FS) error {
 		texts, err = Files(files, dir)
@@ -80,8 +82,8 @@ func Files(files fs.FS, dir string) (map[string]string, error) {
 	return texts, nil
 }
 
-// Split returns the texts of a catalogue without those of its released versions, and those of the versions, by their
-// paths in the folder of the versions.
+// Split separates the texts of a catalogue from those of its released versions. The paths of the
+// latter are relative to the folder of the versions.
 func Split(texts map[string]string) (catalogue, versions map[string]string) {
 	catalogue, versions = map[string]string{}, map[string]string{}
 	for name, text := range texts {
@@ -94,8 +96,8 @@ func Split(texts map[string]string) (catalogue, versions map[string]string) {
 	return catalogue, versions
 }
 
-// HasFile reports whether the folder of a catalogue can have a file with this path, or a folder if the path ends in a
-// slash.
+// HasFile reports whether a catalogue's folder may contain a file with this path, or a folder if
+// the path ends in a slash.
 func HasFile(name string) bool {
 	below, inVersions := strings.CutPrefix(name, Folder+"/")
 	switch {
@@ -111,8 +113,8 @@ func HasFile(name string) bool {
 	return strings.HasSuffix(name, "/") || file == APIFile || path.Ext(file) == ".graphqls"
 }
 
-// grouped returns the texts of versions by the names of their folders. What stands beside the folders and is not
-// StatesFile is a finding, as is what lies deeper.
+// grouped returns the texts of versions by the names of their folders. Other files beside the
+// folders, except StatesFile, and deeper folders are findings.
 func (r *reader) grouped(versions map[string]string) map[string]map[string]string {
 	out := map[string]map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(versions)) {

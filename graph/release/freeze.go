@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// Next returns why a version cannot be the next one that is released after others, nil if it can.
+// Next returns why a version cannot be released after others, nil if it can.
 func Next(number Number, released []*Version) error {
 	if len(released) == 0 {
 		return nil
@@ -42,8 +42,8 @@ func Next(number Number, released []*Version) error {
 // Dir returns the folder of a version below the folder of its catalogue.
 func Dir(dir string, number Number) string { return filepath.Join(dir, Folder, number.String()) }
 
-// Write writes a released version below the folder of its catalogue: sources are the texts of the catalogue's files by
-// their names. Either the whole version is there afterwards, or nothing of it.
+// Write writes a version below the folder of its catalogue, either completely or not at all.
+// sources are the texts of the catalogue's files by name.
 func Write(dir string, number Number, sources map[string]string, api *ast.Schema) error {
 	versions := filepath.Join(dir, Folder)
 	if err := os.MkdirAll(versions, 0o777); err != nil {
@@ -56,7 +56,7 @@ func Write(dir string, number Number, sources map[string]string, api *ast.Schema
 	return write(target, sources, api)
 }
 
-// Rewrite writes a candidate again, as [Write] does.
+// Rewrite replaces a candidate; see [Write].
 func Rewrite(dir string, number Number, sources map[string]string, api *ast.Schema) error {
 	target := Dir(dir, number)
 	before := filepath.Join(dir, Folder, "."+number.String()+"-before") // readers pass over it
@@ -93,7 +93,7 @@ func write(target string, sources map[string]string, api *ast.Schema) (err error
 	return os.Rename(next, target)
 }
 
-// Freeze makes a candidate a released version, by the file of the states below the folder of its catalogue.
+// Freeze releases a candidate by changing the states file of its catalogue.
 func Freeze(dir string, number Number) error {
 	name := filepath.Join(dir, Folder, StatesFile)
 	text, err := os.ReadFile(name)

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// lastMajor returns the major of the last of some versions, 0 if there are none. The catalogue is of this major, also
-// if none of its versions is served any more.
+// lastMajor returns the major of the last version, 0 if there are none. The catalogue belongs to
+// this major, even if none of its versions is served any more.
 func lastMajor(versions []*Version) int {
 	if len(versions) == 0 {
 		return 0
@@ -24,7 +24,8 @@ func lastMajor(versions []*Version) int {
 // majorName returns the name of a major, such as v2.
 func majorName(major int) string { return fmt.Sprintf("v%d", major) }
 
-// drop marks the versions that are not served any more because a version two majors newer was released.
+// drop marks the versions that are no longer served because a version two majors newer has been
+// released.
 func drop(versions []*Version) {
 	oldest := lastMajor(versions) - catalogue.ServedMajors + 1
 	for _, v := range versions {
@@ -40,7 +41,8 @@ func drop(versions []*Version) {
 	}
 }
 
-// Dropped returns the versions that are not served any more because a version two majors newer was released.
+// Dropped returns the versions that are no longer served because a version two majors newer has
+// been released.
 func Dropped(versions []*Version) (out []*Version) {
 	for _, v := range versions {
 		if v.Dropped {
@@ -60,8 +62,8 @@ func servedOf(versions []*Version, major int) (out []*Version) {
 	return out
 }
 
-// Previous is the catalogue of the previous major: the sources of its last version that is served, by which all of them
-// are served.
+// Previous is the catalogue of the previous major, from the sources of its last served version. All
+// its served versions use this catalogue.
 type Previous struct {
 	Schema *kinds.Schema
 	API    *ast.Schema
@@ -69,12 +71,14 @@ type Previous struct {
 	served []*Version
 }
 
-// ReadPrevious reads the catalogue of the major before that of the last version; nil if none of its versions is served.
+// ReadPrevious reads the catalogue of the major before that of the last version; nil if none of
+// that major's versions is served.
 func ReadPrevious(versions []*Version) (*Previous, error) {
 	return readMajor(versions, lastMajor(versions)-1)
 }
 
-// readMajor reads the catalogue of a major from the sources of its last version that is served; nil if none is.
+// readMajor reads the catalogue of a major from the sources of its last served version; nil if none
+// is served.
 func readMajor(versions []*Version, major int) (*Previous, error) {
 	served := servedOf(versions, major)
 	if len(served) == 0 {
@@ -94,11 +98,11 @@ func readMajor(versions []*Version, major int) (*Previous, error) {
 // Major is the major of the versions.
 func (p *Previous) Major() int { return p.last().Major }
 
-// last is the version whose sources are read.
+// last is the version whose sources are used.
 func (p *Previous) last() *Version { return p.served[len(p.served)-1] }
 
-// CheckMajor returns what of the newest catalogue cannot be released as the next major beside the versions of the last
-// one, as [kinds.Findings], nil if all can.
+// CheckMajor returns what keeps the newest catalogue from being released as the next major, beside
+// the versions of the last one, as [kinds.Findings]; nil for nothing.
 func CheckMajor(versions []*Version, newest Newest) error {
 	previous, err := readMajor(versions, lastMajor(versions))
 	if err != nil {
@@ -107,9 +111,10 @@ func CheckMajor(versions []*Version, newest Newest) error {
 	return previous.Check(majorName(lastMajor(versions)+1), newest)
 }
 
-// Check returns what of the newest catalogue, whose major has a name, cannot be served beside the previous major, as
-// [kinds.Findings], nil if all can: both are served from the same stored resources, so a value has one stored form, and
-// what clients of one write must be readable for those of the other. A nil Previous is no obstacle.
+// Check returns what keeps the newest catalogue, whose major is given by name, from being served
+// beside the previous major, as [kinds.Findings]; nil for nothing. Both are served from the same
+// stored resources: each value has one stored form, and what clients of one major write must be
+// readable for clients of the other. A nil Previous accepts everything.
 func (p *Previous) Check(name string, newest Newest) error {
 	if p == nil {
 		return nil
@@ -145,13 +150,13 @@ type majors struct {
 	newest   string
 	places   catalogue.Places
 	findings kinds.Findings
-	// filtered are the indexed paths of the kind that is compared, in the previous major.
+	// filtered are the indexed paths that the previous major has in the current kind.
 	filtered map[string]bool
-	// path of the kind or field that is compared, from the name of the kind on, in stored names.
+	// path of the kind or field that is being compared, in stored names, starting with the kind.
 	path string
 }
 
-// report adds a finding about what is compared.
+// report adds a finding about what is being compared.
 func (c *majors) report(format string, args ...any) {
 	place := ""
 	for at := c.path; at != "" && place == ""; at = at[:max(strings.LastIndex(at, "."), 0)] {
@@ -166,7 +171,7 @@ func (c *majors) report(format string, args ...any) {
 	})
 }
 
-// kind compares a kind of both majors.
+// kind compares a kind in both majors.
 func (c *majors) kind(was, is *descriptor.Kind) {
 	c.path = is.Name
 	if was.Scope != is.Scope {
@@ -197,7 +202,7 @@ func ownerOf(k *descriptor.Kind) string {
 	return fmt.Sprintf("owned by service %q", k.Service)
 }
 
-// shapes compares objects at a path, by the stored names of their fields.
+// shapes compares the objects at a path. Fields are matched by their stored names.
 func (c *majors) shapes(path string, was, is *descriptor.Shape) {
 	if was == nil || is == nil {
 		return
@@ -257,8 +262,9 @@ func typeOf(f *descriptor.Field) string {
 	return string(f.Type)
 }
 
-// guards refuses references of fields that the newest major does not have if they would guard in a circle with its own,
-// so that nothing of it could ever be deleted, or if what they guard can expire.
+// guards reports references that only the previous major has and that guard. They must not form a
+// cycle of guards with those of the newest major, because nothing in it could ever be deleted, and
+// resources of neither of their kinds may expire.
 func (c *majors) guards(newest, stored []descriptor.Kind) {
 	of := func(name string) *descriptor.Kind {
 		for i := range stored {
@@ -300,7 +306,8 @@ func hasReference(kinds []descriptor.Kind, name, path string) bool {
 	return false
 }
 
-// guardsBack reports whether guarded references lead from one kind to another.
+// guardsBack reports whether a chain of guarding references leads from one kind to
+// another.
 func guardsBack(of func(string) *descriptor.Kind, from, to string, seen map[string]bool) bool {
 	if from == to {
 		return true

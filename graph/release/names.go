@@ -10,22 +10,24 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// Names are the names that a version has, see [Version.Names].
+// Names are the names that exist in a version, see [Version.Names].
 type Names struct {
-	// Schema is one that [Version.View] has returned.
+	// Schema is a result of [Version.View].
 	Schema *ast.Schema
-	// declared is what the sources of the version declare of kinds, by the names of the kinds. Kinds that a gateway
-	// adds to each catalogue are not in it.
+	// declared is what the sources of the version declare about kinds, by their names. It lacks the
+	// kinds that a gateway adds to each catalogue.
 	declared map[string]kinds.Declared
 }
 
-// Names returns the names of the version, whose schema [Version.View] has returned.
+// Names returns the names that exist in the version. view is the result of
+// [Version.View].
 func (v *Version) Names(view *ast.Schema) Names { return Names{Schema: view, declared: v.declared} }
 
-// Kind reports whether the schema has a kind.
+// Kind reports whether the version has a kind.
 func (n Names) Kind(name string) bool { return n.Schema.Types[name] != nil }
 
-// Field reports whether a type has a field, in answers or as input. A field that is write-only is in inputs alone.
+// Field reports whether a type has a field, in answers or in inputs. A write-only field is only in
+// inputs.
 func (n Names) Field(typ, field string) bool {
 	return n.has(typ, field) || n.has(kinds.InputType(typ), field) || n.has(kinds.PatchType(typ), field)
 }
@@ -35,8 +37,8 @@ func (n Names) has(typ, field string) bool {
 	return def != nil && def.Fields.ForName(field) != nil
 }
 
-// Value reports whether an enum has a value. An enum of write-only fields alone is in inputs, and has its own name
-// there.
+// Value reports whether an enum has a value. An enum that only write-only fields use exists only as
+// an input type, under another name.
 func (n Names) Value(enum, value string) bool {
 	def := n.Schema.Types[enum]
 	return def != nil && def.EnumValues.ForName(value) != nil
@@ -89,7 +91,8 @@ func (n Names) Verb(k *descriptor.Kind, verb descriptor.Verb) bool {
 	return !known || d.Offers(verb)
 }
 
-// Filter reports whether filters of a kind name a path. A kind that is neither listed nor watched has no filters.
+// Filter reports whether filters of a kind can name a path. A kind without LIST and WATCH has no
+// filters.
 func (n Names) Filter(k *descriptor.Kind, path string) bool {
 	typ := kinds.FilterType(k.Name)
 	if n.Schema.Types[typ] == nil {
@@ -113,13 +116,13 @@ func (n Names) Filter(k *descriptor.Kind, path string) bool {
 	return true
 }
 
-// Sort reports whether orders of a kind name a path.
+// Sort reports whether orders of a kind can name a path.
 func (n Names) Sort(k *descriptor.Kind, path string) bool {
 	def := n.Schema.Types[k.Name+"OrderField"]
 	return def == nil || def.EnumValues.ForName(kinds.OrderValue(k.APIPath(path))) != nil
 }
 
-// Deprecated returns why a field is deprecated, empty if it is not.
+// Deprecated returns the reason why a field is deprecated, empty if it is not.
 func (n Names) Deprecated(typ, field string) string {
 	for _, name := range []string{typ, kinds.InputType(typ)} {
 		def := n.Schema.Types[name]
@@ -133,7 +136,7 @@ func (n Names) Deprecated(typ, field string) string {
 	return ""
 }
 
-// noReason is the reason of a deprecation that gives none, by the specification of GraphQL.
+// noReason is the default reason of a deprecation in the specification of GraphQL.
 const noReason = "No longer supported"
 
 func reasonOf(d *ast.Directive) string {

@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// Number is the number of a version: v1.10 is newer than v1.9.
+// Number is the number of a version. v1.10 is newer than v1.9.
 type Number struct{ Major, Minor int }
 
-// numberForm is the only form of a number in names of folders and paths.
+// numberForm is the only spelling of a number in the names of folders and in paths.
 var numberForm = regexp.MustCompile(`^v([1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})$`)
 
 // ParseNumber parses the form v1.10. Other spellings, such as v01.1, v1 and v1.1.0, are errors.

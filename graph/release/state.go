@@ -10,30 +10,33 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// State says how long clients can use a version. The zero value: without an end.
+// State says how long clients can use a version. The zero value means without an end.
 type State struct {
-	// Deprecated is the day since when, or from when on, new clients should not use the version; zero for none.
+	// Deprecated is the day from which new clients should not use the version, past or future; zero
+	// for none.
 	Deprecated time.Time
 	// Sunset is the day after which the version may be withdrawn; zero for none.
 	Sunset time.Time
-	// Withdrawn is the day since when the version is not served any more; zero for one that is served.
+	// Withdrawn is the day since which the version is no longer served; zero if it is served.
 	Withdrawn time.Time
-	// Dropped reports whether the version is not served any more because one that is two majors newer was released.
-	Dropped bool
-	// Why is what clients are told, such as what to use instead. A withdrawn version has it, and a dropped one.
-	Why string
-	// Candidate reports whether the version is not released yet: it is served to be tried, and may change until it is
+	// Dropped says that the version is no longer served because a version two majors newer has been
 	// released.
+	Dropped bool
+	// Why tells clients the reason, and what to use instead. Withdrawn and dropped versions always
+	// have it.
+	Why string
+	// Candidate says that the version is not released yet. It is served for trials and may change
+	// until its release.
 	Candidate bool
 }
 
 // Served reports whether the version is served.
 func (s State) Served() bool { return s.Withdrawn.IsZero() && !s.Dropped }
 
-// candidateKey is the key of candidates.
+// candidateKey is the key of candidates in StatesFile.
 const candidateKey = "candidate"
 
-// stateKeys are the keys of a version in StatesFile, for findings.
+// stateKeys lists the keys of a version in StatesFile, for findings.
 const stateKeys = "deprecated, sunset, withdrawn, why, candidate"
 
 // states reads StatesFile: a mapping of versions to their states.
@@ -65,7 +68,7 @@ func (r *reader) states(text string) map[Number]State {
 	return out
 }
 
-// document returns the root of the only document of a text, nil if there is none.
+// document returns the root of the only YAML document in a text, nil if there is none.
 func (r *reader) document(text string) *yaml.Node {
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var doc, more yaml.Node
@@ -125,7 +128,7 @@ func (r *reader) state(number Number, node *yaml.Node) (out State) {
 	return out
 }
 
-// ordered refuses dates of a version that are out of order.
+// ordered reports dates of a version that are out of order.
 func (r *reader) ordered(number Number, s State, lines map[string]int) {
 	if !s.Sunset.IsZero() && s.Deprecated.IsZero() {
 		r.report(StatesFile, lines["sunset"],
@@ -144,7 +147,7 @@ func (r *reader) ordered(number Number, s State, lines map[string]int) {
 	}
 }
 
-// maxWhy is the most bytes of State.Why, which stands in errors.
+// maxWhy is the maximum length of State.Why in bytes. Errors contain it.
 const maxWhy = 300
 
 func (r *reader) why(number Number, node *yaml.Node) string {
@@ -158,10 +161,10 @@ func (r *reader) why(number Number, node *yaml.Node) string {
 	return text
 }
 
-// minYear is the first year of dates: the zero time stands for none.
+// minYear is the earliest year of a date. The zero time means no date.
 const minYear = 2000
 
-// day reads a date, the beginning of that day in UTC.
+// day reads a date. It returns the beginning of the day in UTC.
 func (r *reader) day(number Number, key, node *yaml.Node) time.Time {
 	at, err := time.Parse(time.DateOnly, node.Value)
 	if node.Kind != yaml.ScalarNode || err != nil || at.Year() < minYear {

@@ -20,21 +20,23 @@ import (
 type Version struct {
 	Number
 	State
-	// Hash of the names and contents of its files: 16 hexadecimal digits.
+	// Hash of the names and contents of its files, as 16 hexadecimal digits.
 	Hash string
 	// API is the text of its APIFile.
 	API string
 
-	// dir is its folder, for findings.
+	// dir is its folder, as findings name it.
 	dir     string
 	doc     *document // of API; see [Version.document]
 	sources map[string]string
-	// declared is what the sources declare of kinds; nil if the version is withdrawn.
+	// declared is what the sources declare about kinds; nil if the version is
+	// withdrawn.
 	declared map[string]kinds.Declared
 }
 
-// Read reads the released versions of a catalogue, the oldest first, from their texts by their paths in the folder of
-// the versions, see [Split]. dir is the folder of the catalogue. It refuses them with [kinds.Findings].
+// Read reads the released versions of a catalogue, the oldest first. texts are by path in the
+// folder of the versions, see [Split]. dir is the folder of the catalogue. If a version is invalid,
+// the error is [kinds.Findings].
 func Read(texts map[string]string, dir string) ([]*Version, error) {
 	r := &reader{
 		dir:      path.Join(dir, Folder),
@@ -76,11 +78,12 @@ type reader struct {
 	// dir is the folder of the versions.
 	dir      string
 	findings kinds.Findings
-	// lines are the lines of StatesFile at which the versions are.
+	// lines are the line numbers of the versions in StatesFile.
 	lines map[Number]int
-	// declared is what files of sources declare, by their texts: most files are the same in many versions.
+	// declared caches what files of sources declare, by text, because most files are the same in
+	// many versions.
 	declared map[string]map[string]kinds.Declared
-	// parsed are parts of files, by their texts; see parseDocument.
+	// parsed caches parts of files, by text; see parseDocument.
 	parsed map[string]*ast.SchemaDocument
 }
 
@@ -115,7 +118,7 @@ func (r *reader) version(number Number, state State, files map[string]string) *V
 	return v
 }
 
-// declarations returns what the sources of a version declare of kinds.
+// declarations returns what the sources of a version declare about kinds.
 func (r *reader) declarations(number Number, sources map[string]string) map[string]kinds.Declared {
 	out := map[string]kinds.Declared{}
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
@@ -130,7 +133,8 @@ func (r *reader) declarations(number Number, sources map[string]string) map[stri
 	return out
 }
 
-// reportSyntax adds a finding about a file that does not parse, unless err is nil.
+// reportSyntax adds a finding about a file that does not parse. It does nothing if err
+// is nil.
 func (r *reader) reportSyntax(file string, err error) {
 	if err == nil {
 		return
@@ -143,7 +147,7 @@ func (r *reader) reportSyntax(file string, err error) {
 	r.report(file, line, "%s", message)
 }
 
-// oneCandidate refuses candidates that are not the newest version.
+// oneCandidate reports candidates that are not the newest version.
 func (r *reader) oneCandidate(versions []*Version) {
 	for i, v := range versions {
 		if v.Candidate && i < len(versions)-1 {
@@ -153,13 +157,13 @@ func (r *reader) oneCandidate(versions []*Version) {
 	}
 }
 
-// Released returns versions without a candidate.
+// Released returns the versions without the candidate.
 func Released(versions []*Version) []*Version {
 	return slices.DeleteFunc(slices.Clone(versions), func(v *Version) bool { return v.Candidate })
 }
 
-// document returns the syntax tree of the API, which parses. The version does not keep the tree: it is ten times as
-// large as the text, and mostly used once.
+// document returns the syntax tree of the API, which is known to parse. The version does not keep
+// the tree, because it is ten times as large as the text and is mostly used once.
 func (v *Version) document() *document {
 	doc := v.doc
 	v.doc = nil
@@ -169,7 +173,7 @@ func (v *Version) document() *document {
 	return doc
 }
 
-// String is the number.
+// String returns the number.
 func (v *Version) String() string { return v.Number.String() }
 
 // Schema reads the sources of the version. Withdrawn versions have them, too.
@@ -178,7 +182,7 @@ func (v *Version) Schema() (*kinds.Schema, error) { return kinds.ReadTexts(v.sou
 // Dir returns the folder of the version.
 func (v *Version) Dir() string { return v.dir }
 
-// Hash returns the hash of texts and their names: 16 hexadecimal digits.
+// Hash returns a hash of texts and their names, as 16 hexadecimal digits.
 func Hash(files map[string]string) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {

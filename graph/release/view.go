@@ -8,24 +8,25 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// deprecated is the directive of what clients should not use any more.
+// deprecated is the directive of deprecated parts.
 const deprecated = "deprecated"
 
-// Missing is a part of a version that the newest API does not have as the version has it.
+// Missing is a part of a version that the newest API lacks or has in another form.
 type Missing struct {
-	// Type has the part. If it is a field, or an argument of one, Field is the name of the field and Of the name of its
-	// type.
+	// Type has the part. If the part is a field or an argument of one, Field is the field's name
+	// and Of the name of its type.
 	Type, Field, Of string
 	// Line of the part in the file of the version.
 	Line int
-	// What is the part, and what became of it.
+	// What says what the part is, and how the newest API differs.
 	What string
 }
 
-// View prunes the newest API to the version: it has no type, field, argument or value that the version does not have,
-// in the order of the version's file. A type of which it has everything is shared with the newest API. Outputs that are
-// not null any more may be null in it, as the file says. Descriptions come from the newest API. What the newest API
-// does not have is missing.
+// View returns the newest API reduced to the version, and what the newest API lacks of the version.
+// The view has only types, fields, arguments and values that the version has, in the order of the
+// version's file. A type that is complete in the version is shared with the newest API. An output
+// that was nullable in the version and no longer is stays nullable. Descriptions come from the
+// newest API.
 func (v *Version) View(newest *ast.Schema) (*ast.Schema, []Missing) {
 	doc := v.document()
 	p := &pruner{newest: newest, view: &ast.Schema{
@@ -63,16 +64,16 @@ func (v *Version) View(newest *ast.Schema) (*ast.Schema, []Missing) {
 type pruner struct {
 	newest, view *ast.Schema
 	missing      []Missing
-	// shift is to be added to the lines of the definition that is pruned.
+	// shift is added to the line numbers of the definition that is being reduced.
 	shift int
 }
 
-// miss notes that a type, or a part of it that is no field, is missing.
+// miss records that a type, or a part of it other than a field, is missing.
 func (p *pruner) miss(typ string, at *ast.Position, format string, args ...any) {
 	p.missing = append(p.missing, Missing{Type: typ, Line: lineOf(at) + p.shift, What: fmt.Sprintf(format, args...)})
 }
 
-// missField notes that a field, or a part of it, is missing.
+// missField records that a field, or a part of it, is missing.
 func (p *pruner) missField(of *ast.Definition, f *ast.FieldDefinition, format string, args ...any) {
 	p.missing = append(p.missing, Missing{
 		Type:  of.Name,
@@ -97,7 +98,7 @@ func (p *pruner) roots() {
 	p.view.Subscription = p.view.Types["Subscription"]
 }
 
-// implementations sets which types implement which interfaces.
+// implementations records which types implement which interfaces.
 func (p *pruner) implementations() {
 	keep := func(from map[string][]*ast.Definition, to map[string][]*ast.Definition) {
 		for name, defs := range from {
@@ -115,7 +116,8 @@ func (p *pruner) implementations() {
 	keep(p.newest.Implements, p.view.Implements)
 }
 
-// definition returns a type of the newest API with what the version has of it, the type itself if that is all.
+// definition returns a type of the newest API reduced to what the version has. It is the type
+// itself if the version has all of it.
 func (p *pruner) definition(was, is *ast.Definition) *ast.Definition {
 	if sameDefinition(was, is) {
 		return is
@@ -157,7 +159,7 @@ func (p *pruner) definition(was, is *ast.Definition) *ast.Definition {
 	return &out
 }
 
-// required reports the fields of an input that the version cannot set and that have to be set.
+// required records required fields of an input that the version lacks.
 func (p *pruner) required(was, is *ast.Definition) {
 	for _, f := range is.Fields {
 		if was.Fields.ForName(f.Name) == nil && f.Type.NonNull && f.DefaultValue == nil {
@@ -166,7 +168,7 @@ func (p *pruner) required(was, is *ast.Definition) {
 	}
 }
 
-// field returns a field of the newest API as the version has it.
+// field returns a field of the newest API in the form that the version has.
 func (p *pruner) field(of *ast.Definition, was, is *ast.FieldDefinition) *ast.FieldDefinition {
 	fits, direction := covers(was.Type, is.Type), "in answers"
 	if of.Kind == ast.InputObject {
@@ -239,7 +241,7 @@ func sameValue(a, b *ast.Value) bool {
 	return a.String() == b.String()
 }
 
-// sameDefinition reports whether two types have the same parts in the same order, besides descriptions.
+// sameDefinition reports whether two types are equal except for descriptions.
 func sameDefinition(a, b *ast.Definition) bool {
 	return slices.Equal(a.Interfaces, b.Interfaces) && slices.EqualFunc(a.Fields, b.Fields, sameField) &&
 		slices.EqualFunc(a.EnumValues, b.EnumValues, func(a, b *ast.EnumValueDefinition) bool {
@@ -278,7 +280,8 @@ func valueText(v *ast.Value) string {
 	return v.String()
 }
 
-// frozenDeprecation returns the directives of the newest API with the deprecation of the version, or without one.
+// frozenDeprecation returns the directives of the newest API, but with the version's deprecation or
+// lack of one.
 func frozenDeprecation(was, is ast.DirectiveList) (out ast.DirectiveList) {
 	for _, d := range is {
 		if d.Name != deprecated {
