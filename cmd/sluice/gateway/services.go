@@ -144,7 +144,7 @@ func (c *catalogues) serviceMetrics() prometheus.Collector {
 	}
 }
 
-// Describe is part of [prometheus.Collector].
+// Describe implements [prometheus.Collector].
 func (m *serviceMetrics) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{m.state, m.lag, m.unreadable, m.unnamed, m.held, m.contradicted} {
 		to <- desc
