@@ -31,6 +31,7 @@ func ownContexts(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("SLUICE_CONTEXTS", filepath.Join(dir, "contexts.yaml"))
+	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+filepath.Join(dir, "no-bus")) // there is no keyring
 	return dir
 }
 

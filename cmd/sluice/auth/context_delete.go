@@ -23,7 +23,7 @@ func contextDeleteCommand(std terminal.Streams) *cobra.Command {
 					return "", exit.NotFound(err)
 				}
 				logins := credential.LoginsPath(remote.ContextsPath())
-				if err := credential.KeepLogin(cmd.Context(), logins, args[0], nil); err != nil {
+				if err := credential.ForgetLogin(cmd.Context(), logins, args[0], credential.SystemKeyring()); err != nil {
 					return "", err
 				}
 				delete(f.Contexts, args[0])

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -26,7 +27,8 @@ func LoginCommand(std terminal.Streams) *cobra.Command {
 		Short: "Log in to the gateway of a context, at one of its issuers",
 		Long: "Log in to the gateway of the current context, or of the one that --context names, at an OpenID Connect issuer that the\n" +
 			"gateway trusts. A page of the issuer opens in your browser; with --device, on any other device by a code. The tokens are\n" +
-			"kept beside the file of contexts, with the mode 0600, and refreshed while commands use them.",
+			"kept beside the file of contexts, with the mode 0600, encrypted with a key in the keyring of the system if it has one,\n" +
+			"and refreshed while commands use them.",
 		Example: "  sluice login\n  sluice login --context prod --issuer corp\n  sluice login --device",
 		Args:    command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,6 +42,7 @@ func LoginCommand(std terminal.Streams) *cobra.Command {
 	cmd.Flags().StringVar(&l.remote.Context, "context", "", "context to log in to (default: the current one)")
 	cmd.Flags().StringVar(&l.issuer, "issuer", "", "name of the issuer, where the gateway has several")
 	cmd.Flags().BoolVar(&l.device, "device", false, "show a code to type on another device")
+	cmd.Flags().BoolVar(&l.noKeyring, "no-keyring", false, "keep the tokens in a file alone, without the keyring of the system")
 	return cmd
 }
 
@@ -49,6 +52,8 @@ type login struct {
 	remote remote.Flags
 	issuer string
 	device bool
+	// noKeyring keeps the tokens in the file as they are.
+	noKeyring bool
 }
 
 // namedContext resolves the context of a command, which must exist, and returns its name.
@@ -116,7 +121,7 @@ func (l *login) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	got.Server = r.Server
-	if err := credential.KeepLogin(ctx, credential.LoginsPath(remote.ContextsPath()), name, got); err != nil {
+	if err := l.keep(ctx, name, got); err != nil {
 		return err
 	}
 	c, err := r.Connect(cmd)
@@ -128,6 +133,21 @@ func (l *login) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	_, err = fmt.Fprintf(l.std.Out, "logged in to %s as %s\n", output.Printable(name), output.Printable(viewer.Name))
+	return err
+}
+
+// keep stores the login, and says where its tokens are if that is not what was asked for.
+func (l *login) keep(ctx context.Context, name string, got *credential.Login) error {
+	path := credential.LoginsPath(remote.ContextsPath())
+	ring := credential.SystemKeyring()
+	if l.noKeyring {
+		ring = nil
+	}
+	plain, err := credential.StoreLogin(ctx, path, name, got, ring)
+	if err == nil && plain != nil {
+		_, _ = fmt.Fprintf(l.std.Err, "The tokens are kept in %s, which nobody else can read: the keyring of this system cannot be used (%s)\n",
+			output.Printable(path), output.Printable(plain.Error()))
+	}
 	return err
 }
 

@@ -59,6 +59,13 @@ func TestALoginIsKeptUsedRefreshedAndForgotten(t *testing.T) {
 	if code != 0 || out != "logged in to prod as oidc:corp:ada\n" || !strings.Contains(errOut, "To log in at corp, open this page") {
 		t.Fatalf("exit %d %s %s", code, out, errOut)
 	}
+	path := filepath.Join(folder, "contexts.logins.yaml")
+	if note := "The tokens are kept in " + path + ", which nobody else can read: the keyring of this system cannot be used ("; strings.Count(errOut, note) != 1 {
+		t.Errorf("%s\nwant %s", errOut, note)
+	}
+	if _, errOut, _ := logIn(t, "--no-keyring"); strings.Contains(errOut, "keyring") {
+		t.Errorf("%s", errOut)
+	}
 	if out := commandtest.Must(t, newRoot, "auth", "whoami"); out != "NAME            SOURCE      GROUPS          EXPIRES\noidc:corp:ada   oidc:corp   oidc:corp:dev   never\n" {
 		t.Errorf("%s", out)
 	}
@@ -68,7 +75,6 @@ func TestALoginIsKeptUsedRefreshedAndForgotten(t *testing.T) {
 	if out := commandtest.Must(t, newRoot, "context", "list"); !strings.HasSuffix(out, "login\n") {
 		t.Errorf("%s", out)
 	}
-	path := filepath.Join(folder, "contexts.logins.yaml")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
 	}
@@ -87,7 +93,7 @@ func TestALoginIsKeptUsedRefreshedAndForgotten(t *testing.T) {
 	if err := credential.KeepLogin(t.Context(), path, "prod", &l); err != nil {
 		t.Fatal(err)
 	}
-	if got := g.Asked(t, newRoot); got == "" || strings.Contains(got, l.IDToken) || issuer.Issued() != 2 {
+	if got := g.Asked(t, newRoot); got == "" || strings.Contains(got, l.IDToken) || issuer.Issued() != 3 {
 		t.Errorf("after its end: %s", got)
 	}
 	if out := commandtest.Must(t, newRoot, "logout"); out != "logged out of prod\n" || len(issuer.Revoked()) != 1 {

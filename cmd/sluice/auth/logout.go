@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -45,10 +46,14 @@ func logOut(ctx context.Context, std terminal.Streams, access credential.Access,
 		_, err := fmt.Fprintf(std.Out, "%s has no login\n", output.Printable(name))
 		return err
 	}
-	if err := credential.KeepLogin(ctx, path, name, nil); err != nil {
-		return err
+	err = l.Open(ctx, path, name)
+	if forgotten := credential.ForgetLogin(ctx, path, name, credential.SystemKeyring()); forgotten != nil {
+		return forgotten
 	}
-	there, err := remote.IssuerClient(ctx, access)
+	var there *http.Client
+	if err == nil {
+		there, err = remote.IssuerClient(ctx, access)
+	}
 	if err == nil {
 		err = credential.Revoke(ctx, there, l)
 	}

@@ -42,11 +42,12 @@ func Must(t *testing.T, newRoot func(terminal.Streams) *cobra.Command, args ...s
 	return out
 }
 
-// FreshContexts gives a test its own file of contexts, and returns its folder.
+// FreshContexts gives a test its own file of contexts and no keyring, and returns the folder of the file.
 func FreshContexts(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	t.Setenv(config.ContextsVariable, filepath.Join(folder, "contexts.yaml"))
+	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+filepath.Join(folder, "no-bus"))
 	return folder
 }
 

@@ -24,11 +24,13 @@ type Login struct {
 	Server string `yaml:"server"`
 	Issuer Issuer `yaml:"issuer"`
 	// IDToken is sent to the gateway. It is valid from Obtained until Expires.
-	IDToken  string    `yaml:"id-token"`
+	IDToken  string    `yaml:"id-token,omitempty"`
 	Obtained time.Time `yaml:"obtained"`
 	Expires  time.Time `yaml:"expires"`
 	// RefreshToken gets the next one. Empty: the issuer gave none.
 	RefreshToken string `yaml:"refresh-token,omitempty"`
+	// Sealed has both tokens, encrypted with a key in the keyring of the system. Empty: they are as above.
+	Sealed string `yaml:"sealed,omitempty"`
 }
 
 // refreshBefore is how long before the end of a token another one is asked for; a quarter of its life at most.
@@ -125,10 +127,12 @@ func change(ctx context.Context, path string, f func(logins) error) error {
 	})
 }
 
-// Source has the tokens of a login. Its fields are all needed.
+// Source has the tokens of a login.
 type Source struct {
 	// Path is the file of logins, Context the name of the login there.
 	Path, Context string
+	// Keyring has the key of the login, if its tokens are encrypted. Default: the keyring of the system.
+	Keyring Keyring
 	// HTTP reaches the issuer.
 	HTTP *http.Client
 
@@ -151,6 +155,10 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 		if !ok {
 			return nil
 		}
+		key, err := l.open(ctx, s.Keyring, loginAccount(s.Path, s.Context))
+		if err != nil {
+			return err
+		}
 		s.kept = &l
 		if l.IDToken != refused && !l.ending(time.Now()) {
 			return nil
@@ -159,7 +167,12 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 		if err != nil {
 			return err
 		}
-		all[s.Context], s.kept = *next, next
+		sealed, err := next.seal(key)
+		if err != nil {
+			return err
+		}
+		all[s.Context] = *sealed
+		s.kept = next
 		return nil
 	})
 	switch {
