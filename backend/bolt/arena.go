@@ -13,7 +13,8 @@ type arena struct {
 	refs      slab.Slab[backend.Ref]
 	// bare leaves out references, and keysOnly all that [backend.Range.KeysOnly] does.
 	bare, keysOnly bool
-	// last was decoded before: the next one is likely to have strings of it.
+	// last is the resource that was decoded before; the next one probably has some of
+	// the same strings.
 	last *backend.Resource
 }
 
@@ -95,7 +96,7 @@ func (a *arena) references(d *decoder, namespace string, like []backend.Ref) []b
 	return refs
 }
 
-// again returns bytes as a string: like itself, if it is the same.
+// again converts bytes to a string. It returns like itself if that has the same bytes.
 func again(b []byte, like string) string {
 	if string(b) == like {
 		return like

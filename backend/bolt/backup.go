@@ -28,7 +28,7 @@ const (
 	copyMargin = 64 << 20
 )
 
-// ErrBackup: another backup is under way.
+// ErrBackup is the error of a backup while another one is in progress.
 var ErrBackup = errors.New("another backup is under way")
 
 // Backup is a copy of a store's file. It is gone when it is closed.
@@ -101,8 +101,8 @@ func (c *core) backup(ctx context.Context) (out *Backup, err error) {
 	return out, err
 }
 
-// holds returns an error if a copy of db should stop: ctx has ended, the store is closed, or the file is opened again,
-// which waits for the transactions of db.
+// holds returns an error if a backup of db must stop: ctx has ended, the store is closed, or the
+// file is being opened again, which waits for the transactions of db.
 func (c *core) holds(ctx context.Context, db *bbolt.DB) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (c *core) holds(ctx context.Context, db *bbolt.DB) error {
 // syncedWriter writes to a file that is synced step by step.
 type syncedWriter struct {
 	to *os.File
-	// proceed returns why to stop, nil to go on.
+	// proceed returns an error if writing must stop.
 	proceed func() error
 	// pending is how many bytes are not synced.
 	pending int

@@ -68,7 +68,7 @@ func (w *call) ended() bool {
 	}
 }
 
-// errCancelled is the error of a call whose caller had stopped waiting before it was committed.
+// errCancelled is the error of a call whose caller gave up before it was committed.
 var errCancelled = errors.New("the caller waits no longer")
 
 // answer returns the error of an ended call for its caller, whose context is ctx.
@@ -150,10 +150,10 @@ func (c *core) withdraw(ctx context.Context, w *call) error {
 	return fmt.Errorf("%w: %w", backend.ErrUnknown, ctx.Err())
 }
 
-// awaitAbandoned waits for the commits of calls whose callers gave up. A caller learns what
-// became of such a call by asking for the position after the call's deadline, and reading the log
-// up to there: a batch that is absent was not applied. So no position may be told while the call,
-// judged before its deadline, is still being committed.
+// awaitAbandoned waits for the commits of calls whose callers gave up. Such a caller learns the
+// outcome by asking for the position after the call's deadline and reading the log up to there: a
+// batch that is absent was not applied. So no position may be returned while a call that was
+// evaluated before its deadline is still being committed.
 func (c *core) awaitAbandoned(ctx context.Context) error {
 	for {
 		c.mu.Lock()
@@ -302,7 +302,8 @@ func (c *core) commitGroup(group []*call) {
 		return
 	}
 	if err != nil || !w.changed {
-		// Nothing was written, so the judgements stand, unless the file had an error.
+		// Nothing was written, so the calls keep their results, unless the file had an
+		// error.
 		if err = errors.Join(err, rollback(tx)); err != nil {
 			finishAll(group, fmt.Errorf("%w: %w", backend.ErrUnavailable, err))
 			return
@@ -374,9 +375,9 @@ func finishAll(group []*call, err error) {
 	}
 }
 
-// refuse answers the calls of a group that was not committed. Calls that were judged without an error get
-// uncommitted. Calls whose condition failed get unjudged, because a change of the same group may have been
-// the reason. Other errors stand.
+// refuse answers the calls of a group that was not committed. Calls that would have succeeded get
+// uncommitted. Calls whose condition failed get unjudged, because a change of the same group may
+// have been the reason. Other errors are kept.
 func refuse(group []*call, uncommitted, unjudged error) {
 	for _, call := range group {
 		var ce *backend.ConditionError

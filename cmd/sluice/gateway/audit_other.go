@@ -4,5 +4,6 @@ package gateway
 
 import "os"
 
-// reopenSignals tell the gateway to begin a new file of its audit log; here there is none.
+// reopenSignals returns the signals that make the gateway start a new file of its audit
+// log; none on this system.
 func reopenSignals() []os.Signal { return nil }

@@ -7,5 +7,6 @@ import (
 	"syscall"
 )
 
-// reopenSignals tell the gateway to begin a new file of its audit log.
+// reopenSignals returns the signals that make the gateway start a new file of its audit
+// log.
 func reopenSignals() []os.Signal { return []os.Signal{syscall.SIGUSR1} }

@@ -16,7 +16,8 @@ import (
 	"github.com/sluicegw/sluice/backend/state"
 )
 
-// BackupPath answers with a copy of the file of the embedded store, on the network as on the admin socket.
+// BackupPath is the path that answers with a backup of the embedded store, on the network and on
+// the admin socket.
 const BackupPath = "/backup"
 
 // backupStore is a store that can be copied as a whole: the embedded one.
@@ -24,13 +25,14 @@ type backupStore interface {
 	Backup(ctx context.Context) (*bolt.Backup, error)
 }
 
-// backups answers requests for a copy of the store.
+// backups answers requests for a backup.
 type backups struct {
 	on  shared
 	log *zap.Logger
 }
 
-// handler returns the handler of requests. plain reports whether a copy may have values that everybody can read.
+// handler returns the handler of requests. plain reports whether a backup may contain unencrypted
+// values.
 func (b backups) handler(plain bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		store, embedded := b.on.store.(backupStore)
@@ -56,7 +58,7 @@ func (b backups) handler(plain bool) http.Handler {
 	})
 }
 
-// serve sends a copy. One that fails after it has begun breaks off, short of its length.
+// serve sends a backup. If it fails on the way, the answer is shorter than announced.
 func (b backups) serve(w http.ResponseWriter, r *http.Request, store backupStore) {
 	out, ended := newExportWriter(w, r, "application/octet-stream")
 	defer ended()

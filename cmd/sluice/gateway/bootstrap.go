@@ -25,25 +25,27 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// filler fills stores with a file.
+// filler fills a store from a file.
 type filler struct {
 	// file is the path of the file; empty for none.
 	file string
 	keys *keyring.Keyring
 	log  *zap.Logger
-	// open opens the file in the form of an export. It is required if there is a file.
+	// open opens the file in the form of an export. Required if there is a file.
 	open func() (io.ReadCloser, error)
-	// checked is what is known of the file already; nil for nothing.
+	// checked is what an earlier check has found out about the file; nil if there was
+	// none.
 	checked *state.Checked
-	// confirm is called before an embedded store that was filled gets its name, which it then does not get after an
-	// error. Default: it gets it.
+	// confirm is called when a new embedded store has been filled, before its file gets its final
+	// name. If it returns an error, the file does not get the name. Default: no call.
 	confirm func() error
-	// progress is called with the number of lines that were stored, and of all; nil for no calls.
+	// progress is called with the number of stored lines and of all lines; nil for no calls.
 	progress func(done, of int)
 }
 
-// openBootstrap returns the function that opens the file of a bootstrap: an export as it is, and manifests as the
-// export of a store that has their resources, which is made when it is needed first.
+// openBootstrap returns the function that opens the file of a bootstrap. An export is opened as it
+// is. Manifests are converted, at the first call, to the export of a store that has their
+// resources.
 func openBootstrap(ctx context.Context, path string, c sdl.Catalogue) func() (io.ReadCloser, error) {
 	convert := sync.OnceValues(func() ([]byte, error) {
 		return manifestFile{path: path, catalogue: c}.export(ctx)
@@ -64,8 +66,8 @@ func openBootstrap(ctx context.Context, path string, c sdl.Catalogue) func() (io
 	}
 }
 
-// fill fills an open store that has no resources, and reports whether it has: one that was filled before stays as it
-// is. Without a file it refuses a store that was not filled to the end.
+// fill fills an open store and reports whether it did. A store that was filled before is left as it
+// is. Without a file, fill returns an error for a store whose filling did not complete.
 func (f filler) fill(ctx context.Context, store backend.Store) (filled bool, err error) {
 	if f.file == "" {
 		return false, whole(ctx, store)
@@ -80,7 +82,7 @@ func (f filler) fill(ctx context.Context, store backend.Store) (filled bool, err
 	return false, f.explain(err)
 }
 
-// whole refuses a store that was not filled to the end.
+// whole returns an error for a store whose filling did not complete.
 func whole(ctx context.Context, store backend.Store) error {
 	err := state.Whole(ctx, store)
 	if err != nil && ctx.Err() == nil {
@@ -89,11 +91,12 @@ func whole(ctx context.Context, store backend.Store) error {
 	return err
 }
 
-// watchPause is the pause between two looks for a bootstrap that another gateway has begun.
+// watchPause is the interval at which watchBootstrap looks at the store.
 const watchPause = time.Second
 
-// watchBootstrap ends with an error once another gateway has begun to fill the store, until ctx ends. It can only do so
-// after the store was emptied while this gateway served it: one with a record of catalogues is not filled.
+// watchBootstrap returns an error when another gateway has started to fill the store; otherwise it
+// runs until ctx ends. That happens only if the store was emptied while this gateway served it,
+// because a store with a record of catalogues is never filled.
 func watchBootstrap(ctx context.Context, store backend.Store) error {
 	for wait.For(ctx, watchPause) {
 		err := state.Whole(ctx, store)
@@ -104,7 +107,8 @@ func watchBootstrap(ctx context.Context, store backend.Store) error {
 	return nil
 }
 
-// explain returns why the file does not fill a store: in one line, or line by line for manifests.
+// explain returns why the file cannot fill a store: one line, or one for each problem of
+// manifests.
 func (f filler) explain(err error) error {
 	switch {
 	case errors.As(err, new(exit.LinesError)):
@@ -115,8 +119,9 @@ func (f filler) explain(err error) error {
 	return fmt.Errorf("bootstrap: %s: %s", f.file, exit.OneLine(err))
 }
 
-// checkFirst checks the file before a store on Redis is made: a file that is refused must leave nothing behind. It
-// returns what is known of the file then; nil if the store exists, since one that was filled needs no file.
+// checkFirst checks the file before a store is created on Redis, so that an invalid file leaves
+// nothing behind. It returns the findings for the filling; nil if the store exists already and
+// needs no file.
 func (f filler) checkFirst(ctx context.Context, settings storeSettings) (*state.Checked, error) {
 	if f.file == "" || settings.URL == "" {
 		return nil, nil
@@ -132,11 +137,12 @@ func (f filler) checkFirst(ctx context.Context, settings storeSettings) (*state.
 	return checked, nil
 }
 
-// fillingSuffix ends the name of the file of an embedded store until it is filled.
+// fillingSuffix is the suffix of the file of an embedded store while it is being
+// filled.
 const fillingSuffix = ".bootstrap"
 
-// fillEmbedded makes the embedded store in a folder that has none, and fills it; it reports whether it has. The file
-// gets its name once it is filled: whatever happens meanwhile, there is either no store or the whole one.
+// fillEmbedded creates and fills the embedded store in a folder that has none, and reports whether
+// it did. The file gets its final name when it is complete, so there is never an incomplete store.
 func (f filler) fillEmbedded(ctx context.Context, folder string) (filled bool, err error) {
 	path := filepath.Join(folder, StoreFile)
 	filling := path + fillingSuffix
@@ -173,7 +179,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// fillFile makes and fills the store in a file.
+// fillFile creates and fills the store in a file.
 func (f filler) fillFile(ctx context.Context, path string) (err error) {
 	folder := filepath.Dir(path)
 	store, err := bolt.Open(bolt.Config{Path: path, Logger: f.log})
@@ -188,7 +194,7 @@ func (f filler) fillFile(ctx context.Context, path string) (err error) {
 	return err
 }
 
-// giveName gives a file a name that is free.
+// giveName renames a file to a name that must be free.
 func giveName(from, to string) error {
 	err := os.Link(from, to)
 	if err != nil && !errors.Is(err, fs.ErrExist) {

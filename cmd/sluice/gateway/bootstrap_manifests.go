@@ -28,17 +28,17 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/version"
 )
 
-// manifestFile is a file, or a folder, of manifests with which a store is to be filled.
+// manifestFile is a file or folder of manifests that fill a store.
 type manifestFile struct {
 	path      string
 	catalogue sdl.Catalogue
 }
 
-// textSample is how many bytes of a file show whether it is text.
+// textSample is how many bytes of a file are examined to find out whether it is text.
 const textSample = 1 << 10
 
-// holdsManifests reports whether a file has text, as manifests are, and not the bytes of an export. A folder always
-// holds manifests.
+// holdsManifests reports whether a file is text, as manifests are and exports are not. It is true
+// for every folder.
 func holdsManifests(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -56,7 +56,8 @@ func holdsManifests(path string) (bool, error) {
 	return len(sample) > 0 && isText(sample), nil
 }
 
-// isText reports whether the beginning of a file is text. Its last character may be cut off.
+// isText reports whether the beginning of a file is text. Its last character may be
+// incomplete.
 func isText(sample []byte) bool {
 	for len(sample) > 0 {
 		r, size := utf8.DecodeRune(sample)
@@ -74,8 +75,8 @@ func isText(sample []byte) bool {
 // bootstrapNamespace is the namespace of a manifest that names none, as for `sluice apply`.
 const bootstrapNamespace = "default"
 
-// export applies the manifests to an empty store in memory, and returns what an export of that store would be: of the
-// same manifests with the same uids. It returns an error that names the manifests that are refused, if there are any.
+// export applies the manifests to an empty store in memory and returns an export of that store. The
+// same manifests give the same uids. If manifests are refused, the error names them.
 func (m manifestFile) export(ctx context.Context) ([]byte, error) {
 	docs, err := input.Source{Files: []string{m.path}, Recursive: true}.Read()
 	if err != nil {
@@ -114,8 +115,8 @@ func sourceOf(docs []input.Document) string {
 	return "manifests " + hex.EncodeToString(sum.Sum(nil))
 }
 
-// writers returns the writers of the catalogue over a store: that of the newest version of the API, and that of the
-// previous major version if it is served. No service reviews what an operator fills a store with.
+// writers returns the catalogue's writers for a store: for the newest version of the API and, if it
+// is served, for the previous major version. No service reviews these writes.
 func (m manifestFile) writers(store backend.Store) ([]*service.Writer, error) {
 	kinds := slices.Clone(m.catalogue.Stored)
 	for i := range kinds {
@@ -142,22 +143,24 @@ func (m manifestFile) writers(store backend.Store) ([]*service.Writer, error) {
 // manifestApplication applies manifests to an empty store.
 type manifestApplication struct {
 	writers []*service.Writer
-	// owners are the resource services that own kinds, by the names of these.
+	// owners are the resource services that own kinds, by the names of the kinds.
 	owners  map[string]string
 	refused int
-	// lines say what is refused, for at most maxRefused documents.
+	// lines describe refused documents, at most maxRefused.
 	lines []string
 }
 
 const (
-	// maxRefused is how many refused documents are named.
+	// maxRefused is the maximum number of refused documents that are named.
 	maxRefused = 20
-	// maxRounds is how often documents are put off whose references lead to documents that are still to come.
+	// maxRounds is how many times documents are postponed because they refer to documents that have
+	// not been stored yet.
 	maxRounds = 10
 )
 
-// applyAll applies the documents so that those come first which others refer to: a document that would wait for another
-// resource is put off until the others are stored. What waits then is stored as it is, since a gateway takes it, too.
+// applyAll applies the documents, targets of references first: a document that would wait for
+// another resource is postponed until the others are stored. Documents that still wait at the end
+// are stored as they are, as a gateway would do.
 func (a *manifestApplication) applyAll(ctx context.Context, docs []input.Document) error {
 	left := docs
 	for round := 0; len(left) > 0; round++ {
@@ -189,8 +192,8 @@ func (a *manifestApplication) applyAll(ctx context.Context, docs []input.Documen
 	return a.err(len(docs))
 }
 
-// apply stores what a document says. A document that would wait for another resource is not stored, and reported,
-// unless it is to be stored anyway.
+// apply stores a document. Unless anyway is set, a document that would wait for another resource is
+// not stored, and waits is true.
 func (a *manifestApplication) apply(ctx context.Context, d input.Document, anyway bool) (waits bool, err error) {
 	if owner := a.owners[d.Kind]; owner != "" {
 		return false, fmt.Errorf("its kind is owned by the resource service %s, which has all resources of it; apply it to a gateway that runs", owner)
@@ -215,7 +218,8 @@ func (a *manifestApplication) apply(ctx context.Context, d input.Document, anywa
 	return false, err
 }
 
-// write sends a request to the newest version of the API, and to the previous one if the newest does not have the kind.
+// write sends a request to the newest version of the API, or to the previous major if the newest
+// does not have the kind.
 func (a *manifestApplication) write(ctx context.Context, req service.ApplyRequest) (*service.Written, error) {
 	out, err := a.writers[0].Apply(ctx, req)
 	var failed *failure.Error
@@ -228,7 +232,7 @@ func (a *manifestApplication) write(ctx context.Context, req service.ApplyReques
 	return out, err
 }
 
-// refuse notes why a document is refused.
+// refuse records why a document is refused.
 func (a *manifestApplication) refuse(d input.Document, err error) {
 	a.refused++
 	if a.refused > maxRefused {
@@ -246,7 +250,8 @@ func (a *manifestApplication) refuse(d input.Document, err error) {
 	}
 }
 
-// err returns the error of an application of so many documents; nil if none is refused.
+// err returns the error for the refused documents; nil if there are none. of is the
+// number of all documents.
 func (a *manifestApplication) err(of int) error {
 	if a.refused == 0 {
 		return nil
@@ -255,8 +260,9 @@ func (a *manifestApplication) err(of int) error {
 	return exit.Lines(append(a.lines, last))
 }
 
-// exportManifests writes an export of a store that has nothing but the resources of manifests. The uids are made of the
-// source and the keys: gateways that fill a store at the same time, or one after the other, store the same ones.
+// exportManifests writes an export of a store that contains only resources of manifests. It derives
+// the uids from the source and the keys, so that several gateways that fill a store from the same
+// manifests store the same uids.
 func exportManifests(ctx context.Context, store backend.Store, source string) ([]byte, error) {
 	var out bytes.Buffer
 	to, err := state.NewWriter(&out, state.Header{

@@ -26,15 +26,16 @@ import (
 	"github.com/sluicegw/sluice/graph/identity"
 )
 
-// Report is what a check has found.
+// Report is the result of a check.
 type Report struct {
-	// Problems keep a gateway from serving, or from doing all that its settings ask for. Each is a line.
+	// Problems keep a gateway from serving, or from doing what its settings request. Each is a
+	// line.
 	Problems []string
-	// Notes say what could not be checked, and what a start would do that a check does not.
+	// Notes say what could not be checked, and what a start would do in addition.
 	Notes []string
 }
 
-// problem adds an error, a problem for each of its lines.
+// problem adds an error: one problem for each of its lines.
 func (r *Report) problem(setting string, err error) {
 	if err == nil {
 		return
@@ -51,8 +52,8 @@ func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// ErrorLines returns the lines of an error, none of a nil one. A catalogue that a store refuses has a line for each
-// reason.
+// ErrorLines returns the lines of an error, none for nil. If a store refuses a catalogue, there is
+// a line for each reason.
 func ErrorLines(err error) []string {
 	if err == nil {
 		return nil
@@ -68,8 +69,9 @@ func ErrorLines(err error) []string {
 	return lines
 }
 
-// Check finds what keeps a gateway with these settings from serving, as far as that can be known without serving: it
-// reads files and the store, and changes nothing. The values of the settings are checked by [config.Gateway.Validate].
+// Check finds problems that would keep a gateway with these settings from serving. It reads files
+// and the store and changes nothing. The values of the settings themselves are checked by
+// [config.Gateway.Validate].
 func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	var r Report
 	checkListener(&r, "listen", s.Listen)
@@ -113,8 +115,8 @@ func (s *Gateway) asks(service string) bool {
 	return ok
 }
 
-// checkListener looks for an address that is not one of this machine. It does not take the port, which a running gateway
-// may have.
+// checkListener checks that the address belongs to this machine. It does not open the port, which a
+// running gateway may be using.
 func checkListener(r *Report, setting, address string) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -131,7 +133,7 @@ func checkListener(r *Report, setting, address string) {
 	_ = listener.Close()
 }
 
-// checkIdentities reads the files by which the gateway would know its callers.
+// checkIdentities reads the files with which the gateway would authenticate callers.
 func (s *Gateway) checkIdentities(ctx context.Context, r *Report) {
 	from := s.Identities
 	if from.Certificates.Cert != "" && from.Certificates.Key != "" {
@@ -168,7 +170,7 @@ func expired(opened *identity.TLS, now time.Time) error {
 	return nil
 }
 
-// checkTokens reports the damaged lines of a file of tokens, which a gateway passes over.
+// checkTokens reports the damaged lines of a token file. A gateway ignores these lines.
 func checkTokens(path string, r *Report) {
 	data, err := config.ReadAtMost(path, identity.MaxTokensFile)
 	if err != nil {
@@ -181,8 +183,8 @@ func checkTokens(path string, r *Report) {
 	}
 }
 
-// checkAdminSocket looks for a path at which no socket can be made. The default one is no problem: without a socket,
-// the gateway serves.
+// checkAdminSocket checks that a socket can be created at the configured path. The default path is
+// not checked, because a gateway serves even if that socket cannot be created.
 func (s *Gateway) checkAdminSocket(r *Report) {
 	path := s.Catalogue.AdminSocket
 	if path == "" {
@@ -192,7 +194,7 @@ func (s *Gateway) checkAdminSocket(r *Report) {
 	r.problem("admin-socket", writableFolder(filepath.Dir(path)))
 }
 
-// checkAudit looks at the file of the audit log.
+// checkAudit checks the file of the audit log.
 func (s *Gateway) checkAudit(r *Report) {
 	if s.Audit == "" || s.Audit == config.AuditStdout {
 		return
@@ -204,12 +206,12 @@ func (s *Gateway) checkAudit(r *Report) {
 	r.problem("audit", err)
 }
 
-// storeCheck looks at a store, and at what is to be served from it.
+// storeCheck checks a store and whether the catalogue can be served from it.
 type storeCheck struct {
 	gateway   *Gateway
 	catalogue *sdl.Catalogue // nil if it cannot be read
 	keys      *keyring.Keyring
-	// keysGiven reports whether there are keys, which may be wrong.
+	// keysGiven says that encryption keys are configured, although they may be wrong.
 	keysGiven bool
 	log       *zap.Logger
 	report    *Report
@@ -235,7 +237,7 @@ func (c storeCheck) run(ctx context.Context) {
 	}
 }
 
-// open opens the store to be read; nil if there is none to look at, which the report then says.
+// open opens the store for reading; nil if there is none, which the report then says.
 func (c storeCheck) open(ctx context.Context) (gatewayStore, error) {
 	settings := storeSettings{Store: c.gateway.Store, readOnly: true}
 	if settings.URL != "" {
@@ -268,7 +270,7 @@ func (c storeCheck) open(ctx context.Context) (gatewayStore, error) {
 	return store, nil
 }
 
-// absent looks at a folder in which a start would make the embedded store.
+// absent checks the folder in which a start would create the embedded store.
 func (c storeCheck) absent(path string) error {
 	if exists(path+fillingSuffix) && c.gateway.Bootstrap == "" {
 		return fmt.Errorf("bootstrap: %w; or remove %s", state.ErrBegun, path+fillingSuffix)
@@ -278,8 +280,8 @@ func (c storeCheck) absent(path string) error {
 	return nil
 }
 
-// bootstrap looks at the file that is to fill the store, unless it was filled before. A nil store is one that does not
-// exist, or that another process has open.
+// bootstrap checks the file that would fill the store, unless the store has been filled. A nil
+// store does not exist or is open in another process.
 func (c storeCheck) bootstrap(ctx context.Context, store backend.Store) error {
 	file := c.gateway.Bootstrap
 	switch {
@@ -310,7 +312,8 @@ func (c storeCheck) bootstrap(ctx context.Context, store backend.Store) error {
 	return err
 }
 
-// sharding returns how a store would spread its namespaces that a start makes; nil for a store of one shard.
+// sharding returns how a newly created store would distribute its namespaces; nil for a store with
+// one shard.
 func (c storeCheck) sharding(ctx context.Context) backend.Sharder {
 	settings := storeSettings{Store: c.gateway.Store}
 	if settings.URL == "" {
@@ -323,7 +326,7 @@ func (c storeCheck) sharding(ctx context.Context) backend.Sharder {
 	return cfg.Sharding()
 }
 
-// accepted asks the store whether it would accept the catalogue at a start.
+// accepted checks whether the store would accept the catalogue at a start.
 func (c storeCheck) accepted(ctx context.Context, store backend.Store) error {
 	if c.catalogue == nil {
 		return nil

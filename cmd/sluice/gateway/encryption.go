@@ -99,8 +99,8 @@ func unwrapKeys(ctx context.Context, text, socket string) (keys encryptionKeys, 
 	return keys, err
 }
 
-// refuseWithoutKeys returns an error if the store has encrypted values. It is called for a gateway without keys: they
-// were forgotten, and the gateway would store values in plain form.
+// refuseWithoutKeys returns an error if the store has encrypted values. It is called if no keys are
+// configured: they were probably forgotten, and the gateway would store new values unencrypted.
 func refuseWithoutKeys(ctx context.Context, store backend.Store, kinds []descriptor.Kind) error {
 	var sensitive []string
 	for _, k := range kinds {

@@ -18,24 +18,25 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/version"
 )
 
-// ExportPath answers with everything that is stored, on the network as on the admin socket.
+// ExportPath is the path that answers with an export, on the network and on the admin
+// socket.
 const ExportPath = "/export"
 
-// ExportSecrets is the parameter of a request for an export that says how it holds secrets.
+// ExportSecrets is the parameter of an export request that says how secrets are exported.
 const ExportSecrets = "secrets"
 
 const (
-	// maxExports is how many exports are under way at a time.
+	// maxExports is the maximum number of exports at a time.
 	maxExports = 2
-	// exportStall is how long the client of an export may take nothing.
+	// exportStall is how long the client of an export may accept no data.
 	exportStall = time.Minute
 )
 
-// exports answers requests for everything that is stored.
+// exports answers requests for exports.
 type exports struct {
 	on  shared
 	log *zap.Logger
-	// running has an element for each export that is under way.
+	// running has an element for each export in progress.
 	running chan struct{}
 }
 
@@ -43,7 +44,8 @@ func newExports(on shared, log *zap.Logger) *exports {
 	return &exports{on: on, log: log, running: make(chan struct{}, maxExports)}
 }
 
-// handler returns the handler of requests. plain reports whether they may ask for secrets that everybody can read.
+// handler returns the handler of requests. plain reports whether they may request unencrypted
+// secrets.
 func (e *exports) handler(plain bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secrets, err := exportSecrets(r, plain)
@@ -68,7 +70,7 @@ func (e *exports) handler(plain bool) http.Handler {
 	})
 }
 
-// exportSecrets returns how a request asks for secrets.
+// exportSecrets returns how a request wants secrets to be exported.
 func exportSecrets(r *http.Request, plain bool) (state.Secrecy, error) {
 	switch asked := state.Secrecy(r.URL.Query().Get(ExportSecrets)); asked {
 	case "", state.Sealed:
@@ -85,8 +87,8 @@ func exportSecrets(r *http.Request, plain bool) (state.Secrecy, error) {
 	}
 }
 
-// serve writes an export. One that fails after it has begun breaks off: it has no end line, so nobody takes it for a
-// whole one.
+// serve writes an export. If it fails on the way, the answer has no end line, so that it is not
+// mistaken for a complete export.
 func (e *exports) serve(w http.ResponseWriter, r *http.Request, secrets state.Secrecy) {
 	out, ended := newExportWriter(w, r, "application/gzip")
 	defer ended()
@@ -113,7 +115,7 @@ func (e *exports) serve(w http.ResponseWriter, r *http.Request, secrets state.Se
 	}
 }
 
-// refuseExport answers in the form of the API.
+// refuseExport answers with an error in the API's form.
 func refuseExport(w http.ResponseWriter, r *http.Request, status int, code failure.Code, message string) {
 	extensions := map[string]any{"code": code}
 	if id := access.CallerFrom(r.Context()).Request; id != "" {
@@ -129,13 +131,14 @@ func refuseExport(w http.ResponseWriter, r *http.Request, status int, code failu
 // errInterrupted is the error of a write to a client after the request has ended.
 var errInterrupted = errors.New("the request has ended")
 
-// exportWriter writes the body of an answer, and moves the deadline of the connection with each write.
+// exportWriter writes the body of an answer. Each write extends the deadline of the connection.
 type exportWriter struct {
 	to      http.ResponseWriter
 	control *http.ResponseController
 	// media is the type of the body.
 	media string
-	// begun: the header of the answer was sent. failed: the client is gone.
+	// begun says that the header of the answer was sent, failed that the client has
+	// disconnected.
 	begun, failed bool
 
 	mu    sync.Mutex // guards ended, and the deadline of the connection
@@ -157,7 +160,7 @@ func newExportWriter(w http.ResponseWriter, r *http.Request, media string) (out 
 	}
 }
 
-// interrupt ends a write that is under way, and all later ones.
+// interrupt aborts the current write and all later ones.
 func (w *exportWriter) interrupt() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -184,7 +187,7 @@ func (w *exportWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// extend moves the deadline of the connection. It reports whether anything may still be written.
+// extend extends the deadline of the connection. It reports whether writing is still allowed.
 func (w *exportWriter) extend() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,11 +16,11 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/sdl"
 )
 
-// ExportManifests writes resources of an export as manifests, which `sluice apply` takes.
+// ExportManifests converts an export to manifests for `sluice apply`.
 type ExportManifests struct {
 	// File is the path of the export.
 	File string
-	// Catalogue is the folder of the kinds; empty for those of this release.
+	// Catalogue is the folder of the kinds; empty for the embedded catalogue.
 	Catalogue string
 	Keys      KeySource
 	// Namespace, if not empty, leaves out all others and GLOBAL kinds, and Kinds, unless there are none, all others.
@@ -28,11 +28,12 @@ type ExportManifests struct {
 	Kinds     []string
 }
 
-// PrintedManifests counts the resources that were chosen.
+// PrintedManifests counts the selected resources.
 type PrintedManifests struct {
-	// Written have manifests.
+	// Written is the number of resources with a complete manifest.
 	Written int
-	// Lacking have none, or one that lacks something, although they were there: they, or parts of them, cannot be read.
+	// Lacking is the number of resources of which all or a part cannot be read. They have an
+	// incomplete manifest or none.
 	Lacking int
 }
 

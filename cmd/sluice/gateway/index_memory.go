@@ -12,12 +12,12 @@ import (
 const (
 	// leastIndex is the smallest index, in bytes.
 	leastIndex = 1 << 20
-	// indexShare divides the memory of the process: the index may take one part.
+	// indexShare divides the process's memory: the index may use this part by default.
 	indexShare = 4
 )
 
-// indexMemory returns how many bytes the index may take: the setting, or a share of the
-// memory of the process; negative for no index.
+// indexMemory returns how many bytes the index may use: the setting, or by default a
+// share of the process's memory; negative for no index.
 func indexMemory(setting int64) int64 {
 	switch {
 	case setting >= leastIndex:
@@ -35,7 +35,8 @@ func indexMemory(setting int64) int64 {
 	return max(int64(limit/indexShare), leastIndex)
 }
 
-// answersShare divides the memory of the index: kept answers may take as much as one part.
+// answersShare divides the memory of the index: kept answers may use at most this part of
+// it.
 const answersShare = 8
 
 // answersMemory returns how many bytes of answers are kept: the setting, but no more than a share of the memory of the

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// NewLogger returns a logger that writes text on a terminal and JSON otherwise, unless the format is given.
+// NewLogger returns a logger. If no format is set, it writes text to a terminal and JSON elsewhere.
 func NewLogger(w io.Writer, level, format string) (*zap.Logger, error) {
 	l, err := zapcore.ParseLevel(level)
 	if err != nil {

@@ -139,7 +139,7 @@ func redisMetrics(store remoteStore) []prometheus.Collector {
 	}
 }
 
-// readOnlyMetric tells whether the gateway takes changes.
+// readOnlyMetric reports whether the gateway accepts changes.
 func (s *Gateway) readOnlyMetric() prometheus.Collector {
 	return gauge("sluice_read_only", "1 if the gateway takes no changes (read-only), else 0.", func() float64 {
 		if s.ReadOnly {

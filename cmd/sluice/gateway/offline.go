@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/version"
 )
 
-// Offline is a store that a command opens by itself, without a gateway.
+// Offline is a store that a command opens without a gateway.
 type Offline struct {
 	// At is the folder of an embedded store, or the URL of Redis.
 	At string
@@ -23,13 +23,13 @@ type Offline struct {
 	Settings config.Store
 }
 
-// StoreFile is the name of the file of an embedded store in its folder.
+// StoreFile is the name of the embedded store's file in its folder.
 const StoreFile = "sluice.db"
 
-// embedded reports whether the store is one.
+// embedded reports whether the store is an embedded one.
 func (o Offline) embedded() bool { return !strings.Contains(o.At, "://") }
 
-// openRedis opens a store on Redis, and makes it if there is none.
+// openRedis opens a store on Redis, and creates it if there is none.
 func (o Offline) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore, error) {
 	store, _, err := o.settings().openRedis(ctx, log)
 	return store, err
@@ -42,12 +42,13 @@ func (o Offline) settings() storeSettings {
 	return out
 }
 
-// openReader opens a store to read it.
+// openReader opens a store for reading.
 func (o Offline) openReader(ctx context.Context, log *zap.Logger) (Reader, error) {
 	return OpenReader(ctx, o.At, o.Settings, log)
 }
 
-// nothing returns the error of a store that no gateway has ever served: it is probably another one that was meant.
+// nothing returns the error for a store that no gateway has ever served. Probably another one was
+// meant.
 func (o Offline) nothing() error {
 	where := o.At
 	if !o.embedded() {
@@ -56,7 +57,7 @@ func (o Offline) nothing() error {
 	return exit.Usage(fmt.Errorf("%s: nothing is stored there", where))
 }
 
-// OfflineExport is an export of a store by a command.
+// OfflineExport is an export that a command makes of a store.
 type OfflineExport struct {
 	Store   Offline
 	Keys    KeySource

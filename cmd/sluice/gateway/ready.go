@@ -12,7 +12,8 @@ import (
 	"github.com/sluicegw/sluice/graph/server"
 )
 
-// readyTimeout is how long a gateway may take until it is ready without all in memory.
+// readyTimeout returns how long a gateway stays unready while kinds are still being
+// loaded into memory. After that it is ready without them.
 func (s *Gateway) readyTimeout() time.Duration {
 	switch {
 	case s.ReadyTimeout != config.ReadyAuto:
@@ -55,7 +56,7 @@ func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(conte
 	}
 }
 
-// filling returns a line for each kind that is not in memory yet.
+// filling returns a line for each kind that is still being loaded.
 func (c *catalogues) filling() []string {
 	if x := c.current().Index(); x != nil {
 		return x.Progress()

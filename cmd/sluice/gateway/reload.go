@@ -34,22 +34,22 @@ type catalogues struct {
 	log     *zap.Logger
 	compile func(sdl.Catalogue) (*service.Service, error)
 	results *prometheus.CounterVec
-	// replaced is called with the hash of a catalogue that is served in place of another; the context has who asked for
-	// it. It may be nil.
+	// replaced, if not nil, is called with the hash of a new catalogue when it is served. The
+	// caller who requested it is in the context.
 	replaced func(ctx context.Context, hash string)
 	// keys encrypt sensitive values; nil for none.
 	keys    *keyring.Keyring
 	exports *exports
 	// numbers is the file with the numbers of fields of standard methods; empty if they are not served.
 	numbers string
-	// turn holds a token while a catalogue is replaced.
+	// turn holds a token while a catalogue is being replaced.
 	turn chan struct{}
 
 	mu      sync.Mutex // guards all below
 	served  sdl.Catalogue
 	service *service.Service
 	changed chan struct{} // closed when service is another one
-	// fill begins to fill the index of a service; nil before Run.
+	// fill starts to fill the index of a service; nil before Run.
 	fill func(*index.Index) (stop func())
 	// stop ends the filling of the current index.
 	stop func()
@@ -73,7 +73,7 @@ func newCatalogues(dir string, served sdl.Catalogue, svc *service.Service) *cata
 	}
 }
 
-// Run runs the current service, and its successors, until ctx ends.
+// Run runs the current service and its successors until ctx ends.
 func (c *catalogues) Run(ctx context.Context) error {
 	var filling sync.WaitGroup
 	defer filling.Wait()
@@ -102,7 +102,7 @@ func (c *catalogues) Run(ctx context.Context) error {
 	}
 }
 
-// hangups reloads at each SIGHUP until ctx ends.
+// hangups reloads the catalogue at each SIGHUP until ctx ends.
 func (c *catalogues) hangups(ctx context.Context, signals <-chan os.Signal) error {
 	for {
 		select {
@@ -121,11 +121,12 @@ func (c *catalogues) current() *service.Service {
 	return c.service
 }
 
-// reloadTime is how long a reload may take, with the wait for another one.
+// reloadTime is the maximum duration of a reload, including the wait for another
+// reload.
 const reloadTime = 5 * time.Minute
 
-// Reload implements [reload.Catalogues]. After an error the old catalogue is still served. The log has
-// the same text as the answer.
+// Reload implements [reload.Catalogues]. After an error the old catalogue is still served. The text
+// of the answer is also logged.
 func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer {
 	ctx, cancel := context.WithTimeout(ctx, reloadTime)
 	defer cancel()
@@ -186,7 +187,7 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 	return out
 }
 
-// callerFields says for the log who asks, if that is known.
+// callerFields returns log fields that name the caller, if it is known.
 func callerFields(ctx context.Context) []zap.Field {
 	who := access.CallerFrom(ctx)
 	if who.Identity == nil {
@@ -199,7 +200,8 @@ func callerFields(ctx context.Context) []zap.Field {
 	}
 }
 
-// purge removes what no catalogue names: the resources of a kind, or the values of a field.
+// purge removes stored data that no catalogue declares: the resources of a kind, or the
+// values of a field.
 func (c *catalogues) purge(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
 	out.Result = reload.Unchanged
 	kind, path, _ := strings.Cut(r.Purge, ".")
@@ -224,10 +226,11 @@ func (c *catalogues) purge(ctx context.Context, r reload.Request) (out reload.An
 	return out, err
 }
 
-// maxTypos is how many letters differ at most in names that are alike; in names of up to three it is one.
+// maxTypos is the maximum number of different letters in similar names; for names of up to three
+// letters it is one.
 const maxTypos = 2
 
-// nearKinds returns the kinds of a catalogue with names like the given one, which may be a typing mistake.
+// nearKinds returns the kinds with names similar to the given one, which may be a typing mistake.
 func nearKinds(name string, served catalogue.Outline) (near []string) {
 	typos := min(max(len(name)/2, 1), maxTypos)
 	for kind := range served.Kinds {
@@ -251,9 +254,10 @@ func (c *catalogues) logPurge(ctx context.Context, what string, out reload.Answe
 	}
 }
 
-// reload makes everything ready before the store accepts the catalogue. Its result counts if there is no error. Files
-// of the request are put into the folder before the store records the catalogue: if the process dies in between, the
-// next one serves the new files, and needs --allow-breaking again if they break something.
+// reload prepares everything before the store accepts the catalogue. Its result is valid if there
+// is no error. Files of the request are put into the folder before the store records the catalogue:
+// if the process dies in between, the next one serves the new files, and needs --allow-breaking
+// again if they break something.
 func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
 	if c.dir == "" {
 		return out, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --catalogue DIR")
@@ -320,7 +324,8 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 	return out, err
 }
 
-// rebinding returns the kinds whose references the next service declares otherwise than the current one.
+// rebinding returns the kinds whose references the next service derives from other declarations
+// than the current one.
 func rebinding(current, next *service.Service) (names []string) {
 	for _, k := range next.Kinds() {
 		was, err := current.Kind(k.Name)
@@ -331,10 +336,12 @@ func rebinding(current, next *service.Service) (names []string) {
 	return names
 }
 
-// tightenedTime is how long a reload looks for stored resources that break what it tightens.
+// tightenedTime is how long a reload searches for stored resources that violate stricter
+// rules.
 const tightenedTime = 10 * time.Second
 
-// tightened describes the stored resources that break stricter rules of the next service, or with all lists them.
+// tightened describes the stored resources that violate stricter rules of the next service. With
+// all it lists every one.
 func (c *catalogues) tightened(ctx context.Context, next *service.Service, all bool) (lines []string) {
 	found, err := next.Tightened(ctx, c.current(), tightenedTime)
 	if err != nil {
@@ -349,12 +356,12 @@ func (c *catalogues) tightened(ctx context.Context, next *service.Service, all b
 	return lines
 }
 
-// fillTime is how long a reload waits for the index of its service, while the old one
-// is served: a million resources take a minute.
+// fillTime is how long a reload waits until the index of its service is filled, while
+// the old service is used. A million resources take about a minute.
 const fillTime = reloadTime - time.Minute
 
-// fillAhead fills the index of a service before it is served, so that its lists do not wait, unless the store would
-// refuse its catalogue. Meanwhile two indexes are in memory.
+// fillAhead fills the index of a service before it is served, so that lists need not wait. It does
+// nothing if the store would refuse the catalogue. Meanwhile two indexes are in memory.
 func (c *catalogues) fillAhead(
 	ctx context.Context,
 	svc *service.Service,
@@ -379,8 +386,8 @@ func (c *catalogues) fillAhead(
 	return stop, nil
 }
 
-// accept puts the files of a catalogue into the folder and asks the store to accept it. If the store
-// refuses, the folder is put back.
+// accept puts the files of a catalogue into the folder and asks the store to accept the catalogue.
+// If the store refuses, the old files are restored.
 func (c *catalogues) accept(ctx context.Context, next catalogue.Candidate, staged *reload.Staged) error {
 	if staged == nil {
 		return sdl.Accept(ctx, c.gate, next)
@@ -404,14 +411,15 @@ func (c *catalogues) accept(ctx context.Context, next catalogue.Candidate, stage
 	return err
 }
 
-// discard removes the staged folder, or the old one if the staged one has replaced it.
+// discard removes the staged folder, or, if the staged folder has replaced the old one,
+// the old one.
 func (c *catalogues) discard(staged *reload.Staged) {
 	if err := staged.Discard(); err != nil {
 		c.log.Warn("what an apply has left beside the folder of the catalogue cannot be removed", zap.Error(err))
 	}
 }
 
-// failedResult returns the result of a reload that ended with an error.
+// failedResult returns the result of a reload that failed.
 func failedResult(err error) reload.Result {
 	var mistake exit.UsageError
 	if errors.As(err, new(exit.LinesError)) || errors.As(err, &mistake) {
@@ -420,7 +428,8 @@ func failedResult(err error) reload.Result {
 	return reload.Failed
 }
 
-// read reads the requested catalogue. Files of the request are staged beside the folder.
+// read reads the requested catalogue. If the request contains files, they are staged
+// next to the folder.
 func (c *catalogues) read(r reload.Request) (sdl.Catalogue, *reload.Staged, error) {
 	if r.Files == nil {
 		next, err := sdl.Read(c.dir)
@@ -443,8 +452,8 @@ func (c *catalogues) read(r reload.Request) (sdl.Catalogue, *reload.Staged, erro
 	return next, staged, nil
 }
 
-// serve serves a generation from now on. stop ends the filling of its index; serve returns the stop of the
-// generation before.
+// serve makes a generation the one that is served. stop ends the filling of its index. serve
+// returns the stop function of the previous generation.
 func (c *catalogues) serve(
 	next sdl.Catalogue,
 	svc *service.Service,

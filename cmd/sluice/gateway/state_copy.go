@@ -15,15 +15,15 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/version"
 )
 
-// StateCopy fills a store with everything that another one has. No gateway serves either of them.
+// StateCopy copies a store's content to another store. No gateway may be serving either of them.
 type StateCopy struct {
 	From, To Offline
 	Keys     KeySource
-	// Progress is called with the number of lines that were copied, and of all. Default: not at all.
+	// Progress is called with the number of copied lines and of all lines. Default: no calls.
 	Progress func(done, of int)
 }
 
-// Run copies, and returns what the file would have said at its end.
+// Run copies. end is the end line of the export through which the content is copied.
 func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err error) {
 	unlocked, err := c.Keys.read(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err
 	}, log)
 }
 
-// anonymousFile returns a file that is gone with the process.
+// anonymousFile returns a temporary file that is removed when the process ends.
 func anonymousFile() (*os.File, error) {
 	file, err := os.CreateTemp("", "sluice-state-")
 	if err != nil {
@@ -70,7 +70,7 @@ func anonymousFile() (*os.File, error) {
 	return file, os.Remove(file.Name())
 }
 
-// fill fills the target with a file. confirm reports whether it has everything.
+// fill fills the target from a file. confirm reports whether the target has everything.
 func (c StateCopy) fill(
 	ctx context.Context, file *os.File, keys *keyring.Keyring, confirm func() error, log *zap.Logger,
 ) error {

@@ -23,15 +23,15 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// storeSettings opens the store that the settings name.
+// storeSettings has the settings of a store, and opens it.
 type storeSettings struct {
 	config.Store
-	// lost is called when Redis has a history that lacks changes; nil for no call.
+	// lost is called if Redis has a history that lacks changes; nil for no call.
 	lost     func(redis.History)
 	readOnly bool
 	// observe takes what is measured of writes.
 	observe backend.WriteObservers
-	// patience is how long Redis is asked again if it does not answer.
+	// patience is how long opening is retried if Redis does not answer.
 	patience time.Duration
 }
 
@@ -40,13 +40,13 @@ type gatewayStore interface {
 	backend.Store
 	Run(ctx context.Context) error
 	Close() error
-	// Ready says why the store cannot serve now.
+	// Ready returns why the store cannot serve now, nil if it can.
 	Ready(ctx context.Context) error
-	// Unreadable counts what was stored and could not be read.
+	// Unreadable returns the number of stored records that could not be read.
 	Unreadable() uint64
 }
 
-// open opens the store. name says to a person which one it is. An error is one line.
+// open opens the store. name describes it to people. An error is a single line.
 func (s storeSettings) open(ctx context.Context, log *zap.Logger) (store gatewayStore, name string, err error) {
 	if s.URL != "" {
 		return s.openRedis(ctx, log)
@@ -79,8 +79,8 @@ func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayS
 	return store, name, nil
 }
 
-// findRedis reports whether there is a store on Redis, and how its namespaces are spread over the shards. It writes
-// nothing.
+// findRedis reports whether a store exists on Redis, and how its namespaces are distributed over
+// the shards. It writes nothing.
 func (s storeSettings) findRedis(ctx context.Context, log *zap.Logger) (sharding backend.Sharder, there bool, err error) {
 	cfg, _, err := s.redisConfig(ctx, log)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s storeSettings) findRedis(ctx context.Context, log *zap.Logger) (sharding
 	return nil, false, errors.New(exit.OneLine(err))
 }
 
-// redisConfig returns the configuration of a store on Redis, and its name for people.
+// redisConfig returns the configuration of a store on Redis and a name for people.
 func (s storeSettings) redisConfig(ctx context.Context, log *zap.Logger) (cfg redis.Config, name string, err error) {
 	at, err := redis.ParseURL(s.URL)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s storeSettings) redisConfig(ctx context.Context, log *zap.Logger) (cfg re
 	return cfg, at.String(), nil
 }
 
-// RedisURLWithoutPassword returns the URL of a Redis without users and passwords.
+// RedisURLWithoutPassword returns a Redis URL without user names and passwords.
 func RedisURLWithoutPassword(url string) string {
 	at, err := redis.ParseURL(url)
 	if err != nil {
@@ -145,8 +145,8 @@ func RedisURLWithoutPassword(url string) string {
 	return at.String()
 }
 
-// openPatiently opens a store on Redis. While no server answers, it tries again until the patience of the settings is
-// over.
+// openPatiently opens a store on Redis. It retries until the patience of the settings is over while
+// no server answers.
 func (s storeSettings) openPatiently(
 	ctx context.Context, cfg redis.Config, log *zap.Logger,
 ) (*redis.Store, error) {
@@ -169,7 +169,7 @@ func (s storeSettings) openPatiently(
 	}
 }
 
-// tls makes the configuration of a connection with TLS; nil without.
+// tls returns the TLS configuration for a connection; nil if it does not use TLS.
 func (s storeSettings) tls(ctx context.Context, at *redis.Address) (*tls.Config, error) {
 	if !at.TLS {
 		if s.CA != "" || s.Cert != "" || s.Key != "" {
@@ -194,7 +194,7 @@ func (s storeSettings) tls(ctx context.Context, at *redis.Address) (*tls.Config,
 	return cfg, nil
 }
 
-// explainBolt says in one line why the embedded store does not open.
+// explainBolt explains in one line why the embedded store cannot be opened.
 func (s storeSettings) explainBolt(err error) error {
 	switch {
 	case errors.Is(err, bolt.ErrLocked):
@@ -207,15 +207,15 @@ func (s storeSettings) explainBolt(err error) error {
 	return fmt.Errorf("data: %s", exit.OneLine(err))
 }
 
-// Reader is a store that was opened to be read alone.
+// Reader is a store that was opened only for reading.
 type Reader interface {
 	backend.Store
 	backend.Verifier
 	Close() error
 }
 
-// OpenReader opens a store to read it: the embedded store in a folder or a file, or Redis by its URL with the settings.
-// An error is one line.
+// OpenReader opens a store for reading: the embedded store in a folder or a file, or a store on
+// Redis by its URL and the settings. An error is a single line.
 func OpenReader(ctx context.Context, place string, settings config.Store, log *zap.Logger) (Reader, error) {
 	if strings.Contains(place, "://") {
 		settings.URL = place

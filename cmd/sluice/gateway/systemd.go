@@ -8,14 +8,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// serviceManager tells systemd how the gateway is, by the protocol of sd_notify(3). Without systemd it does nothing.
+// serviceManager reports the gateway's state to systemd by the protocol of sd_notify(3). Without
+// systemd it does nothing.
 type serviceManager struct {
 	log *zap.Logger
-	// alive returns once the parts of the gateway that all requests need respond.
+	// alive returns when the parts of the gateway that every request needs have
+	// responded.
 	alive func()
 }
 
-// Run says that the gateway serves at an address, and when ctx ends, that it stops.
+// Run reports that the gateway serves at an address and, when ctx ends, that it stops.
 func (m serviceManager) Run(ctx context.Context, address string) error {
 	m.tell(daemon.SdNotifyReady + "\nSTATUS=serves " + address)
 	<-ctx.Done()
@@ -23,7 +25,8 @@ func (m serviceManager) Run(ctx context.Context, address string) error {
 	return nil
 }
 
-// Watch tells systemd that the gateway is alive, twice in each WatchdogSec of its unit, until ctx ends.
+// Watch reports to systemd, twice in each WatchdogSec of the unit, that the gateway is alive, until
+// ctx ends.
 func (m serviceManager) Watch(ctx context.Context) error {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {

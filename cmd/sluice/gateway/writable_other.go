@@ -2,5 +2,6 @@
 
 package gateway
 
-// writable accepts every path: only writing tells whether a file can be written.
+// writable accepts every path. On this system only a write tells whether a file is
+// writable.
 func writable(string) error { return nil }

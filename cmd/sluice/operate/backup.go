@@ -92,7 +92,7 @@ func (f *backupFlags) run(cmd *cobra.Command, std terminal.Streams) error {
 	return err
 }
 
-// saveStep is after how many bytes a copy is synced.
+// saveStep is the number of bytes after which a backup is synced.
 const saveStep = 4 << 20
 
 // syncedFile is a file that can be synced.
@@ -101,8 +101,8 @@ type syncedFile interface {
 	Sync() error
 }
 
-// saveBackup writes what comes from a gateway to a file. It syncs the file step by step: one sync of gigabytes at the
-// end would make the commits of a gateway on the same disk wait for it.
+// saveBackup writes a backup from a gateway to a file. It syncs the file step by step: a single
+// sync of gigabytes at the end would delay the commits of a gateway on the same disk.
 func saveBackup(to syncedFile, from io.Reader, std terminal.Streams) (size int64, err error) {
 	defer std.Show("")
 	for err == nil {
@@ -120,7 +120,7 @@ func saveBackup(to syncedFile, from io.Reader, std terminal.Streams) (size int64
 	return size, nil
 }
 
-// checkBackup reads all of a copy. What is damaged in it is damaged in the store, too.
+// checkBackup reads a backup completely. Damage in it is damage in the store.
 func checkBackup(ctx context.Context, path string, std terminal.Streams) (read backend.Verified, err error) {
 	store, err := gateway.OpenReader(ctx, path, config.Store{}, zap.NewNop())
 	if err != nil {

@@ -111,7 +111,7 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// folders are the flags that say which catalogues are compared without a gateway.
+// folders has the flags of a comparison of catalogues without a gateway.
 type folders struct {
 	from, fromVersion, toVersion string
 }
@@ -135,7 +135,8 @@ func (f *folders) register(cmd *cobra.Command) {
 	)
 }
 
-// differences returns what is different in the catalogue of a folder, or in one of its versions.
+// differences returns the changes that lead from the catalogue of the flags to the one in dir, or to
+// one of its versions.
 func (f *folders) differences(dir string) ([]catalogue.Difference, error) {
 	switch {
 	case f.from != "" && f.fromVersion != "":
@@ -179,18 +180,18 @@ func releasedVersion(of sdl.Catalogue, flag, name string) (sdl.Catalogue, error)
 	return out, err
 }
 
-// finding is a change with what a running gateway found out about it.
+// finding is a change, with its effect on what a running gateway has stored.
 type finding struct {
 	catalogue.Difference
-	// Hidden counts the stored resources that would not be read or shown any more, and names what they keep from being
-	// deleted.
+	// Hidden says how many stored resources could no longer be read or shown, and which resources
+	// they would keep from being deleted.
 	Hidden string `json:"hidden,omitempty"`
-	// Violations describe the stored resources of the kind that break stricter rules; the first change of the kind has
-	// them.
+	// Violations describe the stored resources of the kind that violate stricter rules. Only the
+	// first change of a kind has them.
 	Violations []string `json:"violations,omitempty"`
 }
 
-// findings returns the changes of an answer with what belongs to each.
+// findings returns the changes in an answer, each with its effects.
 func findings(found reload.Answer) []finding {
 	out := make([]finding, len(found.Changes))
 	of := map[string]*finding{} // the first of each kind
@@ -215,7 +216,8 @@ func findings(found reload.Answer) []finding {
 	return out
 }
 
-// printChanges prints what a gateway, its clients and stored resources would notice, one finding a line.
+// printChanges prints the effects on the gateway, its clients and stored resources, one finding a
+// line.
 func printChanges(std terminal.Streams, found reload.Answer) {
 	for _, c := range found.Changes {
 		_, _ = fmt.Fprintln(std.Out, output.Printable(c.String()))

@@ -75,7 +75,7 @@ func catalogueInitCommand(std terminal.Streams) *cobra.Command {
 	}
 }
 
-// writeNew writes a file unless there is one.
+// writeNew writes a file unless it exists.
 func writeNew(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {

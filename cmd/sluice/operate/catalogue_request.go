@@ -20,8 +20,8 @@ import (
 	"github.com/sluicegw/sluice/graph/release"
 )
 
-// gatewayRequest holds the flags of commands that give a catalogue to a running gateway: over its admin socket, or over
-// the network if the command line names a server or a context.
+// gatewayRequest has the flags of commands that send a catalogue to a running gateway: over its
+// admin socket, or over the network if the command line names a server or a context.
 type gatewayRequest struct {
 	socket, data string
 	remote       remote.Flags
@@ -55,8 +55,8 @@ func (r *gatewayRequest) registerDryRun(cmd *cobra.Command) {
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = "server"
 }
 
-// named reports whether the command line names a running gateway, on the network or by its socket, and refuses flags
-// that then have no effect.
+// named reports whether the command line names a running gateway, on the network or by its socket.
+// It returns an error for flags that have no effect then.
 func (r *gatewayRequest) named(cmd *cobra.Command) (bool, error) {
 	network, err := r.overNetwork(cmd)
 	if network || err != nil {
@@ -87,8 +87,8 @@ func (r *gatewayRequest) registerNetwork(cmd *cobra.Command) {
 	remote.RegisterAccess(cmd, &r.remote.Access)
 }
 
-// overNetwork reports whether the command line names a gateway on the network, and refuses flags that then have no
-// effect.
+// overNetwork reports whether the command line names a gateway on the network. It returns an error
+// for flags that have no effect then.
 func (r *gatewayRequest) overNetwork(cmd *cobra.Command) (bool, error) {
 	flags := cmd.Flags()
 	network := config.Named(flags, "server") || config.Named(flags, "context")
@@ -105,8 +105,8 @@ func (r *gatewayRequest) overNetwork(cmd *cobra.Command) (bool, error) {
 	return network, nil
 }
 
-// client makes the client of the gateway. The environment may name the gateway and ask for a dry run, but it cannot
-// accept breaking changes: only the command line can.
+// client returns the client of the gateway. The environment may name the gateway and request a dry
+// run, but only the command line can accept breaking changes.
 func (r *gatewayRequest) client(cmd *cobra.Command) (*client.Client, error) {
 	network, err := r.overNetwork(cmd)
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *gatewayRequest) apply(cmd *cobra.Command, dir string) (reload.Answer, e
 	return r.send(cmd)
 }
 
-// send asks the gateway. It returns an error if the gateway refuses or fails.
+// send sends the request. It returns an error if the gateway refuses it or fails.
 func (r *gatewayRequest) send(cmd *cobra.Command) (reload.Answer, error) {
 	c, err := r.client(cmd)
 	if err != nil {

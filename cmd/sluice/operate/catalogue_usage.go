@@ -67,7 +67,7 @@ func catalogueUsageCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// used says how often something was used, and when.
+// used counts uses of something, with the time of the last one.
 type used struct {
 	Operations int       `json:"operations" yaml:"operations"`
 	First      time.Time `json:"first" yaml:"first"`
@@ -85,13 +85,13 @@ func (u *used) add(at time.Time, operations int) {
 	u.Operations += operations
 }
 
-// clientUsage is what one client does by one version of the API.
+// clientUsage is what one client uses of one version of the API.
 type clientUsage struct {
-	// Version is empty where nothing was released, Client where the client has no name.
+	// Version is empty if nothing has been released, Client if the client has no name.
 	Version string `json:"version" yaml:"version"`
 	Client  string `json:"client" yaml:"client"`
 	used    `yaml:",inline"`
-	// Deprecated has what it uses that is deprecated, by name.
+	// Deprecated are the deprecated parts that it uses, by name.
 	Deprecated []deprecatedUsage `json:"deprecated" yaml:"deprecated"`
 	names      map[string]*used
 }
@@ -103,21 +103,24 @@ type deprecatedUsage struct {
 }
 
 const (
-	// maxUsageClients is the most names of clients, by versions, that are told apart: clients choose them.
+	// maxUsageClients is the maximum number of pairs of client and version that are distinguished,
+	// because clients choose their names.
 	maxUsageClients = 10_000
-	// maxLogLine is the longest line that is read, in bytes.
+	// maxLogLine is the size of the longest line that is read, in bytes.
 	maxLogLine = 1 << 20
-	// otherUsage stands for clients above maxUsageClients, and for deprecated parts that the log only counts.
+	// otherUsage is the name for clients beyond maxUsageClients, and for deprecated parts that the
+	// log only counts.
 	otherUsage = "(others)"
 )
 
-// usageKey is a client by a version of the API.
+// usageKey is a client and a version of the API.
 type usageKey struct{ version, client string }
 
 // usage sums up access logs.
 type usage struct {
 	byClient map[usageKey]*clientUsage
-	// bad counts the lines of the current file that are not of a log, and cut is why it ended early.
+	// bad counts the lines of the current file that are not log lines. cut is the error at which
+	// the file ended early.
 	bad int
 	cut error
 }
@@ -139,7 +142,8 @@ func (u *usage) addFile(std terminal.Streams, name string) error {
 	return f.Close()
 }
 
-// tell prints what of a file could not be read, and reports whether it was read to its end.
+// tell prints what could not be read of a file, and reports whether the file was read to
+// its end.
 func (u *usage) tell(std terminal.Streams, name string) (whole bool) {
 	if u.bad > 0 {
 		_, _ = fmt.Fprintf(std.Err, "sluice: warning: %s: %s left out that are no JSON of a log\n",
@@ -185,7 +189,7 @@ func (u *usage) read(from io.Reader) {
 	}
 }
 
-// line adds a line of the log. Lines that are not about operations count nothing.
+// line adds a line of the log. Lines that are not about operations are ignored.
 func (u *usage) line(text []byte) {
 	var line struct {
 		Msg            string    `json:"msg"`
@@ -215,7 +219,7 @@ func (u *usage) line(text []byte) {
 	}
 }
 
-// client returns what a client does by a version.
+// client returns the usage of a client and version.
 func (u *usage) client(key usageKey) *clientUsage {
 	if u.byClient[key] == nil && len(u.byClient) >= maxUsageClients {
 		key.client = otherUsage
@@ -234,7 +238,8 @@ func (c *clientUsage) deprecated(name string) *used {
 	return c.names[name]
 }
 
-// clients returns the clients by their versions, the oldest first; those of a version with the most operations first.
+// clients returns the usages, the oldest version first, and within a version the clients with the
+// most operations first.
 func (u *usage) clients() []clientUsage {
 	out := []clientUsage{}
 	for _, c := range u.byClient {
@@ -254,7 +259,8 @@ func (u *usage) clients() []clientUsage {
 	return out
 }
 
-// compareVersions compares versions by their numbers. What is none, such as unreleased, is newer than all.
+// compareVersions compares versions by number. A name without a number, such as unreleased, is
+// newer than all numbers.
 func compareVersions(a, b string) int {
 	one, err := release.ParseNumber(a)
 	other, otherErr := release.ParseNumber(b)
@@ -269,7 +275,8 @@ func compareVersions(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// usageTable is what people are shown: a row for each client by a version, and one for each deprecated part it uses.
+// usageTable returns a table with a row for each client and version, and one for each deprecated
+// part that it uses.
 func usageTable(clients []clientUsage) command.Table {
 	out := command.Table{Titles: []string{"VERSION", "CLIENT", "DEPRECATED", "OPERATIONS", "FIRST", "LAST"}}
 	for _, c := range clients {

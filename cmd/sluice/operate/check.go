@@ -21,7 +21,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// CheckCommand reads all of a store, and names what of it is damaged or missing.
+// CheckCommand reads a whole store and reports what is damaged or missing in it.
 func CheckCommand(std terminal.Streams) *cobra.Command {
 	settings := config.NewGateway()
 	format := "text"
@@ -65,14 +65,14 @@ func CheckCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// checkReport writes what a check has found.
+// checkReport writes the results of a check.
 type checkReport struct {
 	std  terminal.Streams
 	json bool
 	err  error // of the first write that failed
 }
 
-// damageLine is a line of the form json.
+// damageLine is a line about one damage, in JSON.
 type damageLine struct {
 	Part      string `json:"part"`
 	Kind      string `json:"kind,omitempty"`
@@ -82,7 +82,7 @@ type damageLine struct {
 	Problem   string `json:"problem"`
 }
 
-// readLine is the last line of the form json.
+// readLine is the last line in JSON.
 type readLine struct {
 	Records int64 `json:"records"`
 	Entries int64 `json:"entries"`
@@ -105,7 +105,7 @@ func (r *checkReport) progress(read backend.Verified) {
 	r.std.Show(fmt.Sprintf("%d records, %d index entries, %d changes ...", read.Records, read.Entries, read.Changes))
 }
 
-// end writes what was read, and returns an error if anything of it is damaged.
+// end writes how much was read. It returns an error if any of it is damaged.
 func (r *checkReport) end(read backend.Verified) error {
 	switch {
 	case r.json:

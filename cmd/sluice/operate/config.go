@@ -57,7 +57,7 @@ func configPrintCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// settingsTable shows settings to people.
+// settingsTable returns a table of settings.
 func settingsTable(all []config.Effective) command.Table {
 	out := command.Table{Titles: []string{"SETTING", "VALUE", "SOURCE"}}
 	for _, one := range all {
@@ -79,7 +79,8 @@ func registerGateway(cmd *cobra.Command, settings *config.Gateway) {
 	cmd.Flags().StringVar(&settings.File, config.FileFlag, "", "configuration file (YAML)")
 }
 
-// onlyOnCommandLine makes a flag of a command one that is no setting.
+// onlyOnCommandLine marks a flag as one that cannot be set by the environment or a
+// file.
 func onlyOnCommandLine(cmd *cobra.Command, flag string) {
 	if err := config.OnlyOnCommandLine(cmd.Flags(), flag); err != nil {
 		panic(err) // the flag is registered by the caller

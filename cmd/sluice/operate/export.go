@@ -20,15 +20,15 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// exportFlags are the flags of an export: over the admin socket, over the network if the command line names a server or
-// a context, or of a store that no gateway serves.
+// exportFlags are the flags of an export: over the admin socket, over the network if the command
+// line names a server or a context, or from a store that no gateway serves.
 type exportFlags struct {
 	gatewayRequest
 	store        offlineStore
 	at, to       string
 	noSecrets    bool
 	plainSecrets bool
-	// from is an export that is read, and output the form in which it is printed.
+	// from is an export to convert, and output the format of the result.
 	from, output         string
 	catalogue, namespace string
 }
@@ -106,7 +106,7 @@ func (f *exportFlags) printManifests(cmd *cobra.Command, std terminal.Streams, k
 	return nil
 }
 
-// secrecy returns how the file is to hold secrets.
+// secrecy returns how secrets are exported.
 func (f *exportFlags) secrecy() (state.Secrecy, error) {
 	switch {
 	case f.noSecrets && f.plainSecrets:
@@ -166,7 +166,7 @@ func (f *exportFlags) run(cmd *cobra.Command, std terminal.Streams, args []strin
 	return err
 }
 
-// source begins an export.
+// source starts an export.
 func (f *exportFlags) source(cmd *cobra.Command, secrets state.Secrecy) (io.ReadCloser, error) {
 	if config.Named(cmd.Flags(), "store") {
 		for _, name := range []string{"server", "context", "admin-socket", "data"} {
@@ -199,7 +199,7 @@ func (f *exportFlags) source(cmd *cobra.Command, secrets state.Secrecy) (io.Read
 	})
 }
 
-// piped runs an export of a store, and returns what it writes.
+// piped starts an export of a store and returns a reader of it.
 func piped(ctx context.Context, export gateway.OfflineExport) io.ReadCloser {
 	ctx, stop := context.WithCancel(ctx)
 	r, w := io.Pipe()
@@ -215,7 +215,7 @@ func piped(ctx context.Context, export gateway.OfflineExport) io.ReadCloser {
 	}}
 }
 
-// pipe has what an export writes. It is closed once the export has ended.
+// pipe is the reader of an export. Close waits until the export has ended.
 type pipe struct {
 	*io.PipeReader
 	end func()
@@ -227,7 +227,7 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// maxNamed is how many unreadable records are named.
+// maxNamed is the maximum number of unreadable records that are named.
 const maxNamed = 10
 
 // savedExport describes a file that was written.
@@ -237,7 +237,8 @@ type savedExport struct {
 	unreadable []string
 }
 
-// saveExport writes what comes from an export to a file, which gets its name when its end was seen and it is durable.
+// saveExport writes an export to a file. The file gets its name after the end line was seen and the
+// data is durable.
 func saveExport(path string, from io.Reader, std terminal.Streams) (out savedExport, err error) {
 	part, err := createPart(path)
 	if err != nil {
@@ -257,7 +258,7 @@ func saveExport(path string, from io.Reader, std terminal.Streams) (out savedExp
 	return out, part.name()
 }
 
-// checkExport reads an export to its end, and says on a terminal how far it is.
+// checkExport reads an export to its end and shows the progress on a terminal.
 func checkExport(from io.Reader, std terminal.Streams) (out savedExport, err error) {
 	in, err := state.NewReader(from)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/gateway"
 )
 
-// offlineStore holds the flags of commands that open a store by themselves: the settings of a gateway that are about
-// Redis and the keys.
+// offlineStore has the flags of commands that open a store without a gateway: those settings of a
+// gateway that concern Redis and the keys.
 type offlineStore struct {
 	settings *config.Gateway
 	keys     gateway.KeySource
@@ -35,10 +35,10 @@ func (o *offlineStore) register(cmd *cobra.Command) {
 	o.names = append(about, "encryption-keys-file", "encryption-kms")
 }
 
-// load takes settings from the environment, too.
+// load also takes settings from the environment.
 func (o *offlineStore) load(cmd *cobra.Command) error { return command.LoadOnly(cmd, o.names...) }
 
-// unused refuses flags that have no effect where a gateway is asked.
+// unused returns an error for flags that have no effect when a gateway is used.
 func (o *offlineStore) unused(cmd *cobra.Command) error {
 	for _, name := range o.names {
 		if config.Named(cmd.Flags(), name) {

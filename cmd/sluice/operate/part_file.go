@@ -13,18 +13,18 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 )
 
-// partSuffix ends the name of a file until it is complete.
+// partSuffix is the suffix of an incomplete file.
 const partSuffix = ".part"
 
-// partFile is a file that a command writes, which gets its name once it is complete and durable.
+// partFile is a file that gets its name when it is complete and durable.
 type partFile struct {
 	*os.File
-	// path is its name once it is complete; until then it ends with partSuffix.
+	// path is its final name. Until then the name has partSuffix.
 	path string
 	info os.FileInfo
 }
 
-// createPart creates the file in the place of one that an earlier command has left.
+// createPart creates the file. It replaces a partial file of an earlier command.
 func createPart(path string) (*partFile, error) {
 	_ = os.Remove(path + partSuffix)
 	file, err := os.OpenFile(path+partSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -38,7 +38,7 @@ func createPart(path string) (*partFile, error) {
 	return &partFile{File: file, path: path, info: info}, nil
 }
 
-// here returns an error if another command has put its own file in the place of this one.
+// here returns an error if another command has replaced the file with its own.
 func (p *partFile) here() error {
 	now, err := os.Lstat(p.path + partSuffix)
 	if err != nil || !os.SameFile(now, p.info) {
@@ -47,7 +47,7 @@ func (p *partFile) here() error {
 	return nil
 }
 
-// complete makes what was written durable. The file still has no name.
+// complete makes the written data durable. The file still has its temporary name.
 func (p *partFile) complete() error {
 	if err := errors.Join(p.Sync(), p.Close()); err != nil {
 		return fmt.Errorf("to: %w", err)
@@ -55,7 +55,7 @@ func (p *partFile) complete() error {
 	return p.here()
 }
 
-// name gives the file its name.
+// name gives the file its final name.
 func (p *partFile) name() error {
 	if err := p.here(); err != nil {
 		return err
@@ -83,8 +83,9 @@ func syncFolder(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// checkTarget refuses to write a file in the place of a folder, or in that of the store in a folder that a flag of the
-// command names: a gateway would go on in a file without a name, and lose what is written from then on.
+// checkTarget returns an error if the file would replace a folder, or the store in a folder that a
+// flag of the command names. A gateway that uses that store would continue to write to a file
+// without a name, and those writes would be lost.
 func checkTarget(cmd *cobra.Command, to, flag string) error {
 	target, err := os.Stat(to)
 	if err != nil {

@@ -52,7 +52,8 @@ func ServeCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// checkGateway prints all problems of the settings of a gateway and of what they name.
+// checkGateway prints all problems of a gateway's settings and of the files and stores
+// that they name.
 func checkGateway(cmd *cobra.Command, settings *config.Gateway, std terminal.Streams) error {
 	read := command.ReadSettings(cmd)
 	if errors.Is(read, context.Canceled) {

@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/credential"
 )
 
-// serviceConnection says how a resource service is asked.
+// serviceConnection has the flags of a connection to a resource service.
 type serviceConnection struct {
 	protocol string
 	access   credential.Access
@@ -35,7 +35,8 @@ func (c *serviceConnection) register(cmd *cobra.Command) {
 	f.StringVar(&c.access.ClientKey, "client-key", "", "file with the key (PEM) of --client-cert")
 }
 
-// tlsConfig returns what the flags say of TLS; nil for the system's authorities and no certificate.
+// tlsConfig returns the TLS configuration of the flags; nil for the system's authorities and no
+// client certificate.
 func (c *serviceConnection) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	if (c.access.ClientCert == "") != (c.access.ClientKey == "") {
 		return nil, errors.New("--client-cert, --client-key: both are needed")

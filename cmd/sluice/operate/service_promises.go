@@ -31,7 +31,7 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// serviceTest is what `sluice service test` was told.
+// serviceTest has the flags of `sluice service test`.
 type serviceTest struct {
 	std        terminal.Streams
 	connection serviceConnection
@@ -129,7 +129,7 @@ func (t serviceTest) run(ctx context.Context, address string) error {
 	return err
 }
 
-// print prints what became of a promise.
+// print prints the result of a test.
 func (t serviceTest) print(r kit.Result) {
 	_, _ = fmt.Fprintf(t.std.Out, "%-8s %-10s %-18s %s\n", r.Status, output.Printable(r.Kind), r.Promise, r.Says)
 	if r.Detail != "" {
@@ -139,7 +139,7 @@ func (t serviceTest) print(r kit.Result) {
 	}
 }
 
-// describedKinds reads the SDL of a service, if it has any.
+// describedKinds parses the SDL of a service, if it has any.
 func describedKinds(d owner.Description) ([]descriptor.Kind, error) {
 	if strings.TrimSpace(d.SDL) == "" {
 		return nil, nil
@@ -155,7 +155,7 @@ func describedKinds(d owner.Description) ([]descriptor.Kind, error) {
 	return out, nil
 }
 
-// readExamples reads the manifests that were given, by kind.
+// readExamples reads the example manifests, by kind.
 func (t serviceTest) readExamples() (map[string][]owner.Resource, error) {
 	out := map[string][]owner.Resource{}
 	if len(t.examples) == 0 {
@@ -179,8 +179,8 @@ func (t serviceTest) readExamples() (map[string][]owner.Resource, error) {
 	return out, nil
 }
 
-// restartService runs the command that restarts the service. What the command says goes to a file, since the service
-// that it starts may hold it open.
+// restartService runs the command that restarts the service. The command's output goes to a file,
+// because the service that it starts may keep it open.
 func (t serviceTest) restartService(ctx context.Context) error {
 	said, err := os.CreateTemp("", "sluice-restart-")
 	if err != nil {
@@ -204,7 +204,7 @@ func (t serviceTest) restartService(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", err, bytes.TrimSpace(text))
 }
 
-// raw returns a function that sends the service JSON that no client would send.
+// raw returns a function that sends arbitrary JSON to the service.
 func (t serviceTest) raw(
 	ctx context.Context, address string,
 ) (func(context.Context, string, []byte) ([]byte, error), error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/graph/release"
 )
 
-// servicePull is what `sluice service pull` was told.
+// servicePull has the flags of `sluice service pull`.
 type servicePull struct {
 	std        terminal.Streams
 	connection serviceConnection
@@ -101,7 +101,8 @@ func (p servicePull) file(name string) string {
 	return name + ".graphqls"
 }
 
-// check refuses SDL that cannot be served, by the place of each problem, and returns the kinds that the service owns.
+// check returns the kinds that the service owns, or an error with the place of each problem if the
+// SDL cannot be served.
 func (p servicePull) check(text, name string) ([]string, error) {
 	texts := map[string]string{}
 	if p.catalogue != "" {

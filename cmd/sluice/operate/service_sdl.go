@@ -15,8 +15,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// ownedSDL returns the SDL of a service as a catalogue has it: each kind is owned by the service of that name, and has
-// no verb that the service cannot carry out. All else is as the service wrote it. file is what errors call the SDL.
+// ownedSDL returns the SDL of a service in the form for a catalogue: each kind names the service as
+// its owner and has only the verbs that the service supports. The rest is unchanged. file is the
+// name of the SDL in errors.
 func ownedSDL(d owner.Description, name, file string) (string, error) {
 	if strings.TrimSpace(d.SDL) == "" {
 		return "", errors.New("the service has no SDL; write the kinds by hand, and have Describe return them as sdl")
@@ -56,10 +57,11 @@ func ownedSDL(d owner.Description, name, file string) (string, error) {
 	return strings.TrimRight(out.String(), "\n") + "\n", nil
 }
 
-// unwanted reports whether a file of a catalogue that people read should not have a character.
+// unwanted reports whether a character should not be in a catalogue file, which people read.
 func unwanted(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
 
-// ownedArguments returns the arguments of @resource for a kind that a service owns; empty if they are right already.
+// ownedArguments returns the arguments of @resource for a kind that a service owns; empty if they
+// need no change.
 func ownedArguments(d *ast.Directive, can owner.Kind, name string) (string, error) {
 	verbs := ownedVerbs(d, can)
 	if len(verbs) == 0 {
@@ -90,7 +92,7 @@ func ownedArguments(d *ast.Directive, can owner.Kind, name string) (string, erro
 	return "(" + strings.Join(append(arguments, service, offered), ", ") + ")", nil
 }
 
-// ownedVerbs returns the verbs of a kind in the SDL that the service can carry out.
+// ownedVerbs returns those verbs of a kind in the SDL that the service supports.
 func ownedVerbs(d *ast.Directive, can owner.Kind) []string {
 	possible := verbsOf(can)
 	given := d.Arguments.ForName("verbs")
@@ -101,7 +103,7 @@ func ownedVerbs(d *ast.Directive, can owner.Kind) []string {
 	return slices.DeleteFunc(textsOf(given.Value), func(v string) bool { return !slices.Contains(possible, v) })
 }
 
-// verbsOf returns what callers can do with a kind of a service.
+// verbsOf returns the verbs that callers can use on a kind of a service.
 func verbsOf(can owner.Kind) (out []string) {
 	for _, of := range []struct {
 		verb     descriptor.Verb
@@ -123,7 +125,7 @@ func verbsOf(can owner.Kind) (out []string) {
 	return out
 }
 
-// argumentOf returns the value of an argument; nil if it is not given.
+// argumentOf returns the value of an argument; nil if there is none.
 func argumentOf(d *ast.Directive, name string) *ast.Value {
 	if a := d.Arguments.ForName(name); a != nil {
 		return a.Value
@@ -131,7 +133,8 @@ func argumentOf(d *ast.Directive, name string) *ast.Value {
 	return nil
 }
 
-// textsOf returns the elements of a list, or a single value, as GraphQL coerces it.
+// textsOf returns the elements of a list, or a single value as a list, as GraphQL
+// coerces it.
 func textsOf(v *ast.Value) (out []string) {
 	if v == nil {
 		return nil
@@ -145,8 +148,8 @@ func textsOf(v *ast.Value) (out []string) {
 	return out
 }
 
-// endOfArguments returns where the arguments of a parsed directive end. from is the end of the directive's name, and
-// the answer if it has no arguments.
+// endOfArguments returns the position after the arguments of a parsed directive. from is the end of
+// the directive's name, and the result if there are no arguments.
 func endOfArguments(text []rune, from int) int {
 	depth := 0
 	for i := from; i < len(text); i++ {
@@ -171,7 +174,7 @@ func endOfArguments(text []rune, from int) int {
 	return from
 }
 
-// endOfString returns where the string that begins at a place ends.
+// endOfString returns the position after the string that begins at begin.
 func endOfString(text []rune, begin int) int {
 	const block = `"""`
 	if begin+3 <= len(text) && string(text[begin:begin+3]) == block {

@@ -41,7 +41,7 @@ func (f *tokensFile) register(cmd *cobra.Command) {
 	}
 }
 
-// change changes the file, and prints which lines of it are damaged. They stay as they are.
+// change changes the file and prints which lines of it are damaged. Damaged lines are kept.
 func (f tokensFile) change(cmd *cobra.Command, std terminal.Streams, change func(data []byte) ([]byte, error)) error {
 	err := credential.UpdatePrivate(cmd.Context(), string(f), func(data []byte) ([]byte, error) {
 		f.warn(std, data)
@@ -54,7 +54,7 @@ func (f tokensFile) change(cmd *cobra.Command, std terminal.Streams, change func
 	return exit.Usage(err)
 }
 
-// warn prints the damaged lines of the file by their numbers, and reports whether there are any.
+// warn prints the numbers of the damaged lines, and reports whether there are any.
 func (f tokensFile) warn(std terminal.Streams, data []byte) bool {
 	_, errs := identity.ParseTokens(data)
 	for _, err := range errs {
@@ -73,7 +73,7 @@ func tokenOf(line []byte) (identity.Token, bool) {
 	return tokens[0], true
 }
 
-// read reads the file, which must be there.
+// read reads the file, which must exist.
 func (f tokensFile) read() ([]byte, error) {
 	data, err := config.ReadAtMost(string(f), credential.MaxPrivate)
 	if err != nil {

@@ -75,7 +75,7 @@ func tokenCreateCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// withToken is a file with one token more.
+// withToken returns the file with another token added.
 func withToken(data []byte, t identity.Token) ([]byte, error) {
 	count := 0
 	for line := range bytes.Lines(data) {

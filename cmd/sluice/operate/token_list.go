@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/graph/identity"
 )
 
-// tokenExpiry is the end of a token as people read it.
+// tokenExpiry returns the expiry of a token in words.
 func tokenExpiry(t identity.Token, now time.Time) string {
 	switch {
 	case t.Expires.IsZero():
@@ -24,7 +24,7 @@ func tokenExpiry(t identity.Token, now time.Time) string {
 	return t.Expires.Format(time.RFC3339)
 }
 
-// tokenRow is one token of the list, without its hash.
+// tokenRow is a token in the list, without its hash.
 type tokenRow struct {
 	Name      string     `json:"name" yaml:"name"`
 	Groups    []string   `json:"groups" yaml:"groups,flow"`

@@ -38,7 +38,7 @@ func tokenRevokeCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// withoutToken is a file without a token, and else as it was.
+// withoutToken returns the file without a token, otherwise unchanged.
 func withoutToken(data []byte, name string) ([]byte, error) {
 	var out []byte
 	found := false

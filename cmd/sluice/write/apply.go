@@ -48,7 +48,7 @@ removed. Those that others have set stay.`,
 	return cmd
 }
 
-// command completes a command that sends documents.
+// command adds flags to a command that sends documents.
 func (a *application) command(cmd *cobra.Command) *cobra.Command {
 	var r remote.Flags
 	var files document.Flags
@@ -77,21 +77,21 @@ type application struct {
 	createOnly, ignoreRevision bool
 	prune                      prune
 	manager                    document.FieldManager
-	// count is how many documents had each outcome.
+	// count is the number of documents by outcome.
 	count map[string]int
-	// stored are the resources that the documents are of.
+	// stored are the resources of the documents.
 	stored []resource.Key
 	waits  waits
 }
 
-// Outcomes that the API does not have.
+// Outcomes in addition to those of the API.
 const (
 	failed  = "FAILED"
 	notSent = "NOT SENT"
 	pruned  = "PRUNED"
 )
 
-// run applies all documents, then prunes, then sums up.
+// run applies all documents, prunes, and prints a summary.
 func (a *application) run(ctx context.Context, docs []input.Document) error {
 	a.count = map[string]int{}
 	a.waits.collect = len(docs) > 1
@@ -135,7 +135,7 @@ func (a *application) run(ctx context.Context, docs []input.Document) error {
 	return err
 }
 
-// finish prunes if every document was applied.
+// finish prunes if all documents were applied.
 func (a *application) finish(ctx context.Context, docs []input.Document) error {
 	bad := a.count[failed]+a.count[notSent] > 0
 	switch {
@@ -154,7 +154,7 @@ func (a *application) finish(ctx context.Context, docs []input.Document) error {
 	return err
 }
 
-// summary is one line about all documents.
+// summary returns one line about all documents.
 func (a *application) summary(documents int) string {
 	var parts []string
 	for _, name := range []string{"CREATED", "UPDATED", "UNCHANGED", failed, notSent, pruned} {
@@ -165,7 +165,7 @@ func (a *application) summary(documents int) string {
 	return fmt.Sprintf("%s: %s%s", output.Plural(documents, "document"), strings.Join(parts, ", "), a.dry.Mark())
 }
 
-// report prints what became of a document, and notes its resource as stored.
+// report prints the outcome of a document and records its resource as stored.
 func (a *application) report(d input.Document, out *client.Applied) {
 	o := outcomeOf(out, a.dry)
 	known := o.Key != resource.Key{}

@@ -10,10 +10,10 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 )
 
-// maxSides is the most lines of both sides that a conflict shows.
+// maxSides is the maximum number of lines that a conflict shows of both sides.
 const maxSides = 60
 
-// showSides shows both sides of a conflict: the stored resource and the document.
+// showSides prints both sides of a conflict: the stored resource and the document.
 func (a *application) showSides(ctx context.Context, d input.Document) {
 	comparing, err := document.NewComparer(ctx, a.client, a.namespace, a.manager)
 	if err != nil {

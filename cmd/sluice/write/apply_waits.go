@@ -11,24 +11,24 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/resource"
 )
 
-// maxWaits is how many lines are printed.
+// maxWaits is the maximum number of lines that are printed.
 const maxWaits = 10
 
-// waits collects what the resources of several documents wait for. A document may wait for one
-// that is applied after it, so this is printed at the end.
+// waits collects what the resources of documents wait for. It is printed at the end, because a
+// document may wait for one that is applied later.
 type waits struct {
 	// collect: warnings are kept for the end.
 	collect bool
 	all     []*waited
 }
 
-// waited is one thing that resources of a namespace wait for.
+// waited is something that resources of a namespace wait for.
 type waited struct {
 	namespace, message string
 	by                 []string
 }
 
-// add notes what a resource waits for, in the gateway's words.
+// add records what a resource waits for. message is the gateway's.
 func (w *waits) add(waiting resource.Key, message string) {
 	i := slices.IndexFunc(w.all, func(one *waited) bool {
 		return one.namespace == waiting.Namespace && one.message == message
@@ -39,8 +39,8 @@ func (w *waits) add(waiting resource.Key, message string) {
 	w.all[i].by = append(w.all[i].by, waiting.String())
 }
 
-// print writes a line for each thing that resources wait for, beginning with the one that most wait for. It leaves out
-// the stored resources: they have been created since.
+// print writes a line for each thing that resources wait for, those with the most waiting resources
+// first. It leaves out the resources that have been stored since.
 func (w *waits) print(to io.Writer, stored []resource.Key) {
 	left := slices.DeleteFunc(w.all, func(one *waited) bool {
 		return slices.ContainsFunc(stored, func(k resource.Key) bool {

@@ -85,11 +85,12 @@ is checked again. Manifests only name the resources; everything else in them is 
 	return cmd
 }
 
-// deletion is one run of a command that deletes.
+// deletion is one execution of a command that deletes.
 type deletion struct {
 	writing
 	ignoreAbsent bool
-	// wait: the command ends when all are gone, or after the timeout. waiting are not gone yet.
+	// wait makes the command wait until all resources are gone, up to the timeout. waiting are
+	// those that are not gone yet.
 	wait    bool
 	timeout time.Duration
 	waiting []pendingDelete
@@ -97,7 +98,7 @@ type deletion struct {
 	failed  exit.Status
 }
 
-// one deletes a resource, and prints the outcome or the error.
+// one deletes a resource and prints the outcome or the error.
 func (d *deletion) one(ctx context.Context, what string, s resource.Ref) error {
 	err := d.try(ctx, what, s)
 	if err != nil {
@@ -106,7 +107,7 @@ func (d *deletion) one(ctx context.Context, what string, s resource.Ref) error {
 	return err
 }
 
-// try deletes a resource and prints the outcome; what names it in messages.
+// try deletes a resource and prints the outcome. what is its name in messages.
 func (d *deletion) try(ctx context.Context, what string, s resource.Ref) error {
 	deletion, err := d.client.Delete(ctx, client.DeleteRequest{
 		Kind:             s.Kind,
@@ -158,11 +159,12 @@ func (d *deletion) documents(ctx context.Context, docs []input.Document) error {
 	return d.failed.Err()
 }
 
-// maxRounds bounds how often the labels are checked again.
+// maxRounds is the maximum number of times that the labels are checked.
 const maxRounds = 5
 
-// selected deletes the resources of a selection, each at the revision at which it had the
-// labels. A resource that was changed meanwhile is deleted if the selection finds it again.
+// selected deletes the resources of a selection, each at the revision at which it matched.
+// If a resource was changed since, the selection is read again, and the resource is deleted
+// if it still matches.
 func (d *deletion) selected(ctx context.Context, s *selection, list []resource.Ref) error {
 	for round := 1; ; round++ {
 		var again []resource.Key

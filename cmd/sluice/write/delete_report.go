@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// pendingDelete is a resource whose deletion waits.
+// pendingDelete is a resource whose deletion is pending.
 type pendingDelete struct {
 	// what is its name for people.
 	what string
@@ -20,12 +20,13 @@ type pendingDelete struct {
 	uid string
 }
 
-// outcome returns how far the deletion has come.
+// outcome returns the state of the deletion for the output.
 func (p pendingDelete) outcome(state string, dry command.DryRun) writeResult {
 	return writeResult{Key: p.Key(), what: p.what, done: state, uid: p.uid, dry: dry}
 }
 
-// report prints the state of a deletion, and what holds the resource: the first holders, or in a dry run all of them.
+// report prints the state of a deletion and what keeps the resource: the first of them, or in a dry
+// run all.
 func (d *deletion) report(p pendingDelete, deletion client.Deletion) {
 	o := p.outcome(deletion.State, d.dry)
 	held := holders(deletion)
@@ -50,7 +51,7 @@ func (d *deletion) report(p pendingDelete, deletion client.Deletion) {
 	}
 }
 
-// reportUnseen prints that a deletion was requested, but its state could not be read.
+// reportUnseen prints that a deletion was requested whose state could not be read.
 func (d *deletion) reportUnseen(p pendingDelete, cause *client.Error) {
 	if d.form != outcomeText {
 		d.form.print(d.std, p.outcome("REQUESTED", d.dry))
@@ -65,8 +66,8 @@ func (d *deletion) reportUnseen(p pendingDelete, cause *client.Error) {
 		output.Printable(p.what), missing, output.Printable(cause.Message), output.Printable(cause.Extensions.Code))
 }
 
-// holders returns what a deletion waits for, like "subnet/a, subnet/b, subnet/c and 97 more hold it". It counts the
-// holders that the caller may not see.
+// holders returns what a deletion waits for, like "subnet/a, subnet/b, subnet/c and 97 more hold
+// it". The number includes those that the caller may not see.
 func holders(d client.Deletion) string {
 	names := blockers(d)
 	total := d.BlockedBy.TotalCount
@@ -93,7 +94,8 @@ func holders(d client.Deletion) string {
 	return what + output.Holders(names, total, hidden) + " hold it"
 }
 
-// blockers names the resources that rely on the deleted one, each once, as far as the answer has them.
+// blockers returns the names of the resources that keep the resource from being deleted, without
+// duplicates, as far as the answer has them.
 func blockers(d client.Deletion) []string {
 	var names []string
 	for _, r := range d.BlockedBy.Nodes {

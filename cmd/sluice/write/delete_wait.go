@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// end waits until all are gone, and returns the error that the command ends with.
+// end waits until all resources are gone and returns the error of the command.
 func (d *deletion) end(ctx context.Context, err error) error {
 	if err != nil && !errors.Is(err, exit.ErrReported) || len(d.waiting) == 0 {
 		return err
@@ -48,7 +48,8 @@ func (d *deletion) end(ctx context.Context, err error) error {
 	return d.failed.Err()
 }
 
-// overdue returns the error for a resource that did not go in time, with what holds it now if that can be read.
+// overdue returns the error for a resource that was not gone in time. It names what keeps the
+// resource now, if that can be read.
 func (d *deletion) overdue(ctx context.Context, one pendingDelete, err error) error {
 	now, cause := d.client.Delete(ctx, client.DeleteRequest{
 		Kind:      one.Kind,

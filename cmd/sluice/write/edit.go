@@ -72,21 +72,21 @@ type edit struct {
 	dry     command.DryRun
 }
 
-// draft is the text of a stored resource for the editor, with the function that writes it back.
+// draft is a stored resource as text for the editor, with the function that stores it.
 type draft struct {
 	text  string
 	write func(ctx context.Context, edited string) (outcome string, err error)
 }
 
-// textError is an error in an edited text, found before it is sent.
+// textError is an error in an edited text that was found before the text was sent.
 type textError struct{ error }
 
 func (e textError) Unwrap() error { return e.error }
 
-// maxEdits bounds how often a refused text is opened again.
+// maxEdits is the maximum number of times that a refused text is opened again.
 const maxEdits = 20
 
-// run lets the user edit the draft until it is stored, unchanged or given up.
+// run opens the draft in the editor until it is stored, unchanged or given up.
 func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, error)) error {
 	was, err := read(ctx)
 	if err != nil {
@@ -129,7 +129,8 @@ func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, erro
 	}
 }
 
-// maxFileName is how many characters of a resource's name are in the name of its file.
+// maxFileName is the maximum number of characters of the resource's name in the name of
+// the file.
 const maxFileName = 100
 
 // create writes the text to a new file.
@@ -146,8 +147,8 @@ func (e *edit) create(text string) (path string, err error) {
 	return file.Name(), nil
 }
 
-// send writes an edited text, and prints the outcome. It does not use ctx, which a ^C for the editor may have
-// ended.
+// send sends an edited text and prints the outcome. It does not use ctx, because a ^C in the editor
+// may have ended it.
 func (e *edit) send(ctx context.Context, was *draft, text string, read func(context.Context) (*draft, error)) error {
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -181,7 +182,7 @@ func (e *edit) keep(path string) error {
 	return exit.ErrReported
 }
 
-// correctable reports whether the user can correct a text that was refused.
+// correctable reports whether the user can correct a refused text.
 func correctable(err error) bool {
 	return errors.As(err, new(textError)) ||
 		slices.Contains(
@@ -190,7 +191,7 @@ func correctable(err error) bool {
 		)
 }
 
-// refusal is the comment at the top of a text that was refused.
+// refusal returns the comment at the top of a refused text.
 func refusal(err error) string {
 	var b strings.Builder
 	b.WriteString("# This was not stored. Mend it and save, or save it as it is to give up.\n")
@@ -201,7 +202,7 @@ func refusal(err error) string {
 	return b.String()
 }
 
-// readEdited reads an edited file without the comment at its top.
+// readEdited reads an edited file without the comment at the top.
 func readEdited(path string) (string, error) {
 	text, err := readText(path, nil)
 	if err != nil {

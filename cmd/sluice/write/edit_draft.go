@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// manifest is the draft of a whole resource.
+// manifest returns the draft of a whole resource.
 func (e *edit) manifest(ctx context.Context) (*draft, error) {
 	res, err := resource.GetExisting(ctx, e.client, e.subject, client.YAML)
 	if err != nil {
@@ -33,7 +33,7 @@ func (e *edit) manifest(ctx context.Context) (*draft, error) {
 	}}, nil
 }
 
-// sameResource refuses a text that names another resource.
+// sameResource returns an error if the text names another resource.
 func sameResource(was, text string) error {
 	old, err := manifest.Parse(was)
 	if err != nil {

@@ -28,7 +28,7 @@ type statusMetadata struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// status is the draft of the status of a resource.
+// status returns the draft of a resource's status.
 func (e *edit) status(ctx context.Context) (*draft, error) {
 	k := e.subject.Kind
 	st, err := resource.GetExisting(ctx, e.client, e.subject, "")
@@ -72,7 +72,7 @@ func (e *edit) status(ctx context.Context) (*draft, error) {
 	}}, nil
 }
 
-// readStatus reads an edited status; nothing else may have changed.
+// readStatus reads an edited status. It returns an error if anything else was changed.
 func readStatus(was statusText, edited string) (map[string]any, error) {
 	raw, err := manifest.ToJSON(edited)
 	if err != nil {
@@ -91,8 +91,8 @@ func readStatus(was statusText, edited string) (map[string]any, error) {
 	return now.Status, nil
 }
 
-// checkFields refuses fields that the kind does not have, and names the fields that it has; the API's own error does
-// not.
+// checkFields returns an error for fields that the kind does not have. It names the fields that
+// exist, which the API's error does not.
 func checkFields(k client.Kind, path string, value any) error {
 	switch v := value.(type) {
 	case []any:
@@ -124,7 +124,7 @@ func checkFields(k client.Kind, path string, value any) error {
 	return nil
 }
 
-// decodeObject reads a JSON object and keeps its numbers as they are written. Null is an empty object.
+// decodeObject decodes a JSON object and keeps the spelling of numbers. Null is an empty object.
 func decodeObject(raw []byte) (map[string]any, error) {
 	tree := map[string]any{}
 	if len(raw) == 0 || string(raw) == "null" {

@@ -24,14 +24,15 @@ const (
 )
 
 // modification reads resources and changes each at the revision that was read, so that
-// no change of others is lost.
+// no other change is lost.
 type modification struct {
 	writing
 	// uid is a precondition; empty for none.
 	uid string
-	// format of the manifest that is read; without one, the whole resource is.
+	// format of the manifest that is read; if it is empty, the whole resource is read.
 	format client.Format
-	// unreadable is printed after the error about a resource that the gateway cannot read; empty for nothing.
+	// unreadable is printed after the error for a resource that the gateway cannot read; empty for
+	// nothing.
 	unreadable string
 	// write changes a resource that was read, at a revision. The key and the uid of the outcome are set by its caller.
 	write func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (writeResult, error)
@@ -47,7 +48,8 @@ func (m *modification) registerRevision(cmd *cobra.Command) {
 	)
 }
 
-// conflicting reports whether another change of the resource came first.
+// conflicting reports whether err means that the resource was changed by another
+// request first.
 func conflicting(err error) bool {
 	return exit.APICode(err) == "CONFLICT" || exit.APICode(err) == "ABORTED"
 }

@@ -145,8 +145,8 @@ type ReversedTies struct {
 	scope filter.Range
 }
 
-// Tied returns the part of a turned run that has one value and can be on the page, in the order of
-// the page.
+// Tied returns the part of a run with ReversedTies that has one value and can be on the page, in
+// the order of the page.
 func (r *Run) Tied(value string) Run {
 	t := r.ReversedTies
 	at := slices.Concat(t.prefix, []byte(value))
@@ -162,7 +162,7 @@ func (r *Run) Tied(value string) Run {
 	return Run{Run: index.Run{Index: r.Index, Start: b.Start, End: b.End}, Reverse: !r.Reverse}
 }
 
-// Beyond returns the part of a turned run that follows a value.
+// Beyond returns the part of a run with ReversedTies that follows a value.
 func (r *Run) Beyond(value string) Run {
 	out := *r
 	at := append(slices.Clone(r.ReversedTies.prefix), value...)

@@ -146,8 +146,8 @@ func (p *planner) begin() []byte {
 func (p *planner) valueRun(w walk, value, place []byte, upward bool) Run {
 	var b filter.Range
 	single := len(p.q.Order) == 1
-	// Ties are in name order in both directions of the values. So names are read upward on a
-	// forward page: if values are read the other way, each group of ties has to be turned.
+	// Ties are in name order, whichever the order of the values is. So names are read upward
+	// on a forward page: if values are read downward, each group of ties has to be reversed.
 	turned := single && upward == p.want.Backward
 	if !p.many(w.by) {
 		b, _ = p.q.Filter.Range(w.by)
