@@ -34,5 +34,5 @@ func ObserverOr(o Observer) Observer {
 
 type noObserver struct{}
 
-// Observe is part of [Observer].
+// Observe implements [Observer].
 func (noObserver) Observe(float64) {}

@@ -297,7 +297,7 @@ func (l *Log) line(e *backend.Event) Line {
 		Position:  e.Position.String(),
 	}
 	if !l.cfg.Sensitive(e.Resource.Kind) {
-		// The field By has it.
+		// These paths follow from the field By.
 		out.Paths = slices.DeleteFunc(kind.ChangedPaths(e), func(path string) bool {
 			return path == "metadata.updatedBy" || path == "metadata.owner"
 		})

@@ -29,8 +29,8 @@ func (w *writer) purge(now time.Time) (n int) {
 	for _, k := range due {
 		r, err := w.expired(k, now)
 		if err != nil {
-			// The resource stays for someone to look at. Its expiry goes, or it would
-			// come up again in every round.
+			// The damaged resource is kept for an operator. Its expiry is removed, otherwise
+			// every purge would find it again.
 			w.core.skip("purge", k, err)
 			w.changed = true
 			w.remove(w.expiry, k)

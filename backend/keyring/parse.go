@@ -81,8 +81,8 @@ func Parse(ctx context.Context, text string, kms KMS) (*Keyring, error) {
 	return r, nil
 }
 
-// Wrap returns the text that [Parse] reads with all keys wrapped by the KMS: those that are not, and those that it has
-// wrapped with another key than current. All else of the text stays. count is how many keys were wrapped now.
+// Wrap wraps the keys in a text for [Parse] with the KMS: those that are not wrapped, and those that are wrapped with
+// another key than current. The rest of the text is unchanged. count is the number of keys that were wrapped now.
 func Wrap(ctx context.Context, text string, kms KMS, current string) (out string, count int, err error) {
 	if _, err := Parse(ctx, text, kms); err != nil {
 		return "", 0, err

@@ -225,7 +225,7 @@ func (sc *scanner) begin(ctx context.Context) error {
 	return nil
 }
 
-// ask adds the question for a reading to a pipeline.
+// ask adds the commands that read the first part of a range to a pipeline.
 func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *shardRange) (a asked) {
 	if !serverCounts(n.of) {
 		a.page = pipe.ZRangeArgs(ctx, n.args(n.first.from, n.first.to, n.first.want))

@@ -442,7 +442,7 @@ type look struct {
 	begun bool
 }
 
-// note records that the record was read, and whether its state was begun. The caller holds mu,
+// note records when the record was read, and whether its state was stateBegun. The caller holds mu,
 // unless no batch was sent yet.
 func (l *look) note(at time.Time, begun bool) {
 	l.at = at

@@ -229,7 +229,7 @@ func (m maker) article() string {
 // name returns the name of the resource of the examples.
 func (m maker) name() string { return "my-" + strings.ToLower(m.kind.Name) }
 
-// variables returns those of an operation with an input, as a person writes them.
+// variables returns the variables of an operation with an input, as indented JSON.
 func variables(input map[string]any) string {
 	text, err := json.MarshalIndent(map[string]any{"input": input}, "", "  ")
 	if err != nil { // strings, numbers and booleans can be written

@@ -37,7 +37,7 @@ type spending struct {
 	elements uint
 }
 
-// openBudget begins to charge the budget of the context, for an answer that starts at begin in its buffer.
+// openBudget makes the run charge the budget of the context. The answer starts at begin in its buffer.
 func (r *run) openBudget(ctx context.Context, begin int) {
 	b := budget.From(ctx)
 	r.spent = spending{

@@ -69,7 +69,7 @@ func writeMutationID(_ context.Context, _ *run, buf []byte, _ *field, src source
 	return appendOptional(buf, src.root.written.mutationID)
 }
 
-// readWritten adds the resource that was stored to the next level.
+// readWritten adds the stored resource of a mutation to the next level of the answer.
 func readWritten(_ context.Context, r *run, f *field, w *written) {
 	if w.item != nil && !w.DryRun {
 		r.enqueue(w.item, f.on(w.item.kind))

@@ -99,7 +99,7 @@ func writeLink(ctx context.Context, r *run, buf []byte, f *field, src source) ([
 	return r.linked(ctx, buf, f, it.links[it.at-1])
 }
 
-// linked writes what a link leads to.
+// linked writes the resource or the page of a link.
 func (r *run) linked(ctx context.Context, buf []byte, f *field, l link) ([]byte, bool) {
 	switch {
 	case l.err != nil:

@@ -31,7 +31,7 @@ const (
 	// retryFirst and retryMost are how long it takes until an issuer that did not answer is asked again.
 	retryFirst = time.Second
 	retryMost  = 30 * time.Second
-	// relearn is how often the endpoints of an issuer are asked for again, and its keys forgotten.
+	// relearn is the interval at which the endpoints of an issuer are read again and its keys are dropped.
 	relearn = time.Hour
 )
 

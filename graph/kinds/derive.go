@@ -155,7 +155,7 @@ func (k derivedKind) Write(format string) mutation {
 	return mutation{k, fmt.Sprintf(format, k.Name)}
 }
 
-// Type returns what the names of its input and payload begin with.
+// Type returns the prefix of the names of its input and payload.
 func (m mutation) Type() string { return strings.ToUpper(m.Mutation[:1]) + m.Mutation[1:] }
 
 // Upserts reports whether it may create the resource or change it.

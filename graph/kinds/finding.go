@@ -50,7 +50,7 @@ type own string
 // listed are names in a finding. Each is shortened.
 type listed []string
 
-// String is "a, b, c".
+// String returns the names in the form "a, b, c".
 func (n listed) String() string {
 	return strings.Join(textsOf(n, shorten), ", ")
 }

@@ -8,7 +8,7 @@ import (
 // No catalogue can use the names in this file, nor those of the API's own types: the API has them, or a later
 // release will. A test compares the tables of docs/kinds.md with them.
 
-// laterTypes returns types that the API will have.
+// laterTypes returns names of types that a later API may have.
 func laterTypes() []string {
 	return []string{
 		"Finalizer", "Namespace", "NamespaceConnection", "NamespaceEdge", "Event", "Manifest", "Search", "Preview",

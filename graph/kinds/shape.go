@@ -265,7 +265,7 @@ func (l *loader) noDefaults(def *ast.Definition, u *use) {
 	}
 }
 
-// noEffect refuses our directives on a type and on its fields, but on fields not those named in but.
+// noEffect reports directives of the catalogue on a type and on its fields. On fields, those named in but are allowed.
 func (l *loader) noEffect(def *ast.Definition, why string, but ...string) {
 	l.noEffectOn(def.Directives, why)
 	for _, f := range def.Fields {
@@ -273,7 +273,7 @@ func (l *loader) noEffect(def *ast.Definition, why string, but ...string) {
 	}
 }
 
-// noEffectOn refuses our directives in one place, except those named in but.
+// noEffectOn reports directives of the catalogue in one place, except those named in but.
 func (l *loader) noEffectOn(list ast.DirectiveList, why string, but ...string) {
 	for _, d := range list {
 		if l.directives[d.Name] != nil && !slices.Contains(but, d.Name) && !slices.Contains(l.malformed, d) {

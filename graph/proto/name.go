@@ -36,8 +36,8 @@ func upperFirst(name string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// folded returns what protobuf compares names by, or less: fields of a message must differ in it, so that their names in
-// JSON, and those that generators make of them, differ too.
+// folded returns a name without case and underscores. The fields of a message must differ in this form, so that their
+// names in JSON and in generated code differ, too.
 func folded(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
 // isNumbered reports whether name is base, or base with a number that [free] has added.

@@ -119,7 +119,7 @@ func (h *Handler) compile(c *compiler, of *proto.Kind) (*kind, error) {
 // HasService reports whether there is a service of this name.
 func (h *Handler) HasService(name string) bool { return slices.Contains(h.names, name) }
 
-// ServeHTTP is part of [http.Handler].
+// ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
 // Has reports whether a path is the one of a method, and whether the method has a stream of answers.
@@ -236,7 +236,7 @@ type resolver struct{ files *protoregistry.Files }
 
 var _ protodesc.Resolver = resolver{}
 
-// FindFileByPath is part of [protodesc.Resolver].
+// FindFileByPath implements [protodesc.Resolver].
 func (r resolver) FindFileByPath(path string) (protoreflect.FileDescriptor, error) {
 	out, err := r.files.FindFileByPath(path)
 	if err != nil {
@@ -245,7 +245,7 @@ func (r resolver) FindFileByPath(path string) (protoreflect.FileDescriptor, erro
 	return out, nil
 }
 
-// FindDescriptorByName is part of [protodesc.Resolver].
+// FindDescriptorByName implements [protodesc.Resolver].
 func (r resolver) FindDescriptorByName(name protoreflect.FullName) (protoreflect.Descriptor, error) {
 	out, err := r.files.FindDescriptorByName(name)
 	if err != nil {

@@ -26,10 +26,10 @@ type binaryCodec struct{}
 
 var _ connect.Codec = binaryCodec{}
 
-// Name is part of [connect.Codec].
+// Name implements [connect.Codec].
 func (binaryCodec) Name() string { return "proto" }
 
-// Marshal is part of [connect.Codec].
+// Marshal implements [connect.Codec].
 func (binaryCodec) Marshal(v any) ([]byte, error) {
 	m, ok := v.(protobuf.Message)
 	if !ok {
@@ -38,7 +38,7 @@ func (binaryCodec) Marshal(v any) ([]byte, error) {
 	return protobuf.Marshal(m)
 }
 
-// Unmarshal is part of [connect.Codec].
+// Unmarshal implements [connect.Codec].
 func (binaryCodec) Unmarshal(data []byte, v any) error {
 	m, ok := v.(protobuf.Message)
 	if !ok {
@@ -111,10 +111,10 @@ type jsonCodec struct{}
 
 var _ connect.Codec = jsonCodec{}
 
-// Name is part of [connect.Codec].
+// Name implements [connect.Codec].
 func (jsonCodec) Name() string { return "json" }
 
-// Marshal is part of [connect.Codec].
+// Marshal implements [connect.Codec].
 func (jsonCodec) Marshal(v any) ([]byte, error) {
 	m, ok := v.(protobuf.Message)
 	if !ok {
@@ -123,7 +123,7 @@ func (jsonCodec) Marshal(v any) ([]byte, error) {
 	return protojson.Marshal(m)
 }
 
-// Unmarshal is part of [connect.Codec]. An unknown field is refused.
+// Unmarshal implements [connect.Codec]. An unknown field is refused.
 func (jsonCodec) Unmarshal(data []byte, v any) error {
 	m, ok := v.(protobuf.Message)
 	if !ok {

@@ -63,7 +63,7 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	}
 	if known != nil && (known.Code == failure.CodeUnauthenticated || known.Code == failure.CodeForbidden) {
 		a.cfg.Refused(ctx, known)
-		// its line in the access log says that it began
+		// a subscription's line in the access log says only that it began, so its refusal gets another line
 		if op != nil && op.Operation != nil && op.Operation.Operation == ast.Subscription {
 			a.answered(ctx, op, gqlerror.List{out})
 		}

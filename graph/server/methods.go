@@ -177,13 +177,13 @@ type callWriter struct {
 
 var _ http.Flusher = (*callWriter)(nil)
 
-// Write is part of [http.ResponseWriter].
+// Write implements [http.ResponseWriter].
 func (w *callWriter) Write(b []byte) (int, error) {
 	w.setDeadline(w.timeout)
 	return w.ResponseWriter.Write(b)
 }
 
-// Flush is part of [http.Flusher].
+// Flush implements [http.Flusher].
 func (w *callWriter) Flush() {
 	w.setDeadline(w.timeout)
 	_ = w.control.Flush()
@@ -214,7 +214,7 @@ type chargedBody struct {
 // bodyPart is how many bytes are taken at once.
 const bodyPart = 16 << 10
 
-// Read is part of [io.Reader].
+// Read implements [io.Reader].
 func (b *chargedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
@@ -245,7 +245,7 @@ type methodsEdge struct {
 
 var _ rpc.Edge = (*methodsEdge)(nil)
 
-// Call is part of [rpc.Edge].
+// Call implements [rpc.Edge].
 func (e *methodsEdge) Call(ctx context.Context, of rpc.Call, run func(context.Context) error) *failure.Error {
 	begin := time.Now()
 	spent := budget.NewShared(e.cfg.Limits.budget(), budget.SharedFrom(ctx))
@@ -322,7 +322,7 @@ func (e *methodsEdge) answered(ctx context.Context, of rpc.Call, typ string, fai
 	e.cfg.Logger.Info("access", append(fields, more...)...)
 }
 
-// Stream is part of [rpc.Edge].
+// Stream implements [rpc.Edge].
 func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.Context) error) *failure.Error {
 	done, err := e.admit(ctx, transport.UseSubscription)
 	if err != nil {
@@ -350,7 +350,7 @@ func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.
 	return e.failed(ctx, of, typeStream, e.recovering(lifetime, run))
 }
 
-// Event is part of [rpc.Edge].
+// Event implements [rpc.Edge].
 func (e *methodsEdge) Event(ctx context.Context) (event context.Context, done func()) {
 	limits := ofEvent(e.cfg.Limits.budget())
 	limits[budget.Events] = int64(e.cfg.Limits.Events)
@@ -363,7 +363,7 @@ func (e *methodsEdge) Event(ctx context.Context) (event context.Context, done fu
 	}
 }
 
-// Answer is part of [rpc.Edge]. An answer is in memory twice: as a message, and as it is sent.
+// Answer implements [rpc.Edge]. An answer is in memory twice: as a message, and as it is sent.
 func (e *methodsEdge) Answer(ctx context.Context, bytes int) error {
 	spent := budget.From(ctx)
 	if err := spent.Spend(budget.Bytes, bytes); err != nil {
@@ -424,7 +424,7 @@ type healthChecker struct{ server *Server }
 
 var _ grpchealth.Checker = healthChecker{}
 
-// Check is part of [grpchealth.Checker]. The whole gateway and each of its services are healthy together.
+// Check implements [grpchealth.Checker]. The whole gateway and each of its services are healthy together.
 func (h healthChecker) Check(ctx context.Context, req *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
 	s := h.server
 	methods := s.generation.Load().methods

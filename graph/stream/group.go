@@ -226,7 +226,7 @@ func (g *group) publishChanges() {
 	}
 }
 
-// rest sets the timer of the next step once everything is published, and hands the followers over to
+// rest sets the timer of the next step after everything was published, and moves the followers to
 // another live group, if there is one.
 func (g *group) rest(wait time.Duration) {
 	g.mu.Lock()

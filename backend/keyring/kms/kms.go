@@ -152,7 +152,7 @@ var errLate = errors.New("no answer in time")
 func call[Req, Res any](
 	ctx context.Context, p *Plugin, client *connect.Client[Req, Res], in *Req,
 ) (*Res, error) {
-	// A deadline would be sent to the plugin, whose own error of it would often come first.
+	// With a deadline in the context, which is sent to the plugin, the plugin's own error would often come first.
 	bounded, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer time.AfterFunc(p.timeout, func() { cancel(errLate) }).Stop()

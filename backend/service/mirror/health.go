@@ -16,8 +16,8 @@ type health struct {
 	// answered is when the service answered last, zero for never, and problem why it has not since; nil if it has.
 	answered time.Time
 	problem  error
-	// compared is when the last comparison of each kind began that has ended, by their names. found is when all kinds
-	// were compared for the first time, zero for not yet, and filled whether all that this found was looked at.
+	// compared is, by kind, the start of the last comparison that has ended. found is the time at which all kinds had
+	// been compared once, zero before; filled says that everything which was found until then has been handled.
 	compared map[string]time.Time
 	found    time.Time
 	filled   bool

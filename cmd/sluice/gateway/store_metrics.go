@@ -195,7 +195,7 @@ type measuredCalls struct {
 	apply, get, scan measuredCall
 }
 
-// Apply is part of [backend.Store].
+// Apply implements [backend.Store].
 func (s measuredCalls) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
 	began := time.Now()
 	res, err := s.store.Apply(ctx, b)
@@ -203,7 +203,7 @@ func (s measuredCalls) Apply(ctx context.Context, b backend.Batch) (backend.Resu
 	return res, err
 }
 
-// Get is part of [backend.Store].
+// Get implements [backend.Store].
 func (s measuredCalls) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	began := time.Now()
 	out, err := s.store.Get(ctx, keys...)
@@ -211,7 +211,7 @@ func (s measuredCalls) Get(ctx context.Context, keys ...backend.Key) ([]*backend
 	return out, err
 }
 
-// GetBare is part of [backend.BareGetter].
+// GetBare implements [backend.BareGetter].
 func (s measuredCalls) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	began := time.Now()
 	out, err := s.store.GetBare(ctx, keys...)
@@ -219,7 +219,7 @@ func (s measuredCalls) GetBare(ctx context.Context, keys ...backend.Key) ([]*bac
 	return out, err
 }
 
-// Range is part of [backend.Store].
+// Range implements [backend.Store].
 func (s measuredCalls) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
 	began := time.Now()
 	page, err := s.store.Range(ctx, r)
@@ -227,7 +227,7 @@ func (s measuredCalls) Range(ctx context.Context, r backend.Range) (backend.Page
 	return page, err
 }
 
-// Ranges is part of [backend.Ranger].
+// Ranges implements [backend.Ranger].
 func (s measuredCalls) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	began := time.Now()
 	pages, err := s.store.Ranges(ctx, rs)
@@ -241,7 +241,7 @@ type remoteCalls struct {
 	head, position, sync measuredCall
 }
 
-// Head is part of [backend.Heads].
+// Head implements [backend.Heads].
 func (s remoteCalls) Head(ctx context.Context) (backend.Position, error) {
 	began := time.Now()
 	at, err := s.store.Head(ctx)
@@ -249,7 +249,7 @@ func (s remoteCalls) Head(ctx context.Context) (backend.Position, error) {
 	return at, err
 }
 
-// Position is part of [backend.Store].
+// Position implements [backend.Store].
 func (s remoteCalls) Position(ctx context.Context) (backend.Position, error) {
 	began := time.Now()
 	at, err := s.store.Position(ctx)
@@ -257,7 +257,7 @@ func (s remoteCalls) Position(ctx context.Context) (backend.Position, error) {
 	return at, err
 }
 
-// Sync is part of [backend.Syncer].
+// Sync implements [backend.Syncer].
 func (s remoteCalls) Sync(ctx context.Context, namespace string) error {
 	began := time.Now()
 	err := s.store.Sync(ctx, namespace)

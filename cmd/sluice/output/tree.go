@@ -129,8 +129,8 @@ func Named(kind string, namespace *string, name string, other *string) string {
 	return Printable(text)
 }
 
-// TreeJSON is a tree as the API has it, in one line. Of resources it has nothing but when the deletion of one was
-// requested.
+// TreeJSON returns a tree in the API's form, in one line. Its resources have only the time at which their deletion
+// was requested.
 func TreeJSON(tree *client.Tree) ([]byte, error) {
 	raw, err := encode(tree)
 	return []byte(PrintableJSON(string(raw))), err

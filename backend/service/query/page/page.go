@@ -76,8 +76,8 @@ type Read struct {
 // idle reports whether nothing is wanted.
 func (r *Read) idle() bool { return r.Size == 0 && !r.Ahead && !r.Count && !r.Total }
 
-// names calls yield with each name of the query that can be on the page, until it returns false. Names of a sorted plan
-// come in the direction of the page. place is the key of the name in the order by name; it is overwritten by the next.
+// names calls yield with each name of the query that can be on the page, until it returns false. In a sorted plan the
+// names are in the direction of the page. place is the key of the name in name order; the next call overwrites it.
 func (r *Read) names(yield func(name string, place []byte) bool) {
 	sorted := r.plan.Sorting == plan.Sorted
 	var place []byte
