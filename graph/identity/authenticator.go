@@ -16,37 +16,38 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// MaxBearer is the most bytes of a bearer credential.
+// MaxBearer is the maximum length of a bearer credential, in bytes.
 const MaxBearer = 16 << 10
 
-// maxGroups is the most groups of an identity, maxName the most bytes of a name of a user or group
-// without its prefix.
+// maxGroups is the maximum number of groups of an identity. maxName is the maximum length of a
+// user's or group's name without its prefix, in bytes.
 const (
 	maxGroups = 256
 	maxName   = 256
 )
 
-// Authenticator authenticates callers. The zero value knows nobody. It is safe for concurrent use.
+// Authenticator authenticates callers. The zero value accepts no credentials. It is safe for
+// concurrent use.
 type Authenticator struct {
 	// Tokens are the static tokens; nil for none.
 	Tokens *Tokens
 	// Issuers issue tokens of OpenID Connect; nil for none.
 	Issuers *Issuers
-	// Certificates reports whether verified client certificates name callers.
+	// Certificates says that verified client certificates identify callers.
 	Certificates bool
-	// TLS, if not nil, has the CAs of these certificates. A CA that is removed ends its certificates, also on open
-	// connections.
+	// TLS, if not nil, has the CAs of these certificates. If a CA is removed, its certificates are
+	// no longer accepted, also on open connections.
 	TLS *TLS
-	// Proxies may name users in headers.
+	// Proxies may identify users in headers.
 	Proxies Proxies
 }
 
-// Required reports whether callers need a credential: whether there is a source.
+// Required reports whether callers need a credential. They do if there is any source.
 func (a *Authenticator) Required() bool {
 	return a.Tokens != nil || a.Issuers != nil || a.Certificates || len(a.Proxies) > 0
 }
 
-// Run re-reads what changes until ctx ends.
+// Run reads files and issuers again when they change, until ctx ends.
 func (a *Authenticator) Run(ctx context.Context) error {
 	var all errgroup.Group
 	if a.Tokens != nil {
@@ -83,8 +84,8 @@ func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
 	return nil, nil
 }
 
-// certificate returns the client certificate of a request and its CA, if that is known; nil for none, or if its CA was
-// removed since the connection began.
+// certificate returns the client certificate of a request and, if it is known, the CA; nil if there
+// is no certificate or the CA was removed since the connection was made.
 func (a *Authenticator) certificate(r *http.Request) (*x509.Certificate, *authority) {
 	certificate := verified(r)
 	if certificate == nil || a.TLS == nil {
@@ -97,7 +98,8 @@ func (a *Authenticator) certificate(r *http.Request) (*x509.Certificate, *author
 	return certificate, of
 }
 
-// Authorization returns the identity of an Authorization header: Bearer, and a token.
+// Authorization returns the identity in an Authorization header of the form Bearer
+// TOKEN.
 func (a *Authenticator) Authorization(ctx context.Context, header string) (*access.Identity, error) {
 	scheme, bearer, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -108,7 +110,8 @@ func (a *Authenticator) Authorization(ctx context.Context, header string) (*acce
 	case len(bearer) > MaxBearer:
 		return nil, &failure.Error{Code: failure.CodeUnauthenticated, Message: "the credential is longer than the 16384 bytes that are accepted", Limit: MaxBearer}
 	case strings.ContainsFunc(bearer, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		// The parser of JWTs passes blanks over: one token would be remembered in any number of forms.
+		// The JWT parser ignores blanks. With them, one token could be cached in any number of
+		// forms.
 		return nil, invalid("the credential has a blank or another character that no token has")
 	case strings.HasPrefix(bearer, tokenPrefix) && a.Tokens != nil:
 		return a.Tokens.identity(bearer)
@@ -118,13 +121,13 @@ func (a *Authenticator) Authorization(ctx context.Context, header string) (*acce
 	return nil, invalid("the credential is none that this gateway knows")
 }
 
-// invalid returns the error of a credential that is not accepted.
+// invalid returns the error for a credential that is not accepted.
 func invalid(message string) *failure.Error {
 	return &failure.Error{Code: failure.CodeUnauthenticated, Message: message}
 }
 
-// checkName refuses a name of a user or a group that is empty, too long, or would be ambiguous in a
-// log or a list.
+// checkName returns an error for a user's or group's name that is empty, too long, or ambiguous in
+// a log or a list.
 func checkName(what, name string) error {
 	switch {
 	case name == "":
@@ -137,7 +140,7 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// newIdentity returns an identity whose names have the source as prefix.
+// newIdentity returns an identity. The names get the source as a prefix.
 func newIdentity(source, name string, groups []string, expires time.Time) (*access.Identity, error) {
 	if err := checkName("name of the user", name); err != nil {
 		return nil, err

@@ -8,7 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 )
 
-// verified returns the client certificate of a request, which the TLS layer has verified; nil for none.
+// verified returns the client certificate of a request, which the TLS layer has verified; nil if
+// there is none.
 func verified(r *http.Request) *x509.Certificate {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return nil
@@ -16,8 +17,9 @@ func verified(r *http.Request) *x509.Certificate {
 	return r.TLS.VerifiedChains[0][0]
 }
 
-// subject returns the user that a certificate names: its first URI (SPIFFE), else its common name. A common name that
-// looks like a URI is none: an authority that lets people choose it may be strict with URIs.
+// subject returns the user of a certificate: its first URI (SPIFFE), otherwise its common name. A
+// common name that looks like a URI is not accepted, because an authority may check URIs strictly
+// and still let people choose common names.
 func subject(c *x509.Certificate) string {
 	switch {
 	case len(c.URIs) > 0:
@@ -28,7 +30,8 @@ func subject(c *x509.Certificate) string {
 	return c.Subject.CommonName
 }
 
-// fromCertificate returns the identity of a verified client certificate, whose organizations are its groups.
+// fromCertificate returns the identity of a verified client certificate. Its organizations become
+// groups.
 func fromCertificate(c *x509.Certificate) (*access.Identity, error) {
 	id, err := newIdentity("cert", subject(c), c.Subject.Organization, c.NotAfter)
 	if err == nil {
@@ -37,7 +40,8 @@ func fromCertificate(c *x509.Certificate) (*access.Identity, error) {
 	return id, err
 }
 
-// bind ends an identity when the CA of its certificate is removed. Both may be nil.
+// bind makes an identity end when the CA of its certificate is removed. Both may be
+// nil.
 func (a *authority) bind(id *access.Identity) *access.Identity {
 	if a != nil && id != nil {
 		id.Revoked = a.removed

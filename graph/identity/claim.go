@@ -13,11 +13,12 @@ import (
 // claims are the claims of a verified token.
 type claims map[string]any
 
-// selector takes a value from the claims of a token; nil where there is none.
+// selector takes a value from the claims of a token; nil if there is none.
 type selector func(ctx context.Context, from claims) (any, error)
 
-// selectPath returns a selector of the claim at a path: a name, or names of nested objects with dots between
-// them. A claim that has the whole path as its name comes first: such names are often URLs.
+// selectPath returns a selector for the claim at a path: a name, or the names of nested objects
+// separated by dots. If a claim has the whole path as its name, that claim is used, because such
+// names are often URLs.
 func selectPath(path string) selector {
 	steps := strings.Split(path, ".")
 	return func(_ context.Context, from claims) (any, error) {
@@ -36,10 +37,11 @@ func selectPath(path string) selector {
 	}
 }
 
-// expressionCost bounds the evaluation of an expression, in CEL's cost units.
+// expressionCost limits the evaluation of an expression, in CEL's cost units.
 const expressionCost = 100_000
 
-// selectExpression returns a selector by an expression of CEL, in which claims are the claims.
+// selectExpression returns a selector that evaluates a CEL expression with the variable
+// claims.
 func selectExpression(text string) (selector, error) {
 	env, err := cel.NewEnv(cel.Variable("claims", cel.MapType(cel.StringType, cel.DynType)))
 	if err != nil {
@@ -73,7 +75,7 @@ func newSelector(path, expression string) (selector, error) {
 	return selectExpression(expression)
 }
 
-// text returns the user's name of the claims.
+// text returns the user's name in the claims.
 func (s selector) text(ctx context.Context, from claims) (string, error) {
 	v, err := s(ctx, from)
 	if err != nil {
@@ -86,7 +88,7 @@ func (s selector) text(ctx context.Context, from claims) (string, error) {
 	return name, nil
 }
 
-// texts returns the groups of the claims: a list of texts, or one.
+// texts returns the groups in the claims, which are a list of texts or a single text.
 func (s selector) texts(ctx context.Context, from claims) ([]string, error) {
 	v, err := s(ctx, from)
 	if err != nil {

@@ -15,25 +15,26 @@ import (
 )
 
 const (
-	// pollInterval is how often files are looked at.
+	// pollInterval is how often files are checked for changes.
 	pollInterval = time.Second
-	// settleInterval is how long nobody must have written to a file before it is read: not every program replaces a
-	// file as a whole. settleMost is how often that is waited for.
+	// settleInterval is how long a file must be unchanged before it is read, because not every
+	// program replaces a file as a whole. settleMost is how often the wait is repeated at most.
 	settleInterval = 100 * time.Millisecond
 	settleMost     = 5
 )
 
-// Files are files that are read together, again whenever one of them changes. What was read last counts while
-// they cannot be read.
+// Files are files that are read together, and again when one of them changes. If they cannot be
+// read, the content that was read last stays valid.
 type Files struct {
-	// Setting is the operator's name for the first of them.
+	// Setting is the name of the setting that has the first of them.
 	Setting string
 	Paths   []string
-	// Most is the most bytes of one file.
+	// Most is the maximum size of one file in bytes.
 	Most int64
-	// Private refuses files that others than their owner may read.
+	// Private makes files invalid that others than their owner may read.
 	Private bool
-	// Load takes the content of all, in the order of Paths, or refuses it.
+	// Load is called with the contents, in the order of Paths. It returns an error if
+	// they are invalid.
 	Load func(content [][]byte) error
 	// Logger. Required.
 	Logger *zap.Logger
@@ -50,7 +51,7 @@ func (f *Files) Open(ctx context.Context) error {
 	return nil
 }
 
-// Stale reports whether a file has changed and cannot be read.
+// Stale reports whether a file has changed and could not be read.
 func (f *Files) Stale() bool { return f.stale.Load() }
 
 // Run reads the files whenever one has changed, until ctx ends.
@@ -84,7 +85,7 @@ func (f *Files) Run(ctx context.Context) error {
 	return nil
 }
 
-// stats returns what the files are now; nil for one that cannot be found.
+// stats returns the present state of the files; nil for one that does not exist.
 func (f *Files) stats() []os.FileInfo {
 	out := make([]os.FileInfo, len(f.Paths))
 	for i, path := range f.Paths {
@@ -95,12 +96,12 @@ func (f *Files) stats() []os.FileInfo {
 	return out
 }
 
-// changed reports whether a file is not the one that was read last, was written since, or cannot be found.
+// changed reports whether a file was replaced or written since it was last read, or does not exist.
 func (f *Files) changed(now []os.FileInfo) bool {
 	return slices.Contains(now, nil) || !slices.EqualFunc(f.seen, now, same)
 }
 
-// same reports whether a file is the same, and nobody has written to it.
+// same reports whether a file is the same one and has not been written.
 func same(before, now os.FileInfo) bool {
 	if before == nil || now == nil {
 		return before == now

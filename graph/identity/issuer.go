@@ -21,14 +21,16 @@ import (
 )
 
 const (
-	// issuerTimeout is how long an issuer may take to answer, maxIssuerAnswer the most bytes of its answer.
+	// issuerTimeout is how long an issuer may take to answer. maxIssuerAnswer is the maximum size
+	// of its answer in bytes.
 	issuerTimeout   = 5 * time.Second
 	maxIssuerAnswer = 1 << 20
-	// keyFetches is how often the keys of an issuer are fetched because a token has an unknown key: as many
-	// times at once, and once in each keyInterval.
+	// keyFetches is how many times the keys of an issuer may be fetched at once because a token has
+	// an unknown key. Each keyInterval allows one more fetch.
 	keyFetches  = 3
 	keyInterval = 5 * time.Second
-	// retryFirst and retryMost are how long it takes until an issuer that did not answer is asked again.
+	// retryFirst and retryMost are the first and the longest delay before an issuer that did not
+	// answer is called again.
 	retryFirst = time.Second
 	retryMost  = 30 * time.Second
 	// relearn is the interval at which the endpoints of an issuer are read again and its keys are dropped.
@@ -42,7 +44,7 @@ type issuer struct {
 	user, groups selector
 	transport    http.RoundTripper
 	relearn      time.Duration
-	// unknown reports that the last fetch of keys failed, so that a token with an unknown key may be valid.
+	// unknown says that the last fetch of keys failed, so a token with an unknown key may be valid.
 	unknown  atomic.Bool
 	verifier atomic.Pointer[oidc.IDTokenVerifier] // nil until the issuer has answered
 }
@@ -71,7 +73,7 @@ func newIssuer(c IssuerConfig, log *zap.Logger) (*issuer, error) {
 	return i, nil
 }
 
-// client returns an HTTP client for the issuer; answered is called when the issuer answers.
+// client returns an HTTP client for the issuer. answered is called when the issuer answers.
 func (i *issuer) client(fetches *rate.Limiter, answered func()) *http.Client {
 	return &http.Client{
 		Transport: &limitedTransport{next: i.transport, fetches: fetches, answered: answered},
@@ -79,10 +81,10 @@ func (i *issuer) client(fetches *rate.Limiter, answered func()) *http.Client {
 	}
 }
 
-// errTooOften is the error of a fetch of keys that is not made.
+// errTooOften is the error if keys are not fetched because of the limit.
 var errTooOften = errors.New("the keys were fetched a moment ago")
 
-// limitedTransport bounds how often an issuer is asked, and how much it answers.
+// limitedTransport limits how often an issuer is called and the size of its answers.
 type limitedTransport struct {
 	next    http.RoundTripper
 	fetches *rate.Limiter // nil does not limit
@@ -107,8 +109,8 @@ func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// discover learns the endpoints of the issuer, again and again until ctx ends. While it does not answer, the gateway
-// serves all others.
+// discover reads the endpoints of the issuer repeatedly until ctx ends. While the issuer does not
+// answer, all other callers are served.
 func (i *issuer) discover(ctx context.Context) error {
 	retry, next := wait.Backoff{Least: retryFirst, Most: retryMost}, time.Duration(0)
 	discovery := oidc.ClientContext(ctx, i.client(nil, func() {}))
@@ -124,7 +126,8 @@ func (i *issuer) discover(ctx context.Context) error {
 			next = retry.Next()
 			continue
 		}
-		// A new verifier has no keys yet, so it has a new limiter: the old one may be used up.
+		// A new verifier has no keys yet, so it gets a new limiter; the old one may be
+		// exhausted.
 		fetches := rate.NewLimiter(rate.Every(keyInterval), keyFetches)
 		keys := oidc.ClientContext(context.WithoutCancel(ctx), i.client(fetches, func() { i.unknown.Store(false) }))
 		// checkTimes checks the times, since go-oidc always allows nbf five minutes.
@@ -154,11 +157,11 @@ func (i *issuer) verify(ctx context.Context, token string) (*access.Identity, er
 	return i.read(ctx, verified)
 }
 
-// unfetched begins the text of an error of go-oidc, which wraps none, if a signature cannot be judged because
-// the keys cannot be fetched.
+// unfetched is the beginning of go-oidc's error if a signature cannot be verified because the keys
+// cannot be fetched. That error wraps no other.
 const unfetched = "failed to verify signature: fetching keys "
 
-// refusal returns the error of a token that was not verified.
+// refusal returns the error for a token that could not be verified.
 func (i *issuer) refusal(ctx context.Context, err error) error {
 	tooOften := strings.HasSuffix(err.Error(), errTooOften.Error())
 	switch {
@@ -214,7 +217,7 @@ func (i *issuer) read(ctx context.Context, token *oidc.IDToken) (*access.Identit
 	return id, nil
 }
 
-// unavailable returns the error of a token whose issuer cannot be asked for its keys.
+// unavailable returns the error for a token whose issuer's keys cannot be fetched.
 func (i *issuer) unavailable() error {
 	return &failure.Error{
 		Code:       failure.CodeUnavailable,
@@ -225,7 +228,7 @@ func (i *issuer) unavailable() error {
 	}
 }
 
-// isLoopback reports whether a host is this machine.
+// isLoopback reports whether a host name means this machine.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -11,17 +11,17 @@ import (
 	"github.com/sluicegw/sluice/internal/settings"
 )
 
-// MaxIssuersFile is the most bytes of a file of issuers.
+// MaxIssuersFile is the maximum size of a file of issuers in bytes.
 const MaxIssuersFile = 1 << 20
 
-// maxSkew is the most that the clock of an issuer may be off.
+// maxSkew is the maximum of IssuerConfig.ClockSkew.
 const maxSkew = 5 * time.Minute
 
 // Login is how a user logs in at an issuer.
 type Login struct {
-	// Name is part of the prefix of its users and groups, oidc:NAME.
+	// Name is part of the prefix oidc:NAME of the issuer's users and groups.
 	Name string `yaml:"name" json:"name"`
-	// URL is its issuer identifier; https, or http on this machine.
+	// URL is the issuer identifier. It must be https, or http on this machine.
 	URL string `yaml:"url" json:"url"`
 	// The console and the command line log in with ClientID and Scopes; default: the audience, and openid, profile and
 	// email.
@@ -29,27 +29,30 @@ type Login struct {
 	Scopes   []string `yaml:"scopes" json:"scopes"`
 }
 
-// IssuerConfig is an issuer of OpenID Connect, as the file of issuers has it.
+// IssuerConfig is an issuer of OpenID Connect in the file of issuers.
 type IssuerConfig struct {
 	Login `yaml:",inline"`
-	// Audience is the audience that tokens must have.
+	// Audience is the audience that tokens must contain.
 	Audience string `yaml:"audience"`
-	// User is the path of the claim with the user's name, names with dots between them; default sub.
-	// UserExpression is an expression of CEL over claims instead.
+	// User is the path of the claim that has the user's name, with dots between the names of nested
+	// objects; default sub. UserExpression is a CEL expression over claims to use instead.
 	User           string `yaml:"user"`
 	UserExpression string `yaml:"userExpression"`
 	// Groups and GroupsExpression are the same for the groups; default groups.
 	Groups           string `yaml:"groups"`
 	GroupsExpression string `yaml:"groupsExpression"`
-	// ClockSkew is how much its clock may be off, like 30s; at most 5m. Default 30s.
+	// ClockSkew is how far the issuer's clock may differ, like 30s; at most 5m. Default
+	// 30s.
 	ClockSkew string `yaml:"clockSkew"`
-	// CA is a file with the CA certificates (PEM) to trust for it; default: the system's.
+	// CA is a file with the CA certificates (PEM) that are trusted for the issuer;
+	// default: the system's.
 	CA string `yaml:"ca"`
 
 	skew time.Duration
 }
 
-// ParseIssuers reads a file of issuers in YAML: a list under the key issuers. The error joins all that is wrong.
+// ParseIssuers parses a file of issuers in YAML: a list under the key issuers. All problems are
+// joined in the error.
 func ParseIssuers(data []byte) ([]IssuerConfig, error) {
 	var file struct {
 		Issuers []IssuerConfig `yaml:"issuers"`

@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 )
 
-// maxVerified is the most tokens that are remembered as verified.
+// maxVerified is the maximum number of verified tokens that are cached.
 const maxVerified = 10_000
 
 // Issuers verify tokens of OpenID Connect. It is safe for concurrent use.
@@ -27,7 +27,8 @@ type Issuers struct {
 	verified *lru.Cache[[sha256.Size]byte, *access.Identity]
 }
 
-// NewIssuers prepares the issuers, and reads the CA files that they name. It asks none of them, and starts nothing.
+// NewIssuers returns issuers. It reads the CA files that they name, but makes no calls and starts
+// nothing.
 func NewIssuers(configs []IssuerConfig, log *zap.Logger) (*Issuers, error) {
 	out := &Issuers{all: map[string]*issuer{}}
 	out.verified, _ = lru.New[[sha256.Size]byte, *access.Identity](maxVerified) // the size is positive
@@ -43,7 +44,8 @@ func NewIssuers(configs []IssuerConfig, log *zap.Logger) (*Issuers, error) {
 	return out, errors.Join(errs...)
 }
 
-// Run learns the endpoints and keys of each issuer, until ctx ends.
+// Run reads the endpoints and keys of each issuer, and again from time to time, until
+// ctx ends.
 func (x *Issuers) Run(ctx context.Context) error {
 	var all errgroup.Group
 	for _, one := range x.all {
@@ -82,7 +84,7 @@ func (x *Issuers) identity(ctx context.Context, token string) (*access.Identity,
 	return id, nil
 }
 
-// issuerOf returns the issuer that a token claims to be of, unverified; empty if it cannot be read.
+// issuerOf returns the issuer that an unverified token names; empty if the token cannot be parsed.
 func issuerOf(token string) string {
 	_, rest, _ := strings.Cut(token, ".")
 	payload, _, _ := strings.Cut(rest, ".")

@@ -22,18 +22,20 @@ const (
 	GroupsHeader = "X-Forwarded-Groups"
 )
 
-// Proxies are the proxies that may name users in headers.
+// Proxies are the proxies that may identify users in headers.
 type Proxies []Proxy
 
-// Proxy is a trusted proxy, known by its address or by its client certificate.
+// Proxy is a trusted proxy. It is recognized by its address or by its client
+// certificate.
 type Proxy struct {
 	Addresses netip.Prefix
-	// Certificate is the name that its client certificate has; empty if the addresses count.
+	// Certificate is the name in its client certificate; empty if it is recognized by
+	// address.
 	Certificate string
 }
 
-// ParseProxies reads proxies: each is an IP address, a CIDR prefix, or cert: and the name in a client
-// certificate. The error joins one for each text that is none of these.
+// ParseProxies parses proxies: each is an IP address, a CIDR prefix, or cert: followed by the name
+// in a client certificate. The error joins one error for each invalid text.
 func ParseProxies(texts []string) (Proxies, error) {
 	var out Proxies
 	var errs []error
@@ -55,12 +57,12 @@ func ParseProxies(texts []string) (Proxies, error) {
 	return out, errors.Join(errs...)
 }
 
-// NeedCertificates reports whether one is known by its certificate.
+// NeedCertificates reports whether any proxy is recognized by its certificate.
 func (p Proxies) NeedCertificates() bool {
 	return slices.ContainsFunc(p, func(one Proxy) bool { return one.Certificate != "" })
 }
 
-// trust reports whether a request comes from a trusted proxy.
+// trust reports whether a request was sent by a trusted proxy.
 func (p Proxies) trust(r *http.Request, certificate *x509.Certificate) bool {
 	if len(p) == 0 {
 		return false
@@ -105,7 +107,7 @@ func remote(r *http.Request) netip.Addr {
 	return address.Unmap().WithZone("")
 }
 
-// fromProxy returns the identity that a trusted proxy names in its headers, nil if it names none.
+// fromProxy returns the identity in the headers of a trusted proxy, nil if they name none.
 func fromProxy(h http.Header) (*access.Identity, error) {
 	users, groups := h.Values(UserHeader), []string(nil)
 	switch {

@@ -14,10 +14,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// maxPEM is the most bytes of a file of certificates.
+// maxPEM is the maximum size of a file of certificates in bytes.
 const maxPEM = 1 << 20
 
-// TLS is the configuration of TLS from PEM files, which are read again when they change. It is safe for
+// TLS is a TLS configuration from PEM files, which are read again when they change. It is safe for
 // concurrent use.
 type TLS struct {
 	*Files
@@ -25,7 +25,8 @@ type TLS struct {
 	clients atomic.Pointer[authorities]
 }
 
-// authorities are the CAs of client certificates by the hashes of their certificates.
+// authorities are the CAs of client certificates by the hashes of the CAs'
+// certificates.
 type authorities map[[sha256.Size]byte]*authority
 
 // authority is a CA. removed ends when the CA is no longer in the file.
@@ -36,9 +37,9 @@ type authority struct {
 
 // Certificates are the paths of PEM files.
 type Certificates struct {
-	// Cert and Key are of the gateway.
+	// Cert and Key are the gateway's.
 	Cert, Key string
-	// ClientCA has the CAs of client certificates; empty if none is asked for.
+	// ClientCA has the CAs of client certificates; empty if none are requested.
 	ClientCA string
 }
 
@@ -52,7 +53,7 @@ func OpenTLS(ctx context.Context, c Certificates, log *zap.Logger) (*TLS, error)
 	return t, t.Open(ctx)
 }
 
-// load takes the certificate, its key and the CAs of clients.
+// load uses the contents of the files: the certificate, its key and the CAs of clients.
 func (t *TLS) load(content [][]byte) error {
 	pair, err := tls.X509KeyPair(content[0], content[1])
 	if err != nil {
@@ -74,8 +75,8 @@ func (t *TLS) load(content [][]byte) error {
 	return nil
 }
 
-// replaceAuthorities takes the CAs of clients from a PEM file, and ends the certificates of CAs that are no longer in
-// it.
+// replaceAuthorities replaces the CAs of clients by those in a PEM file. The certificates of
+// removed CAs are no longer accepted.
 func (t *TLS) replaceAuthorities(file []byte) {
 	var before authorities
 	if old := t.clients.Load(); old != nil {
@@ -120,20 +121,21 @@ func (t *TLS) Run(ctx context.Context) error {
 	return t.Files.Run(ctx)
 }
 
-// Config returns the configuration of a server that uses the files as they were read last.
+// Config returns a server configuration that always uses the files as last read.
 func (t *TLS) Config() *tls.Config {
 	out := t.current.Load().Clone()
 	out.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return t.current.Load(), nil }
 	return out
 }
 
-// Validity returns from when and until when the gateway's certificate is valid.
+// Validity returns the period in which the gateway's certificate is valid.
 func (t *TLS) Validity() (from, until time.Time) {
 	leaf := t.current.Load().Certificates[0].Leaf
 	return leaf.NotBefore, leaf.NotAfter
 }
 
-// clientTLS returns a configuration of a client that trusts only the CAs of a PEM file; nil without a path.
+// clientTLS returns a client configuration that trusts only the CAs in a PEM file; nil without a
+// path.
 func clientTLS(path string) (*tls.Config, error) {
 	if path == "" {
 		return nil, nil

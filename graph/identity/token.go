@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// tokenPrefix begins every static token, so that scanners for secrets find it.
+// tokenPrefix is the prefix of every static token. Secret scanners recognize it.
 const tokenPrefix = "sluice_"
 
 // tokenBytes is the number of random bytes of a token.
 const tokenBytes = 32
 
 const (
-	// MaxTokens is the most tokens of a file.
+	// MaxTokens is the maximum number of tokens in a file.
 	MaxTokens = 10_000
-	// MaxTokensFile is the most bytes of a file of tokens.
+	// MaxTokensFile is the maximum size of a file of tokens in bytes.
 	MaxTokensFile = 8 << 20
 )
 
-// Token is a static token as its file has it: without its text.
+// Token is a static token as the file has it, without its text.
 type Token struct {
 	// Name of the caller, without a prefix.
 	Name string
@@ -33,11 +33,11 @@ type Token struct {
 	Hash [sha256.Size]byte
 	// Groups of the caller, without a prefix.
 	Groups []string
-	// Expires is when the token ends, to the second; zero is never.
+	// Expires is when the token expires, to the second; zero for never.
 	Expires time.Time
 }
 
-// NewToken returns the text of a new token, and its hash.
+// NewToken returns the text of a new token and its hash.
 func NewToken(random io.Reader) (text string, hash [sha256.Size]byte, err error) {
 	raw := make([]byte, tokenBytes)
 	if _, err := io.ReadFull(random, raw); err != nil {
@@ -47,13 +47,14 @@ func NewToken(random io.Reader) (text string, hash [sha256.Size]byte, err error)
 	return text, sha256.Sum256([]byte(text)), nil
 }
 
-// hashPrefix names the hash function in a line.
+// hashPrefix is the prefix of a hash in a line. It names the hash function.
 const hashPrefix = "sha256:"
 
-// none stands for no groups, and for no end.
+// none is the text for no groups and for no expiry.
 const none = "-"
 
-// String returns the token's line in a file of tokens: name, hash, groups and end, with blanks between them.
+// String returns the line of the token in a file: name, hash, groups and expiry, separated by
+// blanks.
 func (t Token) String() string {
 	groups, expires := none, none
 	if len(t.Groups) > 0 {
@@ -65,7 +66,7 @@ func (t Token) String() string {
 	return strings.Join([]string{t.Name, hashPrefix + hex.EncodeToString(t.Hash[:]), groups, expires}, " ")
 }
 
-// Validate returns every problem of the names of a token, joined.
+// Validate returns all problems of the token's names, joined.
 func (t Token) Validate() error {
 	errs := []error{checkTokenName("name", t.Name)}
 	if len(t.Groups) > maxGroups {
@@ -87,9 +88,9 @@ func checkTokenName(what, name string) error {
 	return nil
 }
 
-// ParseTokens reads a file of tokens, of which each line is a token: see [Token.String]. Empty lines, and
-// lines that begin with #, are passed over. A damaged line gives an error with its number, which quotes nothing of
-// it; the other lines are not affected.
+// ParseTokens parses a file with one token in each line; see [Token.String]. Empty lines and lines
+// that begin with # are ignored. A damaged line gives an error with its number and without any of
+// its text; the other lines are still used.
 func ParseTokens(data []byte) (tokens []Token, errs []error) {
 	if len(data) > MaxTokensFile {
 		return nil, []error{fmt.Errorf("the file has more than the %d bytes that are accepted", MaxTokensFile)}

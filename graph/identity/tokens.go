@@ -39,7 +39,8 @@ func OpenTokens(ctx context.Context, path string, log *zap.Logger) (*Tokens, err
 	return t, t.Open(ctx)
 }
 
-// load takes the tokens of a file, and revokes the tokens that are no longer in it.
+// load replaces the tokens by those of a file, and revokes the tokens that are no
+// longer in it.
 func (t *Tokens) load(content [][]byte) error {
 	tokens, damaged := ParseTokens(content[0])
 	for _, err := range damaged[:min(len(damaged), maxDamaged)] {
@@ -69,7 +70,8 @@ func (t *Tokens) load(content [][]byte) error {
 	return nil
 }
 
-// Valid returns how many tokens are valid at an instant, and when the next of them ends; the zero time if none does.
+// Valid returns the number of tokens that are valid at an instant, and when the next one expires;
+// zero if none does.
 func (t *Tokens) Valid(at time.Time) (valid int, next time.Time) {
 	for _, one := range *t.known.Load() {
 		ends := one.Expires
@@ -84,7 +86,7 @@ func (t *Tokens) Valid(at time.Time) (valid int, next time.Time) {
 	return valid, next
 }
 
-// maxDamaged is the most damaged lines that are logged at a time.
+// maxDamaged is the maximum number of damaged lines that are logged at a time.
 const maxDamaged = 20
 
 // identity returns the identity of a token.

@@ -11,14 +11,14 @@ import (
 
 // row is one row of a table.
 type row struct {
-	// Resource is whole, or has its metadata alone.
+	// Resource is complete or has only its metadata.
 	*client.Resource
 	kind client.Kind
 	// event is the type of a change; empty in a list.
 	event string
-	// now is the time that ages are counted to.
+	// now is the time to which ages are computed.
 	now time.Time
-	// body is spec and status, decoded when a column first asks for it.
+	// body is spec and status, decoded when a column first needs it.
 	body map[string]any
 }
 
@@ -28,8 +28,8 @@ type column struct {
 	cell  func(*row) (Text, error)
 }
 
-// columns returns the columns of a table of a kind: the common columns, and those that the
-// kind declares. Only wide tables have all.
+// columns returns the columns of a table for a kind: the common ones and those that the
+// kind declares. Only wide tables have all of them.
 func columns(k client.Kind, wide bool, o Options) []column {
 	var out []column
 	add := func(title string, value func(*row) string) {
@@ -77,7 +77,7 @@ func eventColumn() column {
 	}
 }
 
-// age also shows a deletion that waits.
+// age returns the age of the resource, with a note if its deletion is pending.
 func age(r *row) (Text, error) {
 	t := Text{Text: Age(r.now.Sub(r.Metadata.CreatedAt))}
 	if r.Metadata.DeletionRequestedAt != nil {
@@ -97,7 +97,7 @@ func condition(of string, coloured bool) func(*row) (Text, error) {
 	}
 }
 
-// upToDate is the reason of a condition Progressing whose message is of no interest.
+// upToDate is the reason of a Progressing condition whose message is not shown.
 const upToDate = "Success"
 
 // message returns what the resource waits for, or why it is not available.
@@ -121,7 +121,7 @@ func declared(c client.Column) func(*row) (Text, error) {
 	}
 }
 
-// Value returns a value as a table shows it: a text as it is, anything else as JSON.
+// Value formats a value for a table: a text as it is, anything else as JSON.
 func Value(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -138,7 +138,7 @@ func Value(v any) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// Age returns a duration in its largest unit.
+// Age formats a duration in its largest unit.
 func Age(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -153,7 +153,7 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// parseColumns reads the columns that the user has named: NAME:.path,NAME:.path.
+// parseColumns parses the columns of the user: NAME:.path,NAME:.path.
 func parseColumns(text string) ([]column, error) {
 	var out []column
 	for part := range strings.SplitSeq(text, ",") {

@@ -14,19 +14,19 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Description is what [Describe] shows.
+// Description is the input of [Describe].
 type Description struct {
 	Kind     client.Kind
 	Resource *client.Resource
-	// Around has the resources that it refers to and that refer to it.
+	// Around has the resources that it refers to and those that refer to it.
 	Around *client.Tree
-	// Now is what ages are counted to.
+	// Now is the time to which ages are computed.
 	Now time.Time
-	// Colours are shown.
+	// Colours says that colours are used.
 	Colours bool
 }
 
-// Describe writes all of a resource for people.
+// Describe writes everything about a resource for people.
 func Describe(to io.Writer, d Description) error {
 	w := bufio.NewWriter(to)
 	d.metadata(w)
@@ -48,7 +48,7 @@ func Describe(to io.Writer, d Description) error {
 	return w.Flush()
 }
 
-// metadata writes what every resource has.
+// metadata writes the metadata.
 func (d Description) metadata(w io.Writer) {
 	m := d.Resource.Metadata
 	line := func(title, text string) {
@@ -97,7 +97,7 @@ func (d Description) metadata(w io.Writer) {
 	}
 }
 
-// section writes a part of the body as YAML below its title.
+// section writes a title and, below it, a part of the body as YAML.
 func section(w io.Writer, title string, raw json.RawMessage) error {
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "{}" {
 		return nil
@@ -151,7 +151,7 @@ func (d Description) conditions(w io.Writer, all []client.Condition) {
 	_ = t.Flush() // w keeps the error
 }
 
-// around writes the resources that it refers to and the resources that refer to it.
+// around writes the resources that it refers to and those that refer to it.
 func (d Description) around(w io.Writer) {
 	for _, part := range []struct {
 		title string
@@ -179,10 +179,10 @@ func (d Description) around(w io.Writer) {
 	}
 }
 
-// maxNamed is how many of several Some names.
+// maxNamed is the maximum number of names that Some returns.
 const maxNamed = 3
 
-// Some names the first of several and counts the others: "a, b and 98 more".
+// Some returns the first names and the number of the others: "a, b and 98 more".
 func Some(names []string, total int) string {
 	shown := names[:min(len(names), maxNamed)]
 	switch left := total - len(shown); {
@@ -195,7 +195,8 @@ func Some(names []string, total int) string {
 	return strings.Join(shown, "")
 }
 
-// Holders is Some with the number of resources that the caller may not see: "a and 98 more and 2 that you may not see".
+// Holders is Some for resources of which the caller may not see all: "a and 98 more and 2 that you
+// may not see".
 func Holders(names []string, total, hidden int) string {
 	switch {
 	case hidden == 0:

@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// whole fixes the order of the keys of a resource.
+// whole fixes the order of the keys in the JSON of a resource.
 type whole struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
@@ -40,8 +40,9 @@ type metadata struct {
 	Finalizers  []string          `json:"finalizers,omitempty"`
 }
 
-// JSON returns the whole resource as a manifest that apply accepts, with its revision
-// and the other fields that the gateway owns. Fields are where manifests of the kind have them.
+// JSON returns the complete resource as a manifest that apply accepts, including the revision
+// and the other fields that the gateway sets. Fields are at their places in manifests of the
+// kind.
 func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
 	m := r.Metadata
 	out := whole{
@@ -101,7 +102,8 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// place takes the fields out of a spec that are at the top of manifests of the kind.
+// place moves those fields of a spec that are at the top of manifests of the kind out
+// of it.
 func place(k client.Kind, spec json.RawMessage) (json.RawMessage, map[string]json.RawMessage, error) {
 	top := map[string]string{} // key of the manifest by field
 	for _, f := range k.Fields {
@@ -139,7 +141,8 @@ func YAML(k client.Kind, r *client.Resource) ([]byte, error) {
 	return manifest.YAML(raw)
 }
 
-// Tree returns the document of [JSON], decoded: whole numbers are int64, others float64.
+// Tree returns the document of [JSON] decoded. Integers are int64, other numbers
+// float64.
 func Tree(k client.Kind, r *client.Resource) (map[string]any, error) {
 	raw, err := JSON(k, r)
 	if err != nil {

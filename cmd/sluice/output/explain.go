@@ -47,7 +47,7 @@ func (e explanation) ofKind() {
 	e.text("DESCRIPTION", k.Description)
 }
 
-// parts returns the fields of a manifest that the catalogue does not describe.
+// parts returns the fields of a manifest that are not in the catalogue.
 func parts(k client.Kind) []client.Field {
 	out := []client.Field{
 		{Path: "metadata", Type: "Metadata", Required: true, Description: "What every resource has."},
@@ -195,7 +195,8 @@ func (e explanation) ofField(path string) error {
 	return nil
 }
 
-// unknown returns the error about an unknown field: it names the fields of the last object on the path.
+// unknown returns the error for an unknown field. It names the fields of the last object on the
+// path.
 func (e explanation) unknown(path string) error {
 	at := path
 	for at != "" {
@@ -261,7 +262,7 @@ func signature(f client.Field) string {
 	return out
 }
 
-// limits returns the bounds of a field, one a line.
+// limits returns the limits of a field, one in each line.
 func limits(f client.Field) []string {
 	l := f.Limits
 	var out []string

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Form is how resources are written.
+// Form is a form of output.
 type Form string
 
 // The forms.
@@ -22,14 +22,14 @@ const (
 	FormColumns  Form = "custom-columns"
 )
 
-// Format is a form, with what it needs.
+// Format is a form with its parameters.
 type Format struct {
 	Form
 	template Path
 	columns  []column
 }
 
-// Formats returns what [ParseFormat] accepts, for people.
+// Formats lists, for people, what [ParseFormat] accepts.
 func Formats() []string {
 	return []string{
 		"table",
@@ -43,7 +43,7 @@ func Formats() []string {
 	}
 }
 
-// ParseFormat reads the value of --output.
+// ParseFormat parses the value of --output.
 func ParseFormat(text string) (Format, error) {
 	form, rest, found := strings.Cut(text, "=")
 	f := Format{Form: Form(form)}
@@ -67,13 +67,13 @@ func ParseFormat(text string) (Format, error) {
 	return f, fmt.Errorf("output: %q; accepted are %s", text, strings.Join(Formats(), ", "))
 }
 
-// Watchable reports whether changes can be written in the form, each with its event.
+// Watchable reports whether the form can represent changes, each with its event type.
 func (f Format) Watchable() bool {
 	return f.Form != FormYAML && f.Form != FormManifest && f.Form != FormPath
 }
 
-// Needs returns what the form requires of a request: the format of manifests, if any, and whether
-// names are enough.
+// Needs returns what a request has to include for the form: the format of manifests, if any, and
+// whether names are enough.
 func (f Format) Needs() (manifests client.Format, namesOnly bool) {
 	switch f.Form {
 	case FormManifest:

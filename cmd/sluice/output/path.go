@@ -22,7 +22,7 @@ type Path struct {
 // barePath is an expression without braces.
 var barePath = regexp.MustCompile(`^\.?[^{}]+$`)
 
-// ParsePath reads an expression.
+// ParsePath parses an expression.
 func ParsePath(text string) (Path, error) {
 	expression := text
 	if barePath.MatchString(text) {
@@ -35,10 +35,10 @@ func ParsePath(text string) (Path, error) {
 	return Path{text, p}, nil
 }
 
-// String is the expression as it was given.
+// String returns the expression as it was given.
 func (p Path) String() string { return p.text }
 
-// Values are what the path finds in a decoded document.
+// Values returns the values that the path selects in a decoded document.
 func (p Path) Values(tree any) ([]any, error) {
 	found, err := p.path.FindResults(tree)
 	if err != nil {
@@ -55,13 +55,13 @@ func (p Path) Values(tree any) ([]any, error) {
 	return out, nil
 }
 
-// Text is what the path finds, as one text: several values are joined by commas.
+// Text returns the selected values as one text, joined by commas.
 func (p Path) Text(tree any) (string, error) {
 	values, err := p.Values(tree)
 	return join(values), err
 }
 
-// join returns several values as a table shows them.
+// join formats several values for a table.
 func join(values []any) string {
 	texts := make([]string, len(values))
 	for i, v := range values {
@@ -70,8 +70,8 @@ func join(values []any) string {
 	return strings.Join(texts, ",")
 }
 
-// Execute returns the text that the expression, which may be a template with {range} and text between, makes of a
-// decoded document.
+// Execute executes the expression on a decoded document and returns its text. The expression may be
+// a template with {range} and text.
 func (p Path) Execute(tree any) (string, error) {
 	var b bytes.Buffer
 	if err := p.path.Execute(&b, tree); err != nil {
@@ -80,8 +80,8 @@ func (p Path) Execute(tree any) (string, error) {
 	return b.String(), nil
 }
 
-// Compare orders values as tables are sorted: absent ones first, numbers by
-// their size, all others by their texts.
+// Compare compares values for sorting: absent ones come first, numbers are compared by
+// size, all others as texts.
 func Compare(a, b []any) int {
 	return slices.CompareFunc(a, b, func(x, y any) int {
 		m, first := number(x)
@@ -103,7 +103,8 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// printableTree returns a decoded document whose texts are safe for a terminal. Line breaks stay.
+// printableTree returns a decoded document whose texts are safe for a terminal. Line breaks are
+// kept.
 func printableTree(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

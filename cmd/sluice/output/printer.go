@@ -10,24 +10,25 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Options say how a printer writes.
+// Options of a printer.
 type Options struct {
-	// Single: one resource was asked for by its name, so that it stands alone.
+	// Single says that one resource was requested by name, so that it is written by
+	// itself and not in a list.
 	Single bool
-	// Namespaces: the resources are of several namespaces.
+	// Namespaces says that the resources are of several namespaces.
 	Namespaces bool
-	// Kinds: there are resources of several kinds.
+	// Kinds says that the resources are of several kinds.
 	Kinds bool
-	// Changes: the changes of a stream are printed, each at once.
+	// Changes says that changes of a stream are written, each at once.
 	Changes bool
-	// NoHeaders leaves the titles of tables out.
+	// NoHeaders omits the titles of tables.
 	NoHeaders bool
-	// Terminal: the output is a terminal, which acts on control characters, and on which the columns of tables should
-	// not be too wide.
+	// Terminal says that the output is a terminal: control characters are escaped, and the columns
+	// of tables are limited.
 	Terminal bool
-	// Colours are shown in tables.
+	// Colours says that tables have colours.
 	Colours bool
-	// Now returns the time that ages are counted to.
+	// Now returns the time to which ages are computed.
 	Now func() time.Time
 }
 
@@ -44,8 +45,8 @@ type Printer struct {
 	items []any
 }
 
-// MaxItems is how many resources a template can be executed on, and how many can
-// be sorted: they are held in memory.
+// MaxItems is the maximum number of resources for a template or for sorting, which hold
+// all of them in memory.
 const MaxItems = 100_000
 
 // NewPrinter returns a printer.
@@ -53,15 +54,16 @@ func NewPrinter(w io.Writer, f Format, o Options) *Printer {
 	return &Printer{w: w, format: f, options: o}
 }
 
-// Count is the number of resources that were printed.
+// Count is the number of resources that were written.
 func (p *Printer) Count() int { return p.count }
 
-// Print writes a resource of a kind. Those of one kind come one after the other.
+// Print writes a resource. All resources of a kind must be written before those of the
+// next.
 func (p *Printer) Print(k client.Kind, r *client.Resource) error {
 	return p.print(k, r, "")
 }
 
-// PrintChange writes a change; marks are none.
+// PrintChange writes an event of a stream. Except in JSON, an event without a resource only flushes the rows.
 func (p *Printer) PrintChange(k client.Kind, c *client.Change) error {
 	if p.format.Form == FormJSON {
 		return p.event(k, c)
@@ -110,7 +112,7 @@ const (
 	listEmpty   = "]\n}\n"
 )
 
-// element writes a resource as JSON: by itself, or as the next element of a List.
+// element writes a resource as JSON, by itself or as the next element of a List.
 func (p *Printer) element(k client.Kind, r *client.Resource) error {
 	raw, err := JSON(k, r)
 	if err != nil {
@@ -142,7 +144,8 @@ func (p *Printer) document(text []byte) error {
 	return err
 }
 
-// pick executes the template on a resource that stands alone, or keeps it.
+// pick executes the template on a resource that is written by itself; otherwise it
+// keeps the resource for the end.
 func (p *Printer) pick(k client.Kind, r *client.Resource) error {
 	tree, err := p.tree(k, r)
 	if err != nil {
@@ -173,7 +176,8 @@ func (p *Printer) execute(tree any) error {
 	return err
 }
 
-// tree returns the decoded document of a resource, safe for a terminal if it goes to one.
+// tree returns the decoded document of a resource. For a terminal its texts are made
+// safe.
 func (p *Printer) tree(k client.Kind, r *client.Resource) (any, error) {
 	tree, err := Tree(k, r)
 	if err != nil || !p.options.Terminal {
@@ -205,10 +209,11 @@ func (p *Printer) row(k client.Kind, r *client.Resource, event string) error {
 	return nil
 }
 
-// tableBlock is how many rows of a table are held, so that a list of any length needs little memory.
+// tableBlock is the maximum number of table rows that are held, so that long lists need little
+// memory.
 const tableBlock = 500
 
-// begin ends the table of the kind before, and begins one.
+// begin ends the table of the previous kind and begins a new one.
 func (p *Printer) begin(k client.Kind) error {
 	custom := p.format.Form == FormColumns
 	if p.table != nil {

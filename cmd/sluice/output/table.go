@@ -10,7 +10,7 @@ import (
 // Colour of a text in a table.
 type Colour string
 
-// The colours, which say how things are and decorate nothing.
+// The colours. Each has a meaning.
 const (
 	Plain  Colour = ""
 	Red    Colour = "\x1b[31m"
@@ -18,8 +18,8 @@ const (
 	Yellow Colour = "\x1b[33m"
 )
 
-// colourOf returns the colour of the status of a condition that is good if True, of the state of a reference, or of the
-// type of a change.
+// colourOf returns the colour of a condition's status (if True is good), of the state of a
+// reference, or of a type of change.
 func colourOf(word string) Colour {
 	switch word {
 	case "True", "BOUND":
@@ -32,7 +32,7 @@ func colourOf(word string) Colour {
 	return Plain
 }
 
-// Paint returns a text in a colour.
+// Paint returns a text with a colour.
 func (c Colour) Paint(s string) string {
 	if c == Plain {
 		return s
@@ -40,26 +40,26 @@ func (c Colour) Paint(s string) string {
 	return string(c) + s + "\x1b[0m"
 }
 
-// Text is one cell of a table. Stored values must go through [Cell] first.
+// Text is a cell of a table. Stored values must be passed through [Cell] first.
 type Text struct {
 	Text   string
 	Colour Colour
-	// Whole: the text is never cut, as a name is not.
+	// Whole says that the text is never cut. Names are not.
 	Whole bool
 }
 
-// Table writes rows with aligned columns. It holds the rows until they are flushed. If that happens several times,
-// a later block is never narrower than an earlier one.
+// Table writes rows with aligned columns. It holds the rows until they are flushed. After the first
+// flush, columns never become narrower.
 type Table struct {
 	// Titles of the columns.
 	Titles []string
-	// Indent begins each line.
+	// Indent is written before each line.
 	Indent string
-	// NoHeaders leaves the titles out.
+	// NoHeaders omits the titles.
 	NoHeaders bool
-	// Colours are shown.
+	// Colours says that colours are used.
 	Colours bool
-	// Cut makes texts fit a terminal: they have at most 64 places, unless they are whole.
+	// Cut limits texts to 64 places, unless they are Whole.
 	Cut bool
 
 	w      io.Writer
@@ -71,10 +71,10 @@ type Table struct {
 // gap separates two columns.
 const gap = "   "
 
-// NewTable returns a table without rows. Nothing is written before the first one.
+// NewTable returns an empty table. It writes nothing before the first row.
 func NewTable(w io.Writer, titles []string) *Table { return &Table{Titles: titles, w: w} }
 
-// Reserve makes a column at least as wide as a number of characters, for what comes later.
+// Reserve makes a column at least width characters wide, for later rows.
 func (t *Table) Reserve(column, width int) {
 	if t.widths == nil {
 		t.widths = make([]int, len(t.Titles))

@@ -12,11 +12,11 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// maxCell is the widest text in a column of a table on a terminal, in places of it.
+// maxCell is the maximum width of a text in a table on a terminal, in places.
 const maxCell = 64
 
-// Cell returns a stored value as a table shows it: in one line, without characters
-// that move the cursor or change the terminal.
+// Cell formats a stored value for a table: in one line, without characters that move
+// the cursor or change the terminal.
 func Cell(s string) string {
 	if s == "" {
 		return "-"
@@ -24,11 +24,11 @@ func Cell(s string) string {
 	return Printable(s)
 }
 
-// cut returns the beginning of a text that is too wide for a column.
+// cut shortens a text that is too wide for a column.
 func cut(s string) string { return terminal().Truncate(s, maxCell, "…") }
 
-// Width returns how many places a text takes in a line of a terminal: a Chinese
-// character takes two, a combining accent none.
+// Width returns the number of places that a text takes on a terminal: two for a Chinese
+// character, none for a combining accent.
 func Width(s string) int { return terminal().StringWidth(s) }
 
 // terminal returns the widths of characters, independent of the environment.
@@ -36,8 +36,8 @@ func terminal() *runewidth.Condition {
 	return &runewidth.Condition{StrictEmojiNeutral: true}
 }
 
-// Printable escapes characters that a terminal would act on, as Go does in a string:
-// an escape is \x1b. All others stay.
+// Printable escapes the characters that control a terminal, as in a Go string: an
+// escape becomes \x1b.
 func Printable(s string) string {
 	var out strings.Builder
 	for i, r := range s {
@@ -54,7 +54,7 @@ func Printable(s string) string {
 	return out.String()
 }
 
-// PrintableLines is Printable for a text of several lines, which stay lines.
+// PrintableLines is Printable for each line of a text.
 func PrintableLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
@@ -63,14 +63,15 @@ func PrintableLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// writeLines writes each line of a text behind an indent, as a terminal may show it.
+// writeLines writes each line of a text with an indent, safe for a terminal.
 func writeLines(w io.Writer, indent, text string) {
 	for line := range strings.Lines(text) {
 		_, _ = fmt.Fprintf(w, "%s%s\n", indent, Printable(strings.TrimSuffix(line, "\n")))
 	}
 }
 
-// PrintableJSON escapes characters in a JSON text that a terminal would act on. The text means the same.
+// PrintableJSON escapes the characters in a JSON text that control a terminal. The JSON value does
+// not change.
 func PrintableJSON(s string) string {
 	var out strings.Builder
 	for _, r := range s {

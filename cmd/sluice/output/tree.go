@@ -8,17 +8,17 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// TreeOptions say how a tree is drawn.
+// TreeOptions are options of [DrawTree].
 type TreeOptions struct {
-	// Dependencies and Dependents are the parts that are shown.
+	// Dependencies and Dependents say which parts are drawn.
 	Dependencies, Dependents bool
-	// Colours are shown.
+	// Colours says that colours are used.
 	Colours bool
 }
 
-// DrawTree draws the resources around one, for people. If several
-// references lead to a resource, its own references are drawn only where it is met first, level by level; elsewhere it
-// has the mark (*). A resource that closes a cycle is marked as such.
+// DrawTree draws the resources around a root. If several references lead to a resource, its own
+// references are drawn only at its first place, level by level; its other places have the mark (*).
+// A resource that closes a cycle is marked, too.
 func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 	t := NewTable(to, []string{"RESOURCE", "STATE", "GUARDED", "BY"})
 	t.Colours = o.Colours
@@ -49,16 +49,16 @@ func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 	return err
 }
 
-// drawing is one run of [DrawTree].
+// drawing is the state of [DrawTree].
 type drawing struct {
 	table *Table
 	// namespace of the root.
 	namespace *string
-	// children are the nodes that each resource leads to, by its id.
+	// children are the nodes after each resource, by the resource's id.
 	children map[string][]client.TreeNode
-	// first is the reference by which each resource was met first: there it is followed.
+	// first is the reference through which each resource is reached first.
 	first map[string]string
-	// repeated: there is a mark to explain.
+	// repeated says that the mark (*) was drawn and must be explained.
 	repeated bool
 }
 
@@ -81,7 +81,7 @@ func (d *drawing) part(title, root string, nodes []client.TreeNode) {
 	d.below(root, "")
 }
 
-// below draws the nodes below one.
+// below draws the nodes after a node.
 func (d *drawing) below(id, indent string) {
 	for i, n := range d.children[id] {
 		branch, next := "├── ", "│   "
@@ -110,7 +110,7 @@ func (d *drawing) below(id, indent string) {
 	}
 }
 
-// name names a node, with its namespace where that is not the root's.
+// name returns the name of a node, with its namespace if it is not the root's.
 func (d *drawing) name(n client.TreeNode) string {
 	name := Named(n.Kind, n.Namespace, n.Name, d.namespace)
 	if !n.Resource.IsZero() {
@@ -119,8 +119,8 @@ func (d *drawing) name(n client.TreeNode) string {
 	return name
 }
 
-// Named returns the name of a resource as commands take it, with its namespace if
-// it has one that differs from other.
+// Named returns the name of a resource as commands accept it, with the namespace if
+// there is one that differs from other.
 func Named(kind string, namespace *string, name string, other *string) string {
 	text := strings.ToLower(kind) + "/" + name
 	if namespace != nil && (other == nil || *namespace != *other) {

@@ -12,7 +12,7 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// OrEmpty returns the text that s points to; empty for nil.
+// OrEmpty returns the text at s; empty for nil.
 func OrEmpty(s *string) string {
 	if s == nil {
 		return ""
