@@ -109,7 +109,7 @@ func unprintable(k *Kind, path string) string {
 	return ""
 }
 
-// noColumns refuses columns on a type that is no kind.
+// noColumns reports @column on a type that is not a kind.
 func (l *loader) noColumns(def *ast.Definition) {
 	for _, d := range l.readAll(def.Directives, "column") {
 		l.report(d.Position, "directive @column has no effect: type %s is no kind", def.Name)

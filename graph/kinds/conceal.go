@@ -13,14 +13,15 @@ import (
 // the value.
 const Concealed = "the value of a write-only field does not have its type, or names a key twice"
 
-// concealedAround is the message of an error about a value that has such a value in it, or may have.
+// concealedAround is the message of an error about a value that contains such a value, or may
+// contain one.
 const concealedAround = "this value, or one in it, does not have its type; it is not shown, since a write-only value may be in it"
 
-// writeOnlyMark is the name of a directive on the write-only fields of inputs. The API does not have it, and it is
-// never printed.
+// writeOnlyMark is the name of a directive that marks the write-only fields of inputs. It is
+// internal: it is neither part of the API nor printed.
 const writeOnlyMark = "writeOnly"
 
-// mark marks the fields of inputs that are derived from write-only fields.
+// mark marks the fields of inputs that belong to write-only fields.
 func mark(schema *ast.Schema, of *shown, shape *descriptor.Shape) {
 	if shape == nil {
 		return
@@ -40,13 +41,13 @@ func mark(schema *ast.Schema, of *shown, shape *descriptor.Shape) {
 	}
 }
 
-// IsWriteOnly reports whether a field of an input stands for a write-only field.
+// IsWriteOnly reports whether a field of an input belongs to a write-only field.
 func IsWriteOnly(field *ast.FieldDefinition) bool {
 	return field.Directives.ForName(writeOnlyMark) != nil
 }
 
-// Conceal removes the values of write-only fields from the errors of validation, which quote literals of the
-// wrong type.
+// Conceal removes the values of write-only fields from validation errors, which quote literals of
+// the wrong type.
 func Conceal(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
 	c := concealer{
 		schema:    schema,
@@ -86,9 +87,9 @@ func quotesValue(message string) bool {
 type concealer struct {
 	schema *ast.Schema
 	hidden map[gqlerror.Location]bool
-	// around are the locations of values that such literals stand in, and of literals of JSON.
+	// around are the locations of values that contain such literals, and of JSON literals.
 	around map[gqlerror.Location]bool
-	// variables are the names of variables that stand for a write-only field.
+	// variables are the names of variables that are used for a write-only field.
 	variables map[string]bool
 }
 

@@ -19,7 +19,7 @@ const (
 	maxConditionMessage = 32768
 )
 
-// conditionType gives a field the type Condition, or refuses it.
+// conditionType gives a field the type Condition, or reports why it cannot have it.
 func (l *loader) conditionType(out *descriptor.Field, in *typed) {
 	if in.part != inStatus || len(in.above) != 1 || out.Name != conditions {
 		l.report(in.at, "%s: %s is the type of the field %s of a status, and of no other", in.where, condition, conditions)

@@ -91,7 +91,7 @@ func (l *loader) restrict(d *directive, where string, arguments []string, allowe
 	}
 }
 
-// sound refuses limits that contradict each other.
+// sound reports limits that contradict each other.
 func (l *loader) sound(c *descriptor.Constraint, d *directive, where string) {
 	l.bounds(d, where, "minLength", "maxLength")
 	l.bounds(d, where, "minItems", "maxItems")
@@ -119,7 +119,7 @@ func (l *loader) format(c *descriptor.Constraint, d *directive, where string) {
 	l.report(d.at("format"), "%s: format %q is not known; known are %s", where, c.Format, listed(known))
 }
 
-// nameLimits bounds a field with @ref, which holds the name of a resource.
+// nameLimits limits a field with @ref, which has the name of a resource.
 func (l *loader) nameLimits(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	if l.read(f.Directives, "ref") == nil || out.Type != descriptor.TypeString {
 		return
@@ -140,7 +140,8 @@ func (l *loader) nameLimits(out *descriptor.Field, f *ast.FieldDefinition, where
 	c.Format = descriptor.FormatName
 }
 
-// bounds checks two limits of a count: neither is negative, and some count is within both.
+// bounds checks the two limits of a count: neither may be negative, and at least one count
+// must be within both.
 func (l *loader) bounds(d *directive, where, low, high string) {
 	least, most := d.integer(low), d.integer(high)
 	for arg, n := range map[string]*int{low: least, high: most} {
@@ -156,7 +157,7 @@ func (l *loader) bounds(d *directive, where, low, high string) {
 	}
 }
 
-// properties reads the bounds of how many fields of a shape are set.
+// properties reads the limits of the number of fields that a shape has set.
 func (l *loader) properties(s *descriptor.Shape, d *directive, where string) {
 	if d == nil {
 		return

@@ -9,15 +9,15 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Declared is what @resource declares of a kind and the derived API does not have.
+// Declared is what @resource declares about a kind and the derived API does not show.
 type Declared struct {
 	ShortNames, SubKinds []string
-	// verbs are those that the kind names, nil for all but those in except.
+	// verbs are the verbs that the kind names; nil for all except those in except.
 	verbs, except []string
 }
 
-// DeclaredIn returns what a file of a catalogue declares of its kinds, by their names. It checks nothing but the syntax
-// of the file, whose name is for errors.
+// DeclaredIn returns what a catalogue file declares about its kinds, by name. It checks only the
+// syntax of the file. The file's name is used in errors.
 func DeclaredIn(name, text string) (map[string]Declared, error) {
 	doc, err := parser.ParseSchema(&ast.Source{Name: name, Input: text})
 	if err != nil {
@@ -47,7 +47,8 @@ func (d Declared) Offers(verb descriptor.Verb) bool {
 	return !slices.Contains(d.except, string(verb))
 }
 
-// wordsOf returns the words of an argument: a list, or a single one that stands for a list.
+// wordsOf returns the elements of an argument: those of a list, or a single value as a
+// list.
 func wordsOf(d *ast.Directive, argument string) (out []string) {
 	a := d.Arguments.ForName(argument)
 	switch {

@@ -20,7 +20,7 @@ import (
 //go:embed derived.graphqls.tmpl
 var derivedSDL string
 
-// derivation is the data of the template.
+// derivation is the input of the template.
 type derivation struct {
 	Kinds []derivedKind
 	// Owners are the references whose derived field stands on an author's type, by that type.
@@ -44,7 +44,7 @@ type derivedKind struct {
 type inverse struct {
 	Reference
 	From *Kind
-	// AllNamespaces says that the resources of From can be in any namespace.
+	// AllNamespaces says that resources of any namespace may refer to the kind.
 	AllNamespaces bool
 }
 
@@ -54,7 +54,7 @@ type mutation struct {
 	Mutation string
 }
 
-// derive returns the SDL document of all that follows from the kinds.
+// derive returns the SDL document of everything that is derived from the kinds.
 func (s *Schema) derive() (*ast.SchemaDocument, error) {
 	t, err := template.New("derived").Funcs(template.FuncMap{
 		"text": quoted, "join": strings.Join, "orderValue": OrderValue, "summaryField": SummaryField,
@@ -109,10 +109,10 @@ func SummaryField(plural string) string { return plural + "Summary" }
 // Name returns the name of the field that holds the reference.
 func (r Reference) Name() string { return r.APIPath[strings.LastIndex(r.APIPath, ".")+1:] }
 
-// Namespaced reports whether names of the kind live in namespaces.
+// Namespaced reports whether the kind is NAMESPACED.
 func (k *Kind) Namespaced() bool { return k.Scope == descriptor.Namespaced }
 
-// AboutSpec returns the description of the field spec: the author's, or one for all kinds.
+// AboutSpec returns the description of the field spec: the author's, or a general one.
 func (k *Kind) AboutSpec() string {
 	return k.about("spec", "Desired state: what callers set.")
 }
@@ -147,7 +147,7 @@ func (k derivedKind) SortablePaths() (out []string) {
 	return out
 }
 
-// Filtered reports whether filters can name anything in the spec or the status.
+// Filtered reports whether filters can name any field of the spec or the status.
 func (k derivedKind) Filtered(part string) bool { return filtered(k.Kind, part) }
 
 // Write returns the mutation whose name is the kind's in a format.

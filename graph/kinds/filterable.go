@@ -9,10 +9,10 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// maxIndexed is the greatest number of characters of a value in an index.
+// maxIndexed is the maximum length of an indexed value, in characters.
 const maxIndexed = 256
 
-// place is a field of a kind where it stands in the body.
+// place is a field of a kind at one place of the body.
 type place struct {
 	kind *Kind
 	// path from the body's root, joined by dots. A list is a step like an object.

@@ -9,7 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Finding is one thing that is wrong with an author's file.
+// Finding is a problem in an author's file.
 type Finding struct {
 	File    string
 	Line    int
@@ -33,10 +33,10 @@ func (f Findings) Sort() {
 	})
 }
 
-// maxQuoted is how many characters a finding repeats of an author's text.
+// maxQuoted is the maximum number of characters of an author's text in a finding.
 const maxQuoted = 128
 
-// shorten bounds what a finding repeats of an author's text.
+// shorten shortens an author's text for a finding.
 func shorten(s string) string {
 	if r := []rune(s); len(r) > maxQuoted {
 		return string(r[:maxQuoted]) + "…"
@@ -44,7 +44,7 @@ func shorten(s string) string {
 	return s
 }
 
-// own is a text of this package in a finding. It is not shortened.
+// own is a text of this package in a finding, which is not shortened.
 type own string
 
 // listed are names in a finding. Each is shortened.
@@ -55,8 +55,8 @@ func (n listed) String() string {
 	return strings.Join(textsOf(n, shorten), ", ")
 }
 
-// report adds a finding. A finding that is there already is not repeated. Texts are shortened unless their type is
-// [own] or [listed].
+// report adds a finding unless the same one exists already. Texts are shortened unless their type
+// is [own] or [listed].
 func (l *loader) report(at *ast.Position, format string, args ...any) {
 	short := make([]any, len(args))
 	for i, arg := range args {

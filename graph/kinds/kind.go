@@ -10,7 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The forms of the arguments of @resource. A version is like one of Kubernetes, or a plain major.
+// The patterns of the arguments of @resource. A version is like those of Kubernetes, or only a
+// major.
 var (
 	pluralForm  = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
 	nameForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
@@ -27,13 +28,14 @@ const (
 	maxGroup    = 253
 	maxSubKind  = 63
 	maxService  = 63
-	// maxFieldPlaces is the most fields of the spec and status of a kind, counted in each place: a type that is used
-	// twice on each of thirty levels stands in a billion places.
+	// maxFieldPlaces is the maximum number of fields in the spec and status of a kind. A type
+	// counts each time that it is used: one that is used twice on each of thirty levels would have
+	// a billion fields.
 	maxFieldPlaces = 10_000
-	// maxLevels is the deepest nesting of objects in a spec or status. Writes accept no deeper one, so that a field
-	// below could never be set.
+	// maxLevels is the maximum nesting of objects in a spec or status. Writes accept no deeper
+	// nesting, so a deeper field could never be set.
 	maxLevels = 64
-	// maxName is the greatest length of a resource's name.
+	// maxName is the maximum length of a resource's name.
 	maxName = 253
 )
 

@@ -19,7 +19,7 @@ func paragraph(text, more string) string {
 	return strings.TrimRight(text, "\n") + "\n\n" + more
 }
 
-// sentence ends the message of a rule with a full stop.
+// sentence returns the message of a rule with a full stop at the end.
 func sentence(message string) string {
 	if message == "" || strings.HasSuffix(message, ".") {
 		return message
@@ -78,7 +78,7 @@ func limits(f *descriptor.Field) string {
 	return strings.Join(append(out, fixed(f)...), " ")
 }
 
-// fixed describes an immutable field and a write-only one.
+// fixed describes that a field is immutable or write-only.
 func fixed(f *descriptor.Field) (out []string) {
 	if f.Immutable {
 		out = append(out, "Cannot be changed once it is set.")
@@ -92,7 +92,8 @@ func fixed(f *descriptor.Field) (out []string) {
 	return out
 }
 
-// statusLimits describes the maxima of a field of a status. The fields of an object describe their own.
+// statusLimits describes the maxima of a field of a status. The fields of an object have their own
+// descriptions.
 func statusLimits(f *descriptor.Field) string {
 	c := f.Constraint
 	switch bounded := c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil; {
@@ -164,7 +165,8 @@ func thousands(n int) string {
 	return s
 }
 
-// effective returns the default as the API shows it: the name of an enum value.
+// effective returns the default as the API shows it; for an enum, the name of the
+// value.
 func effective(f *descriptor.Field) string {
 	switch v := f.Default.(type) {
 	case string:

@@ -29,12 +29,12 @@ var directivesSDL string
 //go:embed api.graphqls
 var apiSDL string
 
-// Schema is a catalogue that was read: the files of one major version of the API.
+// Schema is a catalogue: the files of one major version of the API.
 type Schema struct {
 	// Kinds by name.
 	Kinds []Kind
-	// Documents are the authors' files without kinds and without the directives of this package: types that the API
-	// has as they are.
+	// Documents are the authors' files without kinds and without the directives of this package.
+	// They contain the types that become part of the API unchanged.
 	Documents []Document
 	// Hash of the names and contents of the files: 16 hexadecimal digits.
 	Hash string
@@ -56,7 +56,7 @@ type Document struct {
 	*ast.SchemaDocument
 }
 
-// Load reads the authors' files. It refuses them with [Findings].
+// Load reads the authors' files. If they are invalid, the error is [Findings].
 func Load(files ...*ast.Source) (*Schema, error) {
 	l := &loader{
 		directives: map[string]*ast.DirectiveDefinition{}, enums: map[string]*ast.Definition{},
@@ -131,7 +131,7 @@ type loader struct {
 	kinds []*ast.Definition
 	// derived are the kinds from which types are derived, by the names of these types.
 	derived map[string]string
-	// shapes has the uses of object types.
+	// shapes records for each object type where it is used.
 	shapes map[*ast.Definition]*use
 	// stores has the enums that specs use.
 	stores map[*ast.Definition]bool
@@ -235,8 +235,8 @@ func (l *loader) parse(files []*ast.Source) []Document {
 	return docs
 }
 
-// invalidLine returns the number of the first line that is not UTF-8, 0 if there is none. Its bytes would end up in
-// descriptions, where JSON does not allow them.
+// invalidLine returns the number of the first line that is not UTF-8, 0 if there is none. JSON
+// could not contain the descriptions of such a line.
 func invalidLine(text string) int {
 	n := 0
 	for line := range strings.Lines(text) {

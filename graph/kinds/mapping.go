@@ -84,12 +84,13 @@ func (l *loader) mapLimits(out *descriptor.Field, d *directive, where string) {
 	l.format(&out.Constraint, d, where)
 }
 
-// tooDear returns why a pattern whose program has n instructions is refused.
+// tooDear returns the message for a pattern whose program has n instructions, which are too many.
 func tooDear(n int) string {
 	return fmt.Sprintf("has a program of %d instructions, at most %d are accepted; repeat less in braces, and bound the length by maxLength", n, descriptor.MaxPattern)
 }
 
-// expression refuses a text that is no RE2 expression, or takes too long to match.
+// expression reports a text that is not an RE2 expression, or one that takes too long
+// to match.
 func (l *loader) expression(d *directive, where, arg string) {
 	if !d.has(arg) {
 		return

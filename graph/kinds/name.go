@@ -93,10 +93,11 @@ func (l *loader) reservedType(name string) string {
 	return ""
 }
 
-// names are things by their names.
+// names maps names to the things that have them.
 type names map[string]string
 
-// add gives something a name. It returns what has the name already, "" if nothing has it.
+// add records that something has a name. It returns what has the name already, "" if
+// nothing does.
 func (n names) add(name, what string) string {
 	if first, ok := n[name]; ok && first != what {
 		return first
@@ -132,8 +133,8 @@ func (l *loader) ordered() []*ast.Definition {
 	})
 }
 
-// kindNames refuses kinds that callers could not tell apart. Callers use the name, the singular, the plural or a
-// short name, in any case.
+// kindNames reports kinds with a name in common: callers may use the name, the singular, the plural
+// or a short name, in any case.
 func (l *loader) kindNames(kinds []Kind) {
 	seen := names{}
 	for _, k := range kinds {
@@ -166,7 +167,7 @@ func (l *loader) fileName(f *ast.Source) {
 	}
 }
 
-// rootFields refuses two root fields of one name.
+// rootFields reports root fields with equal names.
 func (l *loader) rootFields(kinds []Kind) {
 	roots := map[string]names{"Query": {}, "Mutation": {}, "Subscription": {}}
 	claim := func(at *ast.Position, root, field, owner string) {

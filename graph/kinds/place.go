@@ -12,10 +12,10 @@ import (
 type Places struct {
 	// Folder of the files, as it was given.
 	Folder string
-	// Fields by their paths in stored names, like "Network.spec.cidr"; kinds by their names.
+	// Fields are by path in stored names, like "Network.spec.cidr"; kinds by name.
 	Fields map[string]string
-	// Types are the definitions of the objects and enums of fields, by the paths of
-	// the fields.
+	// Types are the definitions of the objects and enums of fields, by the fields'
+	// paths.
 	Types map[string]string
 }
 

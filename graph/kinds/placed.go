@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// manifestKeys returns the keys that every manifest has or may have.
+// manifestKeys returns the top-level keys of manifests.
 func manifestKeys() []string {
 	return []string{"apiVersion", "version", "kind", "subKind", "metadata", "spec", "status"}
 }
 
-// placed checks @manifest, which puts a field of a spec at the top of a manifest.
+// placed checks @manifest, which moves a field of a spec to the top of a manifest.
 func (l *loader) placed(kinds []Kind) {
 	for i := range kinds {
 		seen := names{}

@@ -14,21 +14,23 @@ type Reference struct {
 	descriptor.Reference
 	// APIPath is the path in the names of the API.
 	APIPath string
-	// Owner is the type that has the derived field: the kind if the reference stands directly in spec or
-	// spec.resource, else the type that declares the reference.
+	// Owner is the type that has the derived field: the kind if the reference is directly in spec
+	// or spec.resource, otherwise the type that declares the reference.
 	Owner string
 	// List reports whether the derived field is a connection.
 	List bool
-	// Deprecated is why the reference, and so the derived field, is deprecated.
+	// Deprecated is the reason why the reference, and so the derived field, is
+	// deprecated.
 	Deprecated string
 
 	at *ast.Position
 }
 
-// maxReferences is the greatest length of a list of references. Its connection reads all of them by name.
+// maxReferences is the maximum length of a list of references. Its connection reads all of them by
+// name.
 const maxReferences = 100
 
-// unread reports whether @resource could not be read: scope, plural and verbs are unknown.
+// unread says that @resource was invalid, so scope, plural and verbs are unknown.
 func (k *Kind) unread() bool { return k.Scope == "" }
 
 // references reads @ref of all kinds.
@@ -89,7 +91,7 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 	}
 }
 
-// offers refuses a reference whose derived field needs a verb that the kind does not offer.
+// offers reports a reference whose derived field needs a verb that the kind does not offer.
 func (l *loader) offers(p *place, d *directive, target *Kind) {
 	where := p.owner.Name + "." + p.ast.Name
 	switch {
@@ -186,7 +188,7 @@ func (l *loader) fieldsOf(typ string, kind bool) names {
 	return out
 }
 
-// guards refuses guarded references that would prevent a deletion for ever.
+// guards reports guarded references that would make a deletion impossible for ever.
 func (l *loader) guards(kinds []Kind, byName map[string]*Kind) {
 	guarded := map[string][]string{}
 	for i := range kinds {

@@ -45,8 +45,8 @@ func (l *loader) storedNames(def *ast.Definition) {
 	}
 }
 
-// rename gives the fields of a kind, and the paths to them, their stored names. Everything that is read before has
-// the names of the API.
+// rename gives the fields of a kind, and the paths to them, their stored names. Before it is
+// called, everything has the names of the API.
 func (l *loader) rename(k *Kind) {
 	for i := range k.Refs {
 		k.Refs[i].APIPath = k.Refs[i].Path

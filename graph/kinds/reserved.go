@@ -16,7 +16,7 @@ func laterTypes() []string {
 	}
 }
 
-// reservedPrefixes returns the beginnings of reserved names of types.
+// reservedPrefixes returns the prefixes of reserved type names.
 func reservedPrefixes() []string {
 	return []string{"Access", "Dependency", "Dependent", "Kind", "Resource", "Revealed"}
 }
@@ -56,7 +56,8 @@ func laterKindFields() []string {
 	}
 }
 
-// besides returns the fields beside the resource in a payload or event, now or in a later release.
+// besides returns the fields next to the resource in a payload or event, now or in a later
+// release.
 func besides() []string {
 	return []string{
 		"type",
@@ -95,7 +96,7 @@ func laterQueries() []string {
 	}
 }
 
-// commandWords returns words that the command line accepts in the place of a kind.
+// commandWords returns words that the command line accepts instead of a kind.
 func commandWords() []string { return []string{"all"} }
 
 // tableColumns returns the columns of the command line's own tables.

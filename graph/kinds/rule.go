@@ -60,7 +60,8 @@ func (l *loader) compile(s *descriptor.Shape, expression string) error {
 	return checkPatterns(compiled)
 }
 
-// checkPatterns refuses a pattern that is computed, since its cost is unknown, and one that takes too long to match.
+// checkPatterns returns an error for a pattern that is computed, because its cost is unknown, and one that takes
+// too long to match.
 func checkPatterns(rule *cel.Ast) error {
 	for _, e := range celast.MatchDescendants(celast.NavigateAST(rule.NativeRep()), celast.FunctionMatcher("matches")) {
 		args := e.AsCall().Args()

@@ -10,8 +10,9 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// HoldsWithout reports whether a rule of a shape judges nothing but fields that known does not have, and holds where
-// none of these is given: so it refuses nothing that a client sends who does not know them.
+// HoldsWithout reports whether a rule of a shape concerns only fields that known lacks, and holds
+// if none of these is set. Such a rule never refuses what a client sends that does not know the
+// fields.
 func HoldsWithout(s, known *descriptor.Shape, rule string) bool {
 	env, err := cel.NewEnv(
 		cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings(),
@@ -37,10 +38,11 @@ func HoldsWithout(s, known *descriptor.Shape, rule string) bool {
 	return err == nil && out.Value() == true
 }
 
-// absentCost bounds the evaluation of a rule, in CEL's cost units.
+// absentCost limits the evaluation of a rule, in CEL's cost units.
 const absentCost = 1_000_000
 
-// judgesNewAlone reports whether each mention of the object in a rule leads to a field that known does not have.
+// judgesNewAlone reports whether each use of the object in a rule leads to a field that known
+// lacks.
 func judgesNewAlone(rule *cel.Ast, known *descriptor.Shape) bool {
 	mentions := 0
 	for _, e := range celast.MatchDescendants(celast.NavigateAST(rule.NativeRep()), celast.AllMatcher()) {
@@ -55,7 +57,8 @@ func judgesNewAlone(rule *cel.Ast, known *descriptor.Shape) bool {
 	return mentions > 0
 }
 
-// leadsToNew reports whether the selections on a mention of the object lead to a field that known does not have.
+// leadsToNew reports whether the selections on a use of the object lead to a field that known
+// lacks.
 func leadsToNew(e celast.NavigableExpr, known *descriptor.Shape) bool {
 	for in := known; in != nil; {
 		parent, ok := e.Parent()

@@ -4,7 +4,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// service reads the argument service, and refuses what a kind of a service cannot have.
+// service reads the argument service, and reports what a kind of a service cannot have.
 func (l *loader) service(k *descriptor.Kind, d *directive) {
 	if !d.has("service") {
 		return
@@ -45,7 +45,7 @@ func (l *loader) review(k *descriptor.Kind, d *directive) {
 	}
 }
 
-// serviceName refuses what is no name of a service.
+// serviceName reports a text that is not a valid name of a service.
 func (l *loader) serviceName(k *descriptor.Kind, d *directive, argument, name string) {
 	if !serviceForm.MatchString(name) || len(name) > maxService {
 		l.report(d.at(argument), "kind %s: %s %q: at most %d lower case letters, digits and '-' that begin with a letter "+

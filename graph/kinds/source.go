@@ -18,18 +18,19 @@ import (
 
 // Limits of a catalogue that is read from a folder.
 const (
-	// MaxFiles is the most files.
+	// MaxFiles is the maximum number of files.
 	MaxFiles = 1000
-	// MaxFileBytes is the most bytes of a file.
+	// MaxFileBytes is the maximum size of a file in bytes.
 	MaxFileBytes = 1 << 20
-	// MaxBytes is the most bytes of all files.
+	// MaxBytes is the maximum size of all files together in bytes.
 	MaxBytes = 16 << 20
 )
 
-// Embedded returns the catalogue that is compiled into the gateway.
+// Embedded returns the catalogue that is built into the gateway.
 func Embedded() (*Schema, error) { return Read(EmbeddedFiles(), "schema/v1") }
 
-// EmbeddedFiles returns the folder of the catalogue that is compiled into the gateway, with its versions.
+// EmbeddedFiles returns the folder of the catalogue that is built into the gateway, with its
+// versions.
 func EmbeddedFiles() fs.FS {
 	v1, err := fs.Sub(schema.Files, "v1")
 	if err != nil {
@@ -38,7 +39,8 @@ func EmbeddedFiles() fs.FS {
 	return v1
 }
 
-// maxReads is the most times that a folder is read if it is replaced meanwhile.
+// maxReads is the maximum number of times that a folder is read because it is replaced
+// during the read.
 const maxReads = 5
 
 // ReadDir reads the catalogue of a folder: its files that end in .graphqls. It refuses a catalogue with [Findings]. A

@@ -9,13 +9,15 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// mistake is a mistake in the syntax of a line, and what to write instead, with the groups of the pattern.
+// mistake is a common syntax mistake in a line, and what to write instead. The advice uses the
+// groups of the pattern.
 type mistake struct {
 	pattern *regexp.Regexp
 	advice  string
 }
 
-// mistakes are common ones, the more special first, in lines whose texts are empty.
+// mistakes are tried in order, special ones first. They match lines whose texts have
+// been removed.
 func mistakes() []mistake {
 	return []mistake{
 		{regexp.MustCompile(`'`), `texts have double quotes`},
@@ -33,14 +35,14 @@ func mistakes() []mistake {
 }
 
 var (
-	// nameless is a directive whose only argument has no name.
+	// nameless matches a directive whose only argument has no name.
 	nameless    = regexp.MustCompile(`@(\w+)\(\s*("[^"]*"|[^\s:()",]+)\s*\)`)
 	quotedText  = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	declares    = regexp.MustCompile(`^\s*(type|enum|input|interface|union|scalar|extend|directive)\b`)
 	withoutType = regexp.MustCompile(`^\s*(\w+)\s*:\s*$`)
 )
 
-// meant returns what a parser's error is about, with what to write instead where that can be guessed.
+// meant explains a parser's error, with what to write instead if that can be guessed.
 func (l *loader) meant(f *ast.Source, err *gqlerror.Error, line int) string {
 	lines := strings.Split(f.Input, "\n")
 	if line < 1 || line > len(lines) {
@@ -70,8 +72,8 @@ func (l *loader) meant(f *ast.Source, err *gqlerror.Error, line int) string {
 	return err.Message
 }
 
-// mainArgument returns the name of the argument of a directive that is required, or its only one; empty if there is no
-// such one.
+// mainArgument returns the name of the required argument of a directive, or of its only one; empty
+// if there is neither.
 func (l *loader) mainArgument(directive string) string {
 	def := l.directives[directive]
 	if def == nil {

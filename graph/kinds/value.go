@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// maxSafeInteger is the greatest SafeInt: every JSON reader keeps it exact.
+// maxSafeInteger is the largest SafeInt. Every JSON reader keeps it exact.
 const maxSafeInteger = 1<<53 - 1
 
 // fieldDefault reads @default, in stored form: string, bool or json.Number.
@@ -40,7 +40,8 @@ func (l *loader) fieldDefault(out *descriptor.Field, f *ast.FieldDefinition, whe
 	l.defaultWithin(out, d, where)
 }
 
-// storedForm returns the stored form of a literal, or what the field accepts instead.
+// storedForm returns the stored form of a literal, or a description of what the field
+// accepts.
 func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string) {
 	switch f.Type {
 	case descriptor.TypeString:
@@ -81,7 +82,7 @@ func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string)
 	return nil, "a whole number within +-" + strconv.FormatInt(limit, 10)
 }
 
-// defaultWithin refuses a default that breaks the field's own constraint.
+// defaultWithin reports a default that violates the field's own constraint.
 func (l *loader) defaultWithin(f *descriptor.Field, d *directive, where string) {
 	c, at := f.Constraint, d.at("value")
 	switch v := f.Default.(type) {

@@ -8,7 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// verbs reads the verbs that a kind offers: those that it names, or all but those that it excepts.
+// verbs reads the verbs that a kind offers: those that it names, or all except those that it
+// excludes.
 func (l *loader) verbs(k *descriptor.Kind, d *directive) {
 	if d.has("verbs") && d.has("exceptVerbs") {
 		l.report(d.at("exceptVerbs"), "kind %s: exceptVerbs: it does not go with verbs, which names all that there are; leave one of them out", k.Name)
@@ -31,7 +32,7 @@ func (l *loader) verbs(k *descriptor.Kind, d *directive) {
 	}
 }
 
-// verbList reads a list of verbs. It refuses an empty one and repeated verbs.
+// verbList reads a list of verbs. It reports an empty list and repeated verbs.
 func (l *loader) verbList(k *descriptor.Kind, d *directive, argument, empty string) (out []descriptor.Verb) {
 	for _, name := range d.texts(argument) {
 		if slices.Contains(out, descriptor.Verb(name)) {
@@ -45,14 +46,14 @@ func (l *loader) verbList(k *descriptor.Kind, d *directive, argument, empty stri
 	return out
 }
 
-// impossibleVerb is a verb that does not apply to a kind, unless it is possible.
+// impossibleVerb is a verb that does not apply to a kind unless possible is set.
 type impossibleVerb struct {
 	verb     descriptor.Verb
 	possible bool
 	why      string
 }
 
-// ownersVerbs returns the verbs that are not for callers if a service owns the kind.
+// ownersVerbs returns the verbs that callers cannot use if a service owns the kind.
 func ownersVerbs(k *descriptor.Kind) []impossibleVerb {
 	if k.Service == "" {
 		return nil
@@ -65,7 +66,8 @@ func ownersVerbs(k *descriptor.Kind) []impossibleVerb {
 	}
 }
 
-// impossibleVerbs drops verbs that do not apply to the kind, and refuses them if @resource names them.
+// impossibleVerbs removes verbs that do not apply to the kind, and reports them if @resource names
+// them.
 func (l *loader) impossibleVerbs(k *descriptor.Kind, def *ast.Definition) {
 	d := l.read(def.Directives, "resource")
 	if d == nil {

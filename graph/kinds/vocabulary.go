@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// Vocabulary returns what the files of a catalogue may use without declaring it, as SDL for editors: the directives,
-// and the types of the API that fields of kinds may have.
+// Vocabulary returns, as SDL for editors, what the files of a catalogue may use without declaring
+// it: the directives, and the API's types for fields of kinds.
 func Vocabulary() (string, error) {
 	sources, err := apiSources()
 	if err != nil {
@@ -42,7 +42,8 @@ func Vocabulary() (string, error) {
 	return directivesSDL + "\n" + b.String() + queryForEditors, nil
 }
 
-// queryForEditors stands for the queries: editors judge no schema without any.
+// queryForEditors is a placeholder for the type Query, without which editors accept no
+// schema.
 const queryForEditors = `
 "Stands for the queries of the API, which are derived from the kinds."
 type Query {

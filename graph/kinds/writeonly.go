@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// writeOnly checks @writeOnly of all kinds: such a field is in no list, nothing that is shown is derived from it, and
-// each type has something else to show.
+// writeOnly checks @writeOnly of all kinds: such a field is not in a list, nothing visible is
+// derived from it, and each type has another field that is visible.
 func (l *loader) writeOnly(kinds []Kind) {
 	for i := range kinds {
 		k := &kinds[i]
@@ -35,7 +35,7 @@ func (l *loader) writeOnly(kinds []Kind) {
 	}
 }
 
-// writeOnlyField refuses @writeOnly where it cannot work.
+// writeOnlyField reports @writeOnly where it is not allowed.
 func (l *loader) writeOnlyField(p *place, d *directive) {
 	where := p.owner.Name + "." + p.ast.Name
 	if p.kind.Service != "" {
@@ -59,7 +59,8 @@ func (l *loader) writeOnlyField(p *place, d *directive) {
 	}
 }
 
-// nothingShown refuses directives that would show the value of a @writeOnly field, or of a field below it.
+// nothingShown reports directives that would reveal the value of a @writeOnly field or of a field
+// below it.
 func (l *loader) nothingShown(p *place) {
 	where := p.owner.Name + "." + p.ast.Name
 	for name, why := range map[string]string{
@@ -80,7 +81,7 @@ func (l *loader) nothingShown(p *place) {
 	}
 }
 
-// somethingShown refuses object types whose fields are all @writeOnly.
+// somethingShown reports object types whose fields are all @writeOnly.
 func (l *loader) somethingShown(s *descriptor.Shape) {
 	if s == nil || len(s.Fields) == 0 {
 		return // it has been reported
@@ -95,9 +96,10 @@ func (l *loader) somethingShown(s *descriptor.Shape) {
 	}
 }
 
-// shown has which object types of specs and statuses, and which of their fields, are part of answers.
+// shown records which object types of specs and statuses, and which of their fields, appear in
+// answers.
 type shown struct {
-	// types are part of answers; hidden have the types below @writeOnly fields.
+	// types appear in answers; hidden are the types below @writeOnly fields.
 	types, hidden map[string]bool
 	// fields that are @writeOnly, as "Type.field".
 	fields map[string]bool
@@ -133,7 +135,8 @@ func (s *shown) add(shape *descriptor.Shape, below bool) {
 	}
 }
 
-// output returns a copy of an author's type as answers have it, nil if no answer has it.
+// output returns a copy of an author's type without what answers do not have, nil if no
+// answer has the type.
 func (s *shown) output(def *ast.Definition) *ast.Definition {
 	if s.hidden[def.Name] && !s.types[def.Name] {
 		return nil
