@@ -16,30 +16,31 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Access is how a gateway and its caller know each other. The zero value is anonymous.
+// Access says how the gateway and the caller authenticate. The zero value is anonymous.
 type Access struct {
-	// CA is a file with the certificates (PEM) of the authorities to trust. Default: the system's.
+	// CA is a file with the certificates (PEM) of trusted authorities. Default: the system's.
 	CA string `yaml:"ca,omitempty"`
 	// ClientCert and ClientKey are the files (PEM) of the caller's own certificate. They are read for each connection.
 	ClientCert string `yaml:"client-cert,omitempty"`
 	ClientKey  string `yaml:"client-key,omitempty"`
-	// TokenFile has the token. It is read for each request.
+	// TokenFile is a file with the token. It is read for each request.
 	TokenFile string `yaml:"token-file,omitempty"`
-	// TokenCommand is a program with its arguments that prints the token.
+	// TokenCommand is a program, with its arguments, that prints the token.
 	TokenCommand []string `yaml:"token-command,omitempty,flow"`
-	// PlaintextToken lets the token be sent by http to other hosts.
+	// PlaintextToken allows the token to be sent over http to other hosts.
 	PlaintextToken bool `yaml:"plaintext-token,omitempty"`
-	// Token is the token itself. It is in no file of contexts.
+	// Token is the token itself. It is never in a file of contexts.
 	Token string `yaml:"-"`
 }
 
-// commandTime is how long a command that prints a token may take.
+// commandTime is how long the command that prints a token may run.
 const commandTime = time.Minute
 
-// maxToken is the longest token that is read, in bytes; gateways accept 16 KiB.
+// maxToken is the maximum length of a token, in bytes; gateways accept 16 KiB.
 const maxToken = 64 << 10
 
-// TLS is the client's side of https; nil for the system's authorities and no certificate.
+// TLS returns the TLS configuration of the client; nil for the system's authorities and
+// no certificate.
 func (a *Access) TLS(ctx context.Context) (*tls.Config, error) {
 	if a.CA == "" && a.ClientCert == "" {
 		return nil, nil
@@ -62,8 +63,8 @@ func (a *Access) TLS(ctx context.Context) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// Authorities returns the authorities in CA together with the system's, for issuers of tokens; nil for the system's
-// alone.
+// Authorities returns the authorities in CA and the system's, for issuers of tokens; nil for only
+// the system's.
 func (a *Access) Authorities(ctx context.Context) (*x509.CertPool, error) {
 	if a.CA == "" {
 		return nil, nil
@@ -90,8 +91,8 @@ func (a *Access) certificate(ctx context.Context) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// TokenSource returns where tokens come from; nil for nowhere. What a command prints to standard error goes to
-// said.
+// TokenSource returns the source of tokens; nil for none. The error output of a command is written
+// to said.
 func (a *Access) TokenSource(said io.Writer) client.TokenSource {
 	switch {
 	case a.Token != "":
@@ -104,7 +105,8 @@ func (a *Access) TokenSource(said io.Writer) client.TokenSource {
 	return nil
 }
 
-// fromFile reads the file each time, as it may have been replaced.
+// fromFile reads the token from the file each time, because the file may have been
+// replaced.
 func (a *Access) fromFile(ctx context.Context, _ string) (string, error) {
 	text, err := config.ReadFile(ctx, a.TokenFile)
 	if err != nil {
@@ -113,7 +115,7 @@ func (a *Access) fromFile(ctx context.Context, _ string) (string, error) {
 	return oneToken(a.TokenFile, text)
 }
 
-// oneToken is the token in a text, without the line's end.
+// oneToken returns the token in a text without the end of the line.
 func oneToken(where string, text []byte) (string, error) {
 	token := strings.TrimSpace(string(text))
 	switch {
@@ -125,7 +127,7 @@ func oneToken(where string, text []byte) (string, error) {
 	return token, nil
 }
 
-// command runs a program that prints a token, and keeps the token until the gateway refuses it.
+// command runs a program that prints a token. It keeps the token until the gateway refuses it.
 type command struct {
 	args []string
 	said io.Writer
@@ -164,7 +166,7 @@ func (c *command) token(ctx context.Context, refused string) (string, error) {
 	return token, nil
 }
 
-// limited keeps what is written, up to a number of bytes and one more.
+// limited keeps what is written, up to one byte more than the limit.
 type limited struct {
 	bytes.Buffer
 	left int

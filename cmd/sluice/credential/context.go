@@ -13,26 +13,26 @@ import (
 	"strings"
 )
 
-// Context is a gateway and how to speak to it.
+// Context is a gateway and how to reach it.
 type Context struct {
-	// Server is the gateway's base URL. Default: the server that the command line names.
+	// Server is the gateway's base URL. Default: the server on the command line.
 	Server string `yaml:"server,omitempty"`
-	// Namespace of commands that name none. Default: "default".
+	// Namespace is used by commands that name none. Default: "default".
 	Namespace string `yaml:"namespace,omitempty"`
 	Access    `yaml:",inline"`
 }
 
 // File is the file of contexts.
 type File struct {
-	// Current names the context of commands that name none.
+	// Current is the name of the context that commands use if they name none.
 	Current  string             `yaml:"current,omitempty"`
 	Contexts map[string]Context `yaml:"contexts,omitempty"`
 }
 
-// contextName matches the names that a context can have.
+// contextName matches the valid names of contexts.
 var contextName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`)
 
-// CheckName reports why a context cannot have the name.
+// CheckName returns an error for a name that a context cannot have.
 func CheckName(name string) error {
 	if !contextName.MatchString(name) {
 		return fmt.Errorf(
@@ -59,7 +59,7 @@ func (f *File) Find(name string) (Context, error) {
 // Names returns the names of all contexts in order.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.Contexts)) }
 
-// validate returns every problem of the file.
+// validate returns all problems of the file.
 func (f *File) validate() error {
 	var errs []error
 	for _, name := range f.Names() {
@@ -74,7 +74,7 @@ func (f *File) validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate returns every problem of the credentials of a context.
+// Validate returns all problems of the credentials of a context.
 func (a *Access) Validate() error {
 	var errs []error
 	if a.TokenFile != "" && len(a.TokenCommand) > 0 {
@@ -89,10 +89,11 @@ func (a *Access) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NoCredential is the [Access.Kind] of a context without a credential; there may be a login.
+// NoCredential is the [Access.Kind] of a context without a credential. It may still have a
+// login.
 const NoCredential = "none"
 
-// Kind names the credential of the caller in a word.
+// Kind returns a word for the caller's kind of credential.
 func (a *Access) Kind() string {
 	switch {
 	case len(a.TokenCommand) > 0:
@@ -115,7 +116,8 @@ func (a *Access) Files() map[string]*string {
 	}
 }
 
-// under makes the paths of files in a context absolute, which begin at a folder.
+// under makes the relative paths of files in a context absolute. They are relative to a
+// folder.
 func (a *Access) under(folder string) {
 	for _, path := range a.Files() {
 		if *path != "" && !filepath.IsAbs(*path) {

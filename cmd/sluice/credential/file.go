@@ -14,8 +14,9 @@ import (
 	"github.com/sluicegw/sluice/internal/settings"
 )
 
-// ContextsPath is where the file is unless SLUICE_CONTEXTS names another place: sluice/contexts.yaml in
-// XDG_CONFIG_HOME, or in the folder that the operating system has for settings. It is empty if there is none.
+// ContextsPath returns the path of the file: the value of SLUICE_CONTEXTS, otherwise
+// sluice/contexts.yaml in XDG_CONFIG_HOME or in the operating system's folder for settings. It is
+// empty if there is none.
 func ContextsPath() string {
 	folder := os.Getenv("XDG_CONFIG_HOME")
 	if folder == "" {
@@ -27,8 +28,9 @@ func ContextsPath() string {
 	return filepath.Join(folder, "sluice", "contexts.yaml")
 }
 
-// ReadContexts reads the file; one that does not exist has no contexts. Paths in it begin at its folder. A file that
-// others can read or write is refused, as it names programs that commands run.
+// ReadContexts reads the file; if it does not exist, there are no contexts. Paths in it are
+// relative to its folder. A file that others can read or write is an error, because it names
+// programs that commands run.
 func ReadContexts(path string) (*File, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -54,7 +56,7 @@ func ReadContexts(path string) (*File, error) {
 	return f, nil
 }
 
-// UpdateContexts changes the file, or makes it.
+// UpdateContexts changes the file, or creates it.
 func UpdateContexts(ctx context.Context, path string, change func(*File) error) error {
 	if path == "" {
 		return errors.New("contexts: there is no folder for settings; SLUICE_CONTEXTS can name a file")

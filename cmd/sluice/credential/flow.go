@@ -17,21 +17,21 @@ import (
 // patience is how long a person may take to log in.
 const patience = 10 * time.Minute
 
-// Flow is one login. Its fields are all needed.
+// Flow is a login in progress. All its fields are required.
 type Flow struct {
-	// HTTP reaches the issuer.
+	// HTTP is the client for the issuer.
 	HTTP   *http.Client
 	Issuer Issuer
-	// Show shows the person which page to open, and which code to type there if there is one.
+	// Show tells the person which page to open and, if there is a code, to type it there.
 	Show func(page, code string)
 }
 
-// callbackPath is where the issuer sends the browser back to. The issuer must know http://127.0.0.1/callback, of
-// any port, as a redirect URI of the client (RFC 8252, section 7.3).
+// callbackPath is the path to which the issuer redirects the browser. The client's redirect URIs at
+// the issuer must include http://127.0.0.1/callback with any port (RFC 8252, section 7.3).
 const callbackPath = "/callback"
 
-// Browser logs in with an authorization code and PKCE: the person's browser comes back to a port of this machine
-// (RFC 8252, RFC 7636).
+// Browser logs in with an authorization code and PKCE. The browser is redirected to a port of this
+// machine (RFC 8252, RFC 7636).
 func (f Flow) Browser(ctx context.Context) (*Login, error) {
 	m, err := discover(ctx, f.HTTP, f.Issuer.URL)
 	if err != nil {
@@ -72,7 +72,7 @@ func (f Flow) Browser(ctx context.Context) (*Login, error) {
 	}
 }
 
-// stopServer lets the browser have its answer first.
+// stopServer stops the server after the browser has received its answer.
 func stopServer(server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -81,7 +81,7 @@ func stopServer(server *http.Server) {
 	}
 }
 
-// late returns why the login did not complete.
+// late returns why the login was not completed.
 func (f Flow) late(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("nobody has logged in within %v", patience)
@@ -94,7 +94,7 @@ type loginResult struct {
 	err  error
 }
 
-// callback takes the answer of the issuer from the browser, once.
+// callback accepts the issuer's answer from the browser, once.
 type callback struct {
 	issuer, state string
 	result        chan loginResult
@@ -134,7 +134,7 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintln(w, "The command line goes on. You can close this page.")
 }
 
-// Device logs in on another device, where the person types a code (RFC 8628).
+// Device logs in by a code that the person types on another device (RFC 8628).
 func (f Flow) Device(ctx context.Context) (*Login, error) {
 	m, err := discover(ctx, f.HTTP, f.Issuer.URL)
 	if err != nil {
@@ -168,7 +168,8 @@ func (f Flow) login(token *oauth2.Token, err error) (*Login, error) {
 	return f.Issuer.loginOf(token)
 }
 
-// Revoke makes an issuer forget a login (RFC 7009). An issuer that cannot do that keeps it until it expires.
+// Revoke revokes a login at its issuer (RFC 7009). If the issuer does not support that, the login
+// stays valid until it expires.
 func Revoke(ctx context.Context, c *http.Client, l Login) error {
 	m, err := discover(ctx, c, l.Issuer.URL)
 	if err != nil || m.Revocation == "" || l.RefreshToken == "" {

@@ -17,13 +17,14 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 )
 
-// maxAnswer is the most that is read of an answer of a gateway or an issuer, in bytes.
+// maxAnswer is the maximum size of an answer of a gateway or an issuer, in bytes.
 const maxAnswer = 1 << 20
 
-// IssuerTimeout is how long an issuer may take for one answer.
+// IssuerTimeout is the timeout of a call of an issuer.
 const IssuerTimeout = 10 * time.Second
 
-// Issuer is an OpenID Connect issuer that a gateway trusts, and how to log in there.
+// Issuer is an OpenID Connect issuer that a gateway trusts, with the parameters of a
+// login.
 type Issuer struct {
 	Name     string   `json:"name" yaml:"name"`
 	URL      string   `json:"url" yaml:"url"`
@@ -31,7 +32,7 @@ type Issuer struct {
 	Scopes   []string `json:"scopes" yaml:"scopes,flow"`
 }
 
-// Issuers asks a gateway how to log in.
+// Issuers requests the issuers from a gateway.
 func Issuers(ctx context.Context, c *http.Client, server string) ([]Issuer, error) {
 	at, err := url.Parse(server)
 	if err != nil {
@@ -47,7 +48,7 @@ func Issuers(ctx context.Context, c *http.Client, server string) ([]Issuer, erro
 	return answer.Issuers, nil
 }
 
-// Choose returns the issuer of the name, or the only one.
+// Choose returns the issuer with a name; without a name, the only one.
 func Choose(issuers []Issuer, name string) (Issuer, error) {
 	var names []string
 	for _, i := range issuers {
@@ -77,7 +78,7 @@ type metadata struct {
 	Scopes        []string `json:"scopes_supported"`
 }
 
-// discover asks an issuer where its endpoints are. All of them speak https, except on this machine.
+// discover requests the endpoints of an issuer. All of them must use https, except on this machine.
 func discover(ctx context.Context, c *http.Client, issuer string) (metadata, error) {
 	var m metadata
 	at, err := secure(issuer)
@@ -101,7 +102,8 @@ func discover(ctx context.Context, c *http.Client, issuer string) (metadata, err
 	return m, nil
 }
 
-// secure parses the URL of an issuer or of one of its endpoints.
+// secure parses the URL of an issuer or an endpoint, which must use https, except on
+// this machine.
 func secure(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
@@ -113,7 +115,7 @@ func secure(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// get reads a JSON document.
+// get requests a JSON document.
 func get(ctx context.Context, c *http.Client, at *url.URL, to any) error {
 	ctx, cancel := context.WithTimeout(ctx, IssuerTimeout)
 	defer cancel()
@@ -150,7 +152,8 @@ func unreached(at *url.URL, err error) error {
 // offline is the scope for a refresh token (OpenID Connect Core, section 11).
 const offline = "offline_access"
 
-// config returns how tokens are asked for. The client is public: it has no secret.
+// config returns the configuration of token requests. The client is public: it has no
+// secret.
 func (i Issuer) config(m metadata) *oauth2.Config {
 	scopes := i.Scopes
 	if slices.Contains(m.Scopes, offline) && !slices.Contains(scopes, offline) {
@@ -167,12 +170,13 @@ func (i Issuer) config(m metadata) *oauth2.Config {
 	}
 }
 
-// refusedError is an answer of an issuer that says no.
+// refusedError is an error that an issuer has answered.
 type refusedError struct{ text string }
 
 func (e *refusedError) Error() string { return e.text }
 
-// explain returns an error of one line about the answer of an issuer. Bodies stay out of it: they could have tokens.
+// explain returns a one-line error about the answer of an issuer. It does not quote bodies, which
+// may contain tokens.
 func (i Issuer) explain(err error) error {
 	var answer *oauth2.RetrieveError
 	if errors.As(err, &answer) {

@@ -16,8 +16,8 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Keyring keeps secrets for a user, as the keychain of macOS, the credential manager of Windows and the Secret Service
-// of Linux desktops do.
+// Keyring stores secrets of a user, like the keychain of macOS, the credential manager of Windows
+// and the Secret Service of Linux desktops.
 type Keyring interface {
 	Get(account string) (string, error)
 	Set(account, secret string) error
@@ -27,7 +27,7 @@ type Keyring interface {
 // SystemKeyring returns the keyring of the operating system. Its methods return errors if there is none.
 func SystemKeyring() Keyring { return systemKeyring{} }
 
-// keyringService is the name under which the keyring of the system shows the secrets.
+// keyringService is the name under which the system's keyring lists the secrets.
 const keyringService = "sluice"
 
 type systemKeyring struct{}
@@ -43,23 +43,25 @@ func (systemKeyring) Set(account, secret string) error {
 // Delete implements [Keyring].
 func (systemKeyring) Delete(account string) error { return keyring.Delete(keyringService, account) }
 
-// keyringTime is how long the keyring may take: a locked one asks the user for a password.
+// keyringTime is how long a call of the keyring may take. A locked keyring asks the user
+// for a password.
 const keyringTime = time.Minute
 
 // loginKeyBytes is the length of the key that encrypts the tokens of a login.
 const loginKeyBytes = 32
 
-// loginAccount is the name of the key of a login in the keyring.
+// loginAccount is the name of a login's key in the keyring.
 func loginAccount(path, name string) string { return "login to " + name + " (" + path + ")" }
 
-// secretTokens are the parts of a login that are encrypted.
+// secretTokens are the encrypted parts of a login.
 type secretTokens struct {
 	IDToken      string `json:"idToken"`
 	RefreshToken string `json:"refreshToken,omitempty"`
 }
 
-// StoreLogin keeps a new login of a context. Its tokens are encrypted with a key that is in the keyring. If the keyring
-// cannot be used, plain says why, and the tokens are kept as they are. A nil keyring means that none is to be used.
+// StoreLogin stores a new login of a context. The tokens are encrypted with a key that is stored in
+// the keyring. If the keyring cannot be used, the tokens are stored unencrypted, and plain says
+// why. A nil keyring means not to use one.
 func StoreLogin(ctx context.Context, path, name string, l *Login, ring Keyring) (plain, err error) {
 	if ring == nil {
 		return nil, KeepLogin(ctx, path, name, l)
@@ -92,17 +94,17 @@ func StoreLogin(ctx context.Context, path, name string, l *Login, ring Keyring) 
 	return nil, KeepLogin(ctx, path, name, sealed)
 }
 
-// ForgetLogin removes the login of a context, and its key from the keyring.
+// ForgetLogin removes the login of a context and its key in the keyring.
 func ForgetLogin(ctx context.Context, path, name string, ring Keyring) error {
 	l, found, err := FindLogin(path, name)
 	if err == nil && found && l.Sealed != "" {
-		// A key that stays opens nothing any more.
+		// A key that remains decrypts nothing any more.
 		_, _ = inTime(ctx, func() (string, error) { return "", ring.Delete(loginAccount(path, name)) })
 	}
 	return KeepLogin(ctx, path, name, nil)
 }
 
-// inTime calls a keyring. It returns when ctx ends, or the keyring has taken too long.
+// inTime calls a keyring with a timeout. It also returns when ctx ends.
 func inTime(ctx context.Context, call func() (string, error)) (string, error) {
 	limit, cancel := context.WithTimeoutCause(ctx, keyringTime, fmt.Errorf("no answer within %v", keyringTime))
 	defer cancel()
@@ -113,14 +115,14 @@ func inTime(ctx context.Context, call func() (string, error)) (string, error) {
 	return secret, err
 }
 
-// Open decrypts the tokens of the login of a context, if they are encrypted.
+// Open decrypts the tokens of a context's login if they are encrypted.
 func (l *Login) Open(ctx context.Context, path, name string) error {
 	_, err := l.open(ctx, nil, loginAccount(path, name))
 	return err
 }
 
-// open decrypts the tokens, and returns the key with which [Login.seal] encrypts them again; nil if they were kept in
-// plain form. account is the name of the key in the keyring.
+// open decrypts the tokens and returns the key with which [Login.seal] encrypts them again; nil if
+// they were stored unencrypted. account is the name of the key in the keyring.
 func (l *Login) open(ctx context.Context, ring Keyring, account string) (key []byte, err error) {
 	const again = "unlock the keyring of this system, or log in again with sluice login"
 	if l.Sealed == "" {
@@ -154,7 +156,7 @@ func (l *Login) open(ctx context.Context, ring Keyring, account string) (key []b
 	return key, nil
 }
 
-// seal returns the login with its tokens encrypted; as it is if there is no key.
+// seal returns the login with its tokens encrypted; unchanged if there is no key.
 func (l *Login) seal(key []byte) (*Login, error) {
 	if key == nil {
 		return l, nil
@@ -174,7 +176,8 @@ func (l *Login) seal(key []byte) (*Login, error) {
 	return &sealed, nil
 }
 
-// bound returns what is authenticated with the tokens: they are sent to this server and this issuer only.
+// bound returns the data that is authenticated with the tokens: the server and the issuer, because
+// they are sent to no others.
 func (l *Login) bound() []byte { return []byte(l.Server + "\n" + l.Issuer.URL) }
 
 func loginCipher(key []byte) (cipher.AEAD, error) {

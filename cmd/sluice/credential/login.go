@@ -20,28 +20,30 @@ import (
 
 // Login holds the tokens of one login.
 type Login struct {
-	// Server is the gateway that the tokens are for. They are sent to no other.
+	// Server is the gateway for which the tokens are. They are sent to no other.
 	Server string `yaml:"server"`
 	Issuer Issuer `yaml:"issuer"`
 	// IDToken is sent to the gateway. It is valid from Obtained until Expires.
 	IDToken  string    `yaml:"id-token,omitempty"`
 	Obtained time.Time `yaml:"obtained"`
 	Expires  time.Time `yaml:"expires"`
-	// RefreshToken gets the next one. Empty: the issuer gave none.
+	// RefreshToken requests the next ID token; empty if the issuer gave none.
 	RefreshToken string `yaml:"refresh-token,omitempty"`
-	// Sealed has both tokens, encrypted with a key in the keyring of the system. Empty: they are as above.
+	// Sealed has both tokens, encrypted with a key in the system's keyring. If it is empty, they
+	// are unencrypted in the fields above.
 	Sealed string `yaml:"sealed,omitempty"`
 }
 
-// refreshBefore is how long before the end of a token another one is asked for; a quarter of its life at most.
+// refreshBefore is how long before its expiry a token is refreshed, but at most a quarter of its
+// lifetime before.
 const refreshBefore = time.Minute
 
-// ending reports whether the token should be replaced.
+// ending reports whether the token should be refreshed.
 func (l *Login) ending(now time.Time) bool {
 	return now.After(l.Expires.Add(-min(refreshBefore, l.Expires.Sub(l.Obtained)/4)))
 }
 
-// loginOf is the login that an issuer's answer makes.
+// loginOf returns the login in an issuer's answer.
 func (i Issuer) loginOf(token *oauth2.Token) (*Login, error) {
 	id, _ := token.Extra("id_token").(string)
 	expires, err := expiry(id)
@@ -57,7 +59,8 @@ func (i Issuer) loginOf(token *oauth2.Token) (*Login, error) {
 	}, nil
 }
 
-// expiry reads the end of an ID token. The gateway verifies the token.
+// expiry returns the expiry of an ID token. It does not verify the token; the gateway
+// does.
 func expiry(token string) (time.Time, error) {
 	parts := strings.Split(token, ".")
 	var claims struct {
@@ -73,13 +76,13 @@ func expiry(token string) (time.Time, error) {
 	return time.Unix(int64(claims.Expires), 0).UTC(), nil
 }
 
-// LoginsPath is where logins are kept: beside the file of contexts.
+// LoginsPath returns the path of the file of logins, next to the file of contexts.
 func LoginsPath(contexts string) string {
 	ext := filepath.Ext(contexts)
 	return strings.TrimSuffix(contexts, ext) + ".logins" + ext
 }
 
-// logins are kept by the names of contexts.
+// logins are by the names of contexts.
 type logins map[string]Login
 
 func parseLogins(data []byte, path string) (logins, error) {
@@ -101,7 +104,7 @@ func FindLogin(path, name string) (Login, bool, error) {
 	return l, ok, err
 }
 
-// KeepLogin keeps the login of a context; nil removes it.
+// KeepLogin stores the login of a context; nil removes it.
 func KeepLogin(ctx context.Context, path, name string, l *Login) error {
 	return change(ctx, path, func(all logins) error {
 		if delete(all, name); l != nil {
@@ -127,21 +130,22 @@ func change(ctx context.Context, path string, f func(logins) error) error {
 	})
 }
 
-// Source has the tokens of a login.
+// Source is a source of the tokens of a login.
 type Source struct {
-	// Path is the file of logins, Context the name of the login there.
+	// Path is the file of logins, and Context the name of the login in it.
 	Path, Context string
-	// Keyring has the key of the login, if its tokens are encrypted. Default: the keyring of the system.
+	// Keyring has the key of the login if its tokens are encrypted. Default: the system's keyring.
 	Keyring Keyring
-	// HTTP reaches the issuer.
+	// HTTP is the client for the issuer.
 	HTTP *http.Client
 
 	mu   sync.Mutex // guards kept
 	kept *Login
 }
 
-// Token is a [client.TokenSource]: the ID token, refreshed when it is near its end or refused. A login that is
-// refreshed by one process is found by the others: an issuer may accept a refresh token once only.
+// Token is a [client.TokenSource]. It returns the ID token, and refreshes it when it is about to
+// expire or was refused. Other processes use the refreshed login from the file, because an issuer
+// may accept a refresh token only once.
 func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,12 +190,12 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	return "", err
 }
 
-// laterError is a [client.ErrNoTokenNow] that says nothing but its cause.
+// laterError is a [client.ErrNoTokenNow] with only the message of its cause.
 type laterError struct{ error }
 
 func (e laterError) Unwrap() []error { return []error{e.error, client.ErrNoTokenNow} }
 
-// refresh gets the next token.
+// refresh requests the next token.
 func (l *Login) refresh(ctx context.Context, c *http.Client) (*Login, error) {
 	const again = "log in again with sluice login"
 	if l.RefreshToken == "" {

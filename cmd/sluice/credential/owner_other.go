@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// keepOwner does nothing: a new file has the rights of its folder.
+// keepOwner does nothing. A new file has the permissions of its folder.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }

@@ -15,13 +15,13 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 )
 
-// MaxPrivate is the largest file that is read, in bytes.
+// MaxPrivate is the maximum size of a file in bytes.
 const MaxPrivate = 8 << 20
 
 const (
-	// lockTime is how long a process waits for another one that changes the file.
+	// lockTime is how long a process waits while another one changes the file.
 	lockTime = time.Minute
-	// lockPause is how long it waits before it looks again.
+	// lockPause is the interval at which it tries to lock the file.
 	lockPause = 10 * time.Millisecond
 )
 
@@ -68,7 +68,7 @@ func UpdatePrivate(ctx context.Context, path string, change func([]byte) ([]byte
 	return replace(path, after)
 }
 
-// replace writes a file beside the old one and moves it there.
+// replace writes a new file next to the old one and renames it.
 func replace(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // its mode is 0600
 	if err != nil {

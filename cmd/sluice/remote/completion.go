@@ -19,21 +19,22 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Bounds of the time that a shell waits, and of the words that it gets.
+// Bounds of the time that a shell waits for a completion, and of the number of words.
 const (
 	completionTime = 2 * time.Second
 	maxCompletions = 500
 )
 
-// Completer answers a shell. It hides all errors: a message would appear in the line
-// that is being typed.
+// Completer completes words for a shell. It hides all errors, because a message would
+// appear in the line that is being typed.
 type Completer struct {
 	client *client.Client
 	remote Flags
 	Kinds  []client.Kind
 }
 
-// CompleteBy returns a completion with the words of f, which may ask the gateway.
+// CompleteBy returns a completion with the words that f returns. f may call the
+// gateway.
 func CompleteBy(f func(c Completer, ctx context.Context, args []string, typed string) []string) command.Completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		const nothing = cobra.ShellCompDirectiveNoFileComp
@@ -60,7 +61,8 @@ func CompleteBy(f func(c Completer, ctx context.Context, args []string, typed st
 	}
 }
 
-// WithoutSpace returns f without the space behind its words, so that the user can type on.
+// WithoutSpace returns f without a space after its words, so that the user can continue
+// typing.
 func WithoutSpace(f command.Completion) command.Completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		out, directive := f(cmd, args, typed)
@@ -68,7 +70,7 @@ func WithoutSpace(f command.Completion) command.Completion {
 	}
 }
 
-// flagsOf reads the flags of any command that speaks to a gateway.
+// flagsOf reads the flags of any command that calls a gateway.
 func flagsOf(f *pflag.FlagSet) (r Flags) {
 	values := r.Access.Files()
 	values["server"], values["namespace"], values["context"] = &r.Server, &r.Namespace, &r.Context
@@ -79,8 +81,8 @@ func flagsOf(f *pflag.FlagSet) (r Flags) {
 	return r
 }
 
-// CompleteAll adds the completions that commands have in common: resources,
-// namespaces, labels and contexts.
+// CompleteAll adds the completions that many commands have: of resources, namespaces,
+// labels and contexts.
 func CompleteAll(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		CompleteAll(cmd)
@@ -126,7 +128,7 @@ func CompleteTargets(several bool) command.Completion {
 	})
 }
 
-// lastOf cuts the typed text behind its last comma.
+// lastOf splits the typed text after its last comma.
 func lastOf(typed string, several bool) (before, last string) {
 	if i := strings.LastIndexByte(typed, ','); several && i >= 0 {
 		return typed[:i+1], typed[i+1:]
@@ -161,7 +163,7 @@ func (c Completer) names(ctx context.Context, kind string) []string {
 	return out
 }
 
-// each visits resources of a kind, their names and labels alone.
+// each visits the resources of a kind, with only their names and labels.
 func (c Completer) each(ctx context.Context, k client.Kind, namespace string, visit func(*client.Resource)) {
 	n := 0
 	for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, Namespace: namespace, NamesOnly: true}) {
@@ -192,7 +194,7 @@ func (c Completer) namespaces(ctx context.Context, _ []string, _ string) []strin
 	return slices.Sorted(maps.Keys(found))
 }
 
-// kind returns the kind that the first argument names, if it does.
+// kind returns the kind that the first argument names, if there is one.
 func (c Completer) kind(args []string) (client.Kind, bool) {
 	if len(args) == 0 {
 		return client.Kind{}, false
@@ -222,7 +224,7 @@ func (c Completer) labels(ctx context.Context, args []string, typed string) []st
 	return prefixed(before, slices.Sorted(maps.Keys(found)))
 }
 
-// Filters completes the paths that filters of the kind can name.
+// Filters completes paths for filters of the kind.
 func (c Completer) Filters(_ context.Context, args []string, typed string) []string {
 	k, ok := c.kind(args)
 	if !ok {

@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// ContextsPath is where the file of contexts is.
+// ContextsPath is the path of the file of contexts.
 func ContextsPath() string {
 	if path := os.Getenv(config.ContextsVariable); path != "" {
 		return path
@@ -26,7 +26,7 @@ func ContextsPath() string {
 	return credential.ContextsPath()
 }
 
-// Connect makes the client that the flags, the environment and the context describe.
+// Connect returns the client that the flags, the environment and the context describe.
 func (r *Flags) Connect(cmd *cobra.Command) (*client.Client, error) {
 	if err := r.Resolve(cmd); err != nil {
 		return nil, exit.Usage(err)
@@ -64,8 +64,9 @@ func (r *Flags) Connect(cmd *cobra.Command) (*client.Client, error) {
 	return c, nil
 }
 
-// Resolve takes from the context what neither the command line nor the environment gives. The credentials of the
-// current context go to its own server only, unless the command line names both a context and a server.
+// Resolve takes from the context what neither the command line nor the environment sets. The
+// credentials of the current context are only sent to its own server, unless the command line names
+// both a context and a server.
 func (r *Flags) Resolve(cmd *cobra.Command) error {
 	given := func(flag string) bool { return cmd.Flags().Changed(flag) }
 	if !given("token-file") {
@@ -91,7 +92,7 @@ func (r *Flags) Resolve(cmd *cobra.Command) error {
 	return r.Access.Validate()
 }
 
-// inherit takes the access of the context, unless it is given.
+// inherit takes the credentials of the context, unless others are set.
 func (r *Flags) inherit(c credential.Context, given func(flag string) bool) {
 	if !given("ca") {
 		r.Access.CA = c.CA
@@ -121,7 +122,7 @@ func readContext(name string) (string, credential.Context, error) {
 	return name, c, err
 }
 
-// sameServer reports whether two URLs are of one server.
+// sameServer reports whether two URLs have the same server.
 func sameServer(a, b string) bool {
 	one, err1 := url.Parse(a)
 	other, err2 := url.Parse(b)

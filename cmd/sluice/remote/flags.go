@@ -14,18 +14,20 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Flags holds the flags of every command that speaks to a gateway.
+// Flags has the flags of every command that calls a gateway.
 type Flags struct {
 	Server, Namespace string
 	// API is the version of the API; empty for all that the gateway has.
 	API     string
 	Timeout time.Duration
-	// Context names the context; empty for the current one.
+	// Context is the name of the context; empty for the current one.
 	Context string
 	Access  credential.Access
-	// Login names the login whose token is sent if there is no other; see [Flags.Resolve].
+	// Login is the name of the login whose token is sent if there is no other; see
+	// [Flags.Resolve].
 	Login string
-	// Explain is called with how the gateway did each read; nil does not ask for it.
+	// Explain is called with each read that the gateway made; nil if that is not
+	// wanted.
 	Explain func(client.Read)
 }
 
@@ -61,7 +63,7 @@ func RegisterAccess(cmd *cobra.Command, a *credential.Access) {
 	)
 }
 
-// Scope returns the namespace that lists and streams are limited to; empty is all.
+// Scope returns the namespace to which lists and streams are limited; empty means all.
 func (r *Flags) Scope(k client.Kind, everywhere bool) string {
 	if everywhere {
 		return ""
@@ -69,8 +71,9 @@ func (r *Flags) Scope(k client.Kind, everywhere bool) string {
 	return resource.NamespaceOf(k, r.Namespace)
 }
 
-// Writer is client for commands that write. The environment may name the gateway and ask for a dry run. All other flags
-// decide what is written, and count only on the command line.
+// Writer returns the client of a command that writes. The environment may name the gateway and
+// request a dry run. All other flags affect what is written, so they are only accepted on the
+// command line.
 func (r *Flags) Writer(cmd *cobra.Command) (*client.Client, error) {
 	names := append([]string{"server", "namespace", "api", "timeout", "dry-run", "context"}, AccessFlags...)
 	if err := command.LoadOnly(cmd, names...); err != nil {
@@ -79,7 +82,7 @@ func (r *Flags) Writer(cmd *cobra.Command) (*client.Client, error) {
 	return r.Connect(cmd)
 }
 
-// Client makes the client of a command that reads.
+// Client returns the client of a command that reads.
 func (r *Flags) Client(cmd *cobra.Command) (*client.Client, error) {
 	if err := command.LoadSettings(cmd); err != nil {
 		return nil, err
@@ -87,8 +90,8 @@ func (r *Flags) Client(cmd *cobra.Command) (*client.Client, error) {
 	return r.Connect(cmd)
 }
 
-// With returns the RunE of a command that speaks to a gateway, with a client that connect makes: [Flags.Client] or
-// [Flags.Writer].
+// With returns the RunE of a command that calls a gateway. connect makes the client: [Flags.Client]
+// or [Flags.Writer].
 func With(
 	connect func(*cobra.Command) (*client.Client, error),
 	run func(*cobra.Command, *client.Client, []string) error,

@@ -9,13 +9,15 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// IssuerClient speaks to issuers. They may have certificates of the system's authorities or of the context's.
+// IssuerClient returns an HTTP client for issuers. Their certificates may be signed by the system's
+// or the context's authorities.
 func IssuerClient(ctx context.Context, a credential.Access) (*http.Client, error) {
 	known, err := a.Authorities(ctx)
 	return PlainClient(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: known}), err
 }
 
-// PlainClient follows no redirects, and leaves no connections behind.
+// PlainClient returns an HTTP client that follows no redirects and keeps no
+// connections.
 func PlainClient(security *tls.Config) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableKeepAlives, t.TLSClientConfig = true, security
