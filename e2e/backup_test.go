@@ -97,6 +97,9 @@ func TestBackup_IsServedReadOnly(t *testing.T) {
 		if status, text := body(t, r, "/readyz"); status != 200 || text != "ok\nread-only: changes are refused\n" {
 			t.Errorf("%d %q", status, text)
 		}
+		if only, _ := r.must(`{ kinds { readOnly } }`).get("kinds", 0, "readOnly").(bool); !only {
+			t.Error("the kinds do not say that the gateway is read-only")
+		}
 		if _, text := body(t, r, "/metrics"); !strings.Contains(text, "sluice_read_only 1\n") {
 			t.Error("the metric is missing")
 		}

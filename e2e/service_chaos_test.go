@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegw/sluice/backend/service/owner/remote"
 	"github.com/sluicegw/sluice/graph/client"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
@@ -36,7 +39,8 @@ type chaos struct {
 	counts   [counters]count
 }
 
-func newChaos(t *testing.T, seed uint64, address func(*teamService) string) *chaos {
+// newChaos starts a service and two gateways, which ask it by a protocol at the address that front returns.
+func newChaos(t *testing.T, seed uint64, protocol remote.Protocol, front func(*teamService) string) *chaos {
 	t.Helper()
 	c := &chaos{t: t, random: rand.New(rand.NewPCG(seed, 0)), service: startTeams(t)}
 	shards := "1"
@@ -45,7 +49,7 @@ func newChaos(t *testing.T, seed uint64, address func(*teamService) string) *cha
 	}
 	redis := redistest.Start(t).URL()
 	catalogue := teamCatalogue(t)
-	config := servicesFile(t, address(c.service))
+	config := servicesFile(t, front(c.service), protocol)
 	var ports [2]int
 	for i := range ports {
 		var err error
@@ -263,10 +267,10 @@ func (c *chaos) checkCounts(owned map[string]team) {
 
 // settle waits until each app is available exactly if its team is there, and returns the teams. They may change until
 // then: a deletion that waited is made once no app holds the team, and one that a gateway was about to make when it was
-// killed is decided after two minutes.
+// killed is decided within a minute.
 func (c *chaos) settle() map[string]team {
 	c.t.Helper()
-	end := time.Now().Add(2*time.Minute + 2*patience)
+	end := time.Now().Add(time.Minute + 2*patience)
 	for {
 		owned := c.agree()
 		err := c.appsFollow(owned)
@@ -360,22 +364,50 @@ func (c *chaos) checkFold(f *fold, owned map[string]team) {
 	})
 }
 
+// overGRPC is a front for [newChaos] that asks the service by Connect and is itself asked by gRPC.
+func overGRPC(t *testing.T) func(s *teamService) string {
+	return func(s *teamService) string {
+		client, err := remote.New(remote.Config{Name: "teams", Address: s.address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		front := httptest.NewUnstartedServer(remote.Handler(client))
+		front.Config.Protocols = new(http.Protocols)
+		front.Config.Protocols.SetUnencryptedHTTP2(true)
+		front.Start()
+		t.Cleanup(client.Close)
+		t.Cleanup(front.Close) // after the gateways, which wait in it for changes
+		return front.URL
+	}
+}
+
 func TestResourceService_NothingIsLostWhoeverIsKilled(t *testing.T) {
 	if os.Getenv(storeVariable) != "" {
 		t.Skip("it is on Redis in any case")
 	}
-	seeds, long := uint64(6), 2500*time.Millisecond
+	seeds, long := uint64(10), 2500*time.Millisecond
 	if testing.Short() {
 		seeds, long = 1, 1500*time.Millisecond
 	}
 	for seed := range seeds {
 		restores := seed%2 == 1
-		t.Run(fmt.Sprintf("seed %d, restored %v", seed, restores), func(t *testing.T) {
-			c := newChaos(t, seed, func(s *teamService) string { return s.address })
+		protocol := remote.ConnectJSON
+		if seed >= 5 {
+			protocol = remote.GRPC
+		}
+		t.Run(fmt.Sprintf("seed %d, restored %v, %s", seed, restores, protocol), func(t *testing.T) {
+			front := func(s *teamService) string { return s.address }
+			if protocol == remote.GRPC {
+				front = overGRPC(t)
+			}
+			c := newChaos(t, seed, protocol, front)
 			ctx, stop := context.WithCancel(t.Context())
 			folded := &fold{specs: map[string]string{}}
 			ended := c.gateways[0].Load().followTeams(ctx, client.ChangesRequest{Snapshot: true}, folded.take)
 			c.work(seed, func() { c.disturb(long, restores) })
+			begin := time.Now()
+			c.agree()
+			t.Logf("both gateways agree with the service after %s", time.Since(begin).Round(time.Millisecond))
 			owned := c.settle()
 			if !restores {
 				c.checkCounts(owned)

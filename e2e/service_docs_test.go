@@ -45,7 +45,9 @@ func TestServicesGuide_TheLinesRun(t *testing.T) {
 	address := freeAddress(t)
 	cmd := exec.Command("sh", "-c", script)
 	cmd.Dir = dir
-	cmd.Env = append(cmd.Environ(), "SLUICE_LISTEN="+address, "SLUICE_SERVER=http://"+address, "PATH="+filepath.Dir(path)+":"+os.Getenv("PATH"))
+	temporary := t.TempDir()
+	cmd.Env = append(cmd.Environ(), "SLUICE_LISTEN="+address, "SLUICE_SERVER=http://"+address, "TMPDIR="+temporary,
+		"PATH="+filepath.Dir(path)+":"+os.Getenv("PATH"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -58,6 +60,16 @@ func TestServicesGuide_TheLinesRun(t *testing.T) {
 	defer late.Stop()
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("the guide leaves files where it begins: %v, %v", left, err)
+	}
+	if left, err = os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("the guide leaves temporary files: %v, %v", left, err)
+	}
+	if strings.Contains(script, "until ") || strings.Contains(script, "while ") {
+		t.Error("a command of the guide may wait for ever")
 	}
 	for _, want := range []string{
 		"core@example.org", "the service has refused it", " 0 broken, ", "the service does not answer",

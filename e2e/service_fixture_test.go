@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegw/sluice/backend/service/owner/remote"
 	"github.com/sluicegw/sluice/graph/client"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
@@ -279,10 +280,10 @@ func teamCatalogue(t *testing.T) string {
 	return folder(t, map[string]string{"teams.graphqls": string(sdl), "apps.graphqls": apps})
 }
 
-// servicesFile returns a configuration with the service teams at an address.
-func servicesFile(t *testing.T, address string) string {
+// servicesFile returns a configuration with the service teams at an address, which is asked by a protocol.
+func servicesFile(t *testing.T, address string, protocol remote.Protocol) string {
 	t.Helper()
-	text := "services:\n  teams:\n    address: " + address + "\n"
+	text := fmt.Sprintf("services:\n  teams:\n    address: %s\n    protocol: %s\n", address, protocol)
 	return filepath.Join(folder(t, map[string]string{"sluice.yaml": text}), "sluice.yaml")
 }
 

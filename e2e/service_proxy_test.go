@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegw/sluice/backend/service/owner/remote"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -185,7 +186,7 @@ func TestResourceService_AHostileProxyMakesNoFalseSuccess(t *testing.T) {
 			proxy := &hostileProxy{old: long, random: rand.New(rand.NewPCG(seed, 99)), lists: map[string]oldList{}}
 			front := httptest.NewServer(proxy)
 			t.Cleanup(front.Close) // after the gateways, which wait in it for changes
-			c := newChaos(t, seed, func(s *teamService) string {
+			c := newChaos(t, seed, remote.ConnectJSON, func(s *teamService) string {
 				proxy.service = s
 				return front.URL
 			})

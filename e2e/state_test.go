@@ -243,6 +243,80 @@ func TestState_IsWholeAfterKills(t *testing.T) {
 	}
 }
 
+// TestState_AnExportOfAKilledGatewayIsNone kills gateways while they answer an export. What has the name of the export is
+// whole; else the command fails and leaves nothing. The next start serves everything.
+func TestState_AnExportOfAKilledGatewayIsNone(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(storeVariable) != "" {
+		t.Skip("it names its stores itself")
+	}
+	rounds, resources := 20, 2000
+	if testing.Short() {
+		rounds, resources = 3, 600
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	var many strings.Builder
+	for i := range resources {
+		fmt.Fprintf(&many, "---\n%s", network(fmt.Sprintf("net-%d", i), "x", 1500))
+	}
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, flags := range map[string][]string{
+		"embedded": {"--data", t.TempDir()},
+		"Redis":    {"--redis", redistest.Start(t).URL()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := start(t, "", flags...)
+			if _, errOut, code := g.cli(many.String(), "apply", "-f", "-"); code != 0 {
+				t.Fatal(errOut)
+			}
+			want := exportedLines(t, exported(t, g))
+			failed := 0
+			for round := range rounds {
+				to := filepath.Join(t.TempDir(), "state.gz")
+				cmd := exec.Command(path, "export", "--to", to, "--server", g.address)
+				var errOut bytes.Buffer
+				cmd.Stderr = &errOut
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				redistest.Await(t, "the export begins", func() error {
+					found, err := filepath.Glob(to + "*")
+					if err == nil && len(found) == 0 {
+						err = os.ErrNotExist
+					}
+					return err
+				})
+				time.Sleep(time.Duration(rnd.Int64N(int64(20 * time.Millisecond))))
+				g.kill()
+				err := cmd.Wait()
+				left, globErr := filepath.Glob(to + "*")
+				switch {
+				case globErr != nil:
+					t.Fatal(globErr)
+				case err == nil:
+					if d := cmp.Diff(want, exportedLines(t, to)); d != "" {
+						t.Fatalf("round %d: an export is not whole:\n%s", round, d)
+					}
+				case cmd.ProcessState.ExitCode() != 1 || strings.Count(errOut.String(), "\n") != 1 || len(left) > 0:
+					t.Fatalf("round %d: exit %d, %q is left: %s", round, cmd.ProcessState.ExitCode(), left, &errOut)
+				default:
+					failed++
+				}
+				g = start(t, "", flags...)
+				if d := cmp.Diff(want, exportedLines(t, exported(t, g))); d != "" {
+					t.Fatalf("round %d: the next start serves something else:\n%s", round, d)
+				}
+			}
+			t.Logf("%d of %d exports failed", failed, rounds)
+		})
+	}
+}
+
 // restoresSome deletes some resources of a gateway, and brings them back from a file.
 func restoresSome(t *testing.T, g *gateway, file string, keys []string) {
 	t.Helper()

@@ -187,6 +187,11 @@ func (r kindResolver) StoredBytes(ctx context.Context, k *descriptor.Kind) (*int
 	return &bytes, nil
 }
 
+// ReadOnly resolves Kind.readOnly.
+func (r kindResolver) ReadOnly(context.Context, *descriptor.Kind) (bool, error) {
+	return r.service.ReadOnly(), nil
+}
+
 // stateContradicted is the state of a kind that its service contradicts.
 const stateContradicted = "CONTRADICTED"
 
@@ -213,6 +218,15 @@ func (r kindResolver) Service(_ context.Context, k *descriptor.Kind) (*core.Kind
 		}
 	}
 	return nil, fmt.Errorf("kind %s: its service %q has no state", k.Name, k.Service)
+}
+
+// Review resolves Kind.review.
+func (r kindResolver) Review(_ context.Context, k *descriptor.Kind) (*core.KindReview, error) {
+	if k.Review == "" {
+		return nil, nil
+	}
+	state := r.service.Reviewer(k.Review)
+	return &core.KindReview{Name: state.Name, State: string(state.State)}, nil
 }
 
 // mutationResolver resolves the fields of Mutation. gqlgen gives it the name.

@@ -89,12 +89,21 @@ func openTeamWorld(t *testing.T, kinds ...owner.Kind) *teamWorld {
 	return &teamWorld{t: t, store: store, teams: ownertest.New("teams", kinds...)}
 }
 
-// begin starts a gateway that reaches the service through an interface of its own.
+// begin starts a gateway whose service "teams" is teams, which may wrap the one of the world.
 func (w *teamWorld) begin(teams owner.Service) *service.Service {
 	w.t.Helper()
-	svc, err := service.New(service.Config{
-		Kinds: teamKinds(), Store: w.store.Handle(), Owners: map[string]owner.Service{"teams": teams},
-	})
+	return w.beginWith(service.Config{Owners: map[string]owner.Service{"teams": teams}})
+}
+
+// beginWith starts a gateway with settings. Owners are the service of the world by default.
+func (w *teamWorld) beginWith(cfg service.Config) *service.Service {
+	w.t.Helper()
+	cfg.Kinds = teamKinds()
+	cfg.Store = w.store.Handle()
+	if cfg.Owners == nil {
+		cfg.Owners = map[string]owner.Service{"teams": w.teams}
+	}
+	svc, err := service.New(cfg)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -3,11 +3,13 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/mirror"
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
@@ -64,7 +66,7 @@ func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
 	}
 	made := mirror.Answered{
 		Kind: k, Key: a.key, Asked: asked, Write: w, Resource: answer.Resource,
-		Edit: mirror.Edit{SubKind: a.next.SubKind, Managers: a.next.Meta.Managers},
+		Edit: mirror.Edit{Managers: a.next.Meta.Managers},
 	}
 	if a.current != nil {
 		made.Stored = a.current.Resource
@@ -143,7 +145,54 @@ func (a *attempt) raced(ctx context.Context, m *mirror.Mirror, outcome owner.Out
 	if outcome == owner.Exists && now != nil {
 		return &backend.ConditionError{Key: a.key, Err: backend.ErrExists, Current: now}
 	}
+	var was *backend.Resource
+	if a.current != nil {
+		was = a.current.Resource
+	}
+	if err := a.contradicted(was, now, outcome); err != nil {
+		return err
+	}
 	return backend.ErrConflict
+}
+
+// maxBaseless is how often a service may contradict itself in one write.
+const maxBaseless = 3
+
+// contradicted returns UNAVAILABLE if a service goes on to refuse a change with an outcome that says that the resource is
+// another one than the record was, though the record is what the service shows. now is the record after the refusal.
+func (w *write) contradicted(was, now *backend.Resource, outcome owner.Outcome) error {
+	if !isSameVersion(was, now) {
+		return nil
+	}
+	w.baseless++
+	if w.baseless < maxBaseless {
+		return nil
+	}
+	return (&failure.Error{
+		Code: failure.CodeUnavailable,
+		Message: fmt.Sprintf("the service %s answers %s to the change, and then shows the resource as the change expects it; "+
+			"nothing was changed", w.kind.Whole().Service, outcome),
+	}).At(w.key)
+}
+
+// isSameVersion reports whether two records mirror the same version of a resource, or neither is there. What the gateway
+// alone has written between them does not count.
+func isSameVersion(a, b *backend.Resource) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	if a.Revision == b.Revision {
+		return true
+	}
+	one, err := kind.StateOf(a)
+	if err != nil || one.Meta.Owner == nil {
+		return false
+	}
+	other, err := kind.StateOf(b)
+	if err != nil || other.Meta.Owner == nil {
+		return false
+	}
+	return a.UID == b.UID && one.Meta.Owner.Tag != "" && one.Meta.Owner.Tag == other.Meta.Owner.Tag
 }
 
 // replaceUnreadable makes a record that does not decode what the service has, so that the next attempt can judge it. It

@@ -148,6 +148,8 @@ func (w *write) removeOwned(
 	}
 	res := current.Resource
 	requested := res.Deleting && (known.Meta.Owner == nil || !known.Meta.Owner.Asking)
+	ctx, cancel := context.WithTimeout(ctx, mirror.AskLimit) // after which another gateway may take the request back
+	defer cancel()
 	if !res.Deleting && w.writer.reconciler.IsGuarded(w.kind.Name) {
 		if res, err = w.markDeleting(ctx, current, Deleted); err != nil {
 			return nil, err
@@ -173,7 +175,14 @@ func (w *write) removeOwned(
 	case err != nil:
 		return nil, err
 	case answer.Outcome == owner.Conflict, answer.Outcome == owner.Absent: // the record is behind
-		return nil, w.refreshed(ctx, m)
+		now, err := m.Refresh(ctx, w.key, nil)
+		if err != nil {
+			return nil, failure.Of(err, w.key)
+		}
+		if err := w.contradicted(res, now, answer.Outcome); err != nil {
+			return nil, err
+		}
+		return nil, errRaced
 	}
 	return nil, m.Refusal(w.key, answer, w.ownersPath)
 }

@@ -2,8 +2,10 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -290,10 +292,79 @@ func TestDeleteOwned_ADeletionThatAGatewayNeverHeardOfIsTakenBack(t *testing.T) 
 			t.Error("it may have been deleted, and others may rely on it")
 		}
 		w.teams.SetHooks(ownertest.Hooks{})
-		time.Sleep(5 * time.Minute)
+		time.Sleep(30 * time.Second) // it was asked for 30 s before
 		w.mirrored()
 		if len(w.teams.All()) != 1 {
 			t.Error("it was deleted, although nobody was told so")
+		}
+	})
+}
+
+func TestDeleteOwned_ADeletionOfAGatewayThatWasKilledIsDecidedWithinAMinute(t *testing.T) {
+	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		w.teams.SetHooks(ownertest.Hooks{Before: func(_ context.Context, c ownertest.Call) error {
+			if c.Method == "Delete" {
+				panic(errKilled)
+			}
+			return nil
+		}})
+		func() {
+			defer func() {
+				if ended := recover(); ended != errKilled {
+					t.Fatal(ended)
+				}
+			}()
+			_, _ = w.delete(0, "Team", "a")
+		}()
+		w.teams.SetHooks(ownertest.Hooks{})
+		w.begin(w.teams)
+		waits := w.mustCreate(1, "App", "shop", `{"teamRef":"a"}`)
+		if len(waits.Warnings) == 0 {
+			t.Error("an app relies on a team that may be gone")
+		}
+		time.Sleep(time.Minute)
+		if b := bodyOf(t, w.stored("App", "shop")); len(b.Metadata.Waits) > 0 || len(w.stored("App", "shop").Bound()) != 1 {
+			t.Errorf("it still waits: %+v", b)
+		}
+		w.mirrored()
+	})
+}
+
+// errKilled ends a call of a gateway that is killed meanwhile: nothing after the call is done.
+var errKilled = errors.New("killed")
+
+func TestDeleteOwned_AGatewayAsksForADeletionOnceAtATime(t *testing.T) {
+	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+		w.mustCreate(0, "Team", "a", `{"size":1}`)
+		w.mustCreate(0, "App", "shop", `{"teamRef":"a"}`)
+		if out, err := w.delete(0, "Team", "a"); err != nil || out.Deletion != service.Pending {
+			t.Fatal(out, err)
+		}
+		var asking, most, calls atomic.Int64
+		w.teams.SetHooks(ownertest.Hooks{Before: func(_ context.Context, c ownertest.Call) error {
+			if c.Method == "Delete" {
+				calls.Add(1)
+				most.Store(max(most.Load(), asking.Add(1)))
+				time.Sleep(5 * time.Second)
+				asking.Add(-1)
+			}
+			return nil
+		}})
+		if _, err := w.delete(0, "App", "shop"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if calls.Load() != 1 {
+			t.Fatalf("the service was asked %d times after nothing held the team", calls.Load())
+		}
+		_, err := w.delete(0, "Team", "a") // while the gateway itself asks
+		if known, _ := errors.AsType[*failure.Error](err); err != nil && (known == nil || known.Code != failure.CodeNotFound) {
+			t.Error(err)
+		}
+		w.settle()
+		if most.Load() != 1 || len(w.teams.All()) > 0 || w.stored("Team", "a") != nil {
+			t.Errorf("%d calls at a time; %d teams are left", most.Load(), len(w.teams.All()))
 		}
 	})
 }

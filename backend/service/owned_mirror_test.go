@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -196,14 +199,18 @@ func TestOwnedMirror_WhatCannotBeMirroredIsForgottenOnceItIsGone(t *testing.T) {
 	})
 }
 
-// circling is a service whose lists do not end.
+// circling is a service whose lists do not end, unless ends is set.
 type circling struct {
 	owner.Service
 	asked atomic.Int64
+	ends  atomic.Bool
 }
 
-func (c *circling) List(_ context.Context, _, token string, _ int) (owner.Page, error) {
+func (c *circling) List(ctx context.Context, kind, token string, size int) (owner.Page, error) {
 	c.asked.Add(1)
+	if c.ends.Load() {
+		return c.Service.List(ctx, kind, token, size)
+	}
 	if token == "a" {
 		return owner.Page{Next: "b"}, nil
 	}
@@ -218,10 +225,130 @@ func TestOwnedMirror_AListThatCirclesIsLeft(t *testing.T) {
 		if n := lists.asked.Load(); n == 0 || n > 60 {
 			t.Errorf("%d pages were asked for", n)
 		}
-		if st := w.stateOf(0); st.State != service.OwnerFilling {
+		st := w.stateOf(0)
+		if st.State != service.OwnerFilling || !strings.Contains(st.Problem, "the list of the service does not end") {
 			t.Errorf("%+v", st)
 		}
 	})
+}
+
+// failingCalls makes the calls of a method fail.
+func failingCalls(method string) ownertest.Hooks {
+	return ownertest.Hooks{Before: func(_ context.Context, c ownertest.Call) error {
+		if c.Method == method {
+			return errLost
+		}
+		return nil
+	}}
+}
+
+func TestOwnedMirror_TheStateOfAServiceThatAnswersOnlySomeCallsDoesNotFlip(t *testing.T) {
+	for _, method := range []string{"List", "Changes"} {
+		t.Run(method, func(t *testing.T) {
+			inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+				w.teams.SetHooks(failingCalls(method))
+				w.teams.Expire() // everything is compared
+				w.teams.Put(ownedTeam("a", 1))
+				time.Sleep(40 * time.Second) // a call for changes waits for 20 s
+				for range 1200 {
+					time.Sleep(100 * time.Millisecond)
+					if st := w.stateOf(0); st.State != service.OwnerUnavailable {
+						t.Fatalf("%+v", st)
+					}
+				}
+				w.teams.SetHooks(ownertest.Hooks{})
+				time.Sleep(15 * time.Second)
+				if st := w.stateOf(0); st.State != service.OwnerFollowed || st.Problem != "" {
+					t.Errorf("%+v", st)
+				}
+				w.mirrored()
+			})
+		})
+	}
+}
+
+func TestOwnedMirror_AnEndlessListOfAFollowedServiceIsAProblem(t *testing.T) {
+	inTeamWorld(t, 0, func(t *testing.T, w *teamWorld) {
+		lists := &circling{Service: w.teams}
+		lists.ends.Store(true)
+		w.begin(lists)
+		w.settle()
+		if st := w.stateOf(0); st.State != service.OwnerFollowed || st.Problem != "" {
+			t.Fatalf("%+v", st)
+		}
+		lists.ends.Store(false)
+		w.teams.Expire()
+		time.Sleep(time.Second)
+		w.teams.Put(ownedTeam("a", 1))
+		time.Sleep(time.Minute)
+		st := w.stateOf(0)
+		if st.State != service.OwnerFollowed || !strings.Contains(st.Problem, "kind Team: the list of the service does not end") {
+			t.Errorf("%+v", st)
+		}
+		w.mirrored() // changes are followed
+		lists.ends.Store(true)
+		time.Sleep(time.Minute)
+		if st := w.stateOf(0); st.Problem != "" {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestOwnedMirror_TheIntervalOfComparisonsIsASetting(t *testing.T) {
+	plain := ownertest.Full("Team")
+	plain.Changes = false
+	for _, kind := range []owner.Kind{plain, ownertest.Full("Team")} {
+		inTeamWorld(t, 0, func(t *testing.T, w *teamWorld) {
+			lists := &circling{Service: w.teams}
+			lists.ends.Store(true)
+			w.beginWith(service.Config{
+				Owners:           map[string]owner.Service{"teams": lists},
+				CompareIntervals: map[string]time.Duration{"teams": 2 * time.Minute, "other": time.Second},
+			})
+			time.Sleep(time.Hour)
+			if n := lists.asked.Load(); n < 26 || n > 32 { // intervals are up to a tenth longer
+				t.Errorf("changes %v: it was compared %d times", kind.Changes, n)
+			}
+		}, kind)
+	}
+}
+
+func TestOwnedMirror_ComparisonsAreCounted(t *testing.T) {
+	inTeamWorld(t, 0, func(t *testing.T, w *teamWorld) {
+		for n := range 7 {
+			w.teams.Put(ownedTeam(fmt.Sprint("t", n), n))
+		}
+		w.begin(&silent{Service: w.teams})
+		w.settle()
+		if st := w.stateOf(0); st.Compared != 7 || st.Different != 7 {
+			t.Errorf("%+v", st)
+		}
+		w.teams.Put(ownedTeam("t3", 30)) // of which the service does not tell
+		time.Sleep(12 * time.Minute)
+		if st := w.stateOf(0); st.Compared != 14 || st.Different != 8 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestOwnedMirror_AFillOfMoreThanHalfOfTheLogIsWarnedOf(t *testing.T) {
+	for resources, warnings := range map[int]int{10: 0, 11: 1} {
+		inTeamWorld(t, 0, func(t *testing.T, w *teamWorld) {
+			for n := range resources {
+				w.teams.Put(ownedTeam(fmt.Sprint("t", n), n))
+			}
+			core, log := observer.New(zap.WarnLevel)
+			w.beginWith(service.Config{RetainEntries: 20, Logger: zap.New(core)})
+			w.settle()
+			w.mirrored()
+			w.teams.Expire() // nothing differs now
+			w.settle()
+			found := log.FilterMessageSnippet("raise retain-entries").All()
+			if len(found) != warnings || warnings > 0 && found[0].ContextMap()["kind"] != "Team" {
+				t.Errorf("%d resources: %+v", resources, found)
+			}
+		})
+	}
 }
 
 func TestOwnedMirror_AnOldListChangesNothing(t *testing.T) {

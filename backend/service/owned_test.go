@@ -252,3 +252,43 @@ func TestOwned_AServiceThatContradictsTheSDLIsNotWritten(t *testing.T) {
 		w.mirrored() // reads go on
 	}, plain)
 }
+
+func TestOwned_AServiceThatContradictsItselfIsNotAskedOnAndOn(t *testing.T) {
+	for _, outcome := range []owner.Outcome{owner.Conflict, owner.Absent} {
+		t.Run(outcome.String(), func(t *testing.T) {
+			inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
+				w.mustCreate(0, "Team", "a", `{"size":1}`)
+				asked := 0
+				answer := func() *owner.Answer {
+					asked++
+					return &owner.Answer{Outcome: outcome}
+				}
+				w.teams.SetHooks(ownertest.Hooks{
+					Write:  func(owner.Write) *owner.Answer { return answer() },
+					Delete: func(owner.Delete) *owner.Answer { return answer() },
+				})
+				_, err := w.resize(t.Context(), 0, "a", w.stored("Team", "a").Revision.String(), 2)
+				e := failureOf(t, err, failure.CodeUnavailable, "")
+				if !strings.Contains(e.Message, "the service teams answers "+outcome.String()) || asked != 3 {
+					t.Errorf("it was asked %d times: %s", asked, e.Message)
+				}
+				asked = 0
+				_, err = w.upsert(0, "a", 3)
+				failureOf(t, err, failure.CodeUnavailable, "")
+				_, err = w.delete(0, "Team", "a")
+				failureOf(t, err, failure.CodeUnavailable, "")
+				if asked > 12 {
+					t.Errorf("it was asked %d times", asked)
+				}
+				if r := w.stored("Team", "a"); r.Deleting {
+					t.Error("the deletion was not taken back")
+				}
+				w.teams.SetHooks(ownertest.Hooks{})
+				if _, err := w.resize(t.Context(), 0, "a", w.stored("Team", "a").Revision.String(), 4); err != nil {
+					t.Error(err)
+				}
+				w.mirrored()
+			})
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/sluicegw/sluice/backend/budget"
@@ -47,6 +48,9 @@ func (a *attempt) review(ctx context.Context) error {
 		return err
 	}
 	answer, err := askReviewer(ctx, reviewer, w)
+	if ctx.Err() == nil {
+		a.writer.reviews.note(k.Review, answer, err)
+	}
 	switch {
 	case err == nil && answer.Outcome == owner.Done:
 		a.warnReviewed(answer.Warnings)
@@ -137,6 +141,39 @@ func (a *attempt) warnReviewed(warnings []owner.Violation) {
 // isRefusal reports whether an outcome is a decision against a change. A service that owns nothing cannot have others.
 func isRefusal(outcome owner.Outcome) bool {
 	return outcome == owner.Invalid || outcome == owner.Forbidden || outcome == owner.Refused
+}
+
+// reviews are the last answers of the services that review changes. It is safe for concurrent use; the zero value has
+// none.
+type reviews struct {
+	mu sync.Mutex // guards all below
+	// problems say why a service gave no decision when it was asked last, by its name; empty if it gave one.
+	problems map[string]string
+}
+
+// note notes what became of a review by a service.
+func (r *reviews) note(service string, answer owner.Answer, err error) {
+	problem := ""
+	switch {
+	case err != nil:
+		problem = err.Error()
+	case answer.Outcome != owner.Done && !isRefusal(answer.Outcome):
+		problem = "it gave an answer that it must not give to a dry run: " + answer.Outcome.String()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.problems == nil {
+		r.problems = map[string]string{}
+	}
+	r.problems[service] = problem
+}
+
+// last returns why a service gave no decision when it was asked last; asked is false if it was not asked yet.
+func (r *reviews) last(service string) (problem string, asked bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	problem, asked = r.problems[service]
+	return problem, asked
 }
 
 // Asks reports whether the resource service of a name is configured.

@@ -303,3 +303,50 @@ func TestAsks_ServicesThatAreConfigured(t *testing.T) {
 		t.Errorf("policy: %v, other: %v", f.Asks("policy"), f.Asks("other"))
 	}
 }
+
+func TestReview_TheStateIsWhetherTheServiceDecidedLast(t *testing.T) {
+	r := &reviewer{}
+	f := reviewedWidgets(t, r, nil)
+	wants := func(state service.ReviewerStatus, problem string) {
+		t.Helper()
+		want := []service.ReviewerState{{Name: "policy", State: state, Problem: problem, Kinds: []string{"Widget"}}}
+		if diff := cmp.Diff(want, f.Reviewers()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	create := func(ctx context.Context) {
+		_, _ = f.Writer.Create(ctx, service.CreateRequest{
+			Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"x"}`), DryRun: true,
+		})
+	}
+	wants(service.ReviewerUnasked, "")
+	for _, one := range []struct {
+		answer  owner.Answer
+		err     error
+		state   service.ReviewerStatus
+		problem string
+	}{
+		{owner.Answer{Outcome: owner.Done}, nil, service.ReviewerAnswers, ""},
+		{owner.Answer{}, owner.ErrNotSent, service.ReviewerUnavailable, owner.ErrNotSent.Error()},
+		{owner.Answer{Outcome: owner.Refused}, nil, service.ReviewerAnswers, ""},
+		{
+			owner.Answer{Outcome: owner.Exists}, nil, service.ReviewerUnavailable,
+			"it gave an answer that it must not give to a dry run: EXISTS",
+		},
+		{owner.Answer{Outcome: owner.Invalid}, nil, service.ReviewerAnswers, ""},
+	} {
+		r.answer = func(context.Context, owner.Write) (owner.Answer, error) { return one.answer, one.err }
+		create(t.Context())
+		wants(one.state, one.problem)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	r.answer = func(ctx context.Context, _ owner.Write) (owner.Answer, error) {
+		leave()
+		return owner.Answer{}, ctx.Err()
+	}
+	create(gone) // whether the service would have answered is not known
+	wants(service.ReviewerAnswers, "")
+	if st := reviewedWidgets(t, nil, nil).Reviewers(); len(st) != 1 || st[0].State != service.ReviewerUnknown {
+		t.Errorf("%+v", st)
+	}
+}

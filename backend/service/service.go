@@ -78,8 +78,13 @@ type Config struct {
 	// Owners are the resource services of other teams, by the names that kinds have in Service. Of a kind whose service
 	// is missing here nothing can be written; what the store has of it is read. Default: none.
 	Owners map[string]owner.Service
-	// CompareInterval is how often everything that a resource service has is compared with its mirror. Default 10 min.
-	CompareInterval time.Duration
+	// CompareIntervals are how often everything that a resource service has is compared with its mirror, by the name of
+	// the service. Default: [mirror.DefaultCompareInterval], and [mirror.UnfollowedInterval] for kinds of whose changes
+	// the service does not tell.
+	CompareIntervals map[string]time.Duration
+	// RetainEntries is how many changes the store keeps: mirroring a service that has more than half as many resources
+	// is warned of. Default: no warning.
+	RetainEntries int
 	// Observe takes what is measured of writes and of what follows from them. Default: nothing is measured.
 	Observe Observers
 	// Unreadable counts the stored resources whose bodies do not decode. Default: a
@@ -126,9 +131,14 @@ func (c Config) Validate() error {
 	}) {
 		errs = append(errs, fmt.Errorf("config: Access wants the kinds %s and %s", access.RoleKind, access.BindingKind))
 	}
-	if min(c.WriteTimeout, c.OutcomeTimeout, c.RetryTimeout, c.BookmarkInterval, c.CompareInterval) < 0 {
-		errs = append(errs, errors.New("config: WriteTimeout, OutcomeTimeout, RetryTimeout, BookmarkInterval and "+
-			"CompareInterval cannot be negative"))
+	if min(c.WriteTimeout, c.OutcomeTimeout, c.RetryTimeout, c.BookmarkInterval) < 0 {
+		errs = append(errs, errors.New("config: WriteTimeout, OutcomeTimeout, RetryTimeout and BookmarkInterval cannot "+
+			"be negative"))
+	}
+	for name, interval := range c.CompareIntervals {
+		if interval < 0 {
+			errs = append(errs, fmt.Errorf("config: CompareIntervals of %s cannot be negative", name))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -142,7 +152,6 @@ func (c *Config) setDefaults() {
 	c.OutcomeTimeout = cmp.Or(c.OutcomeTimeout, 30*time.Second)
 	c.BookmarkInterval = cmp.Or(c.BookmarkInterval, 30*time.Second)
 	c.RetryTimeout = cmp.Or(c.RetryTimeout, 30*time.Second)
-	c.CompareInterval = cmp.Or(c.CompareInterval, 10*time.Minute)
 	if c.Controlled == nil {
 		c.Controlled = func(context.Context, string, bool) {}
 	}
@@ -154,6 +163,9 @@ func (c *Config) setDefaults() {
 		c.Unreadable = kind.NewUnreadableCounter(func(string) {})
 	}
 }
+
+// ReadOnly reports whether the service refuses writes: [Config.ReadOnly].
+func (s *Service) ReadOnly() bool { return s.cfg.ReadOnly }
 
 // Service is the resource service of a catalogue. What most callers need is in its parts: they read with Reader, follow
 // changes with Feed, and write with Writer. The service itself has what belongs to the catalogue as a whole.

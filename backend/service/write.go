@@ -65,6 +65,8 @@ type write struct {
 	warnings []failure.Warning
 	// reading says how the next attempt reads targets.
 	reading dependency.Reading
+	// baseless is how often the service that owns the resource has said that it is another one than it shows.
+	baseless int
 }
 
 // target says which verb a caller asks for, and of which resource.
@@ -213,8 +215,9 @@ const (
 )
 
 // retry makes attempts until neither another writer comes in between nor the batch is lost, or until the request's
-// time is over. The writers of this gateway lock the key; random pauses give way to writers of other gateways. What
-// became of an attempt is known before the next begins.
+// time is over; the backoff bounds the pauses alone. Where a service that contradicts itself would go on for all that
+// time, [write.contradicted] ends it. The writers of this gateway lock the key; random pauses give way to writers of
+// other gateways. What became of an attempt is known before the next begins.
 func (w *write) retry(ctx context.Context, try func() (*Written, error)) (*Written, error) {
 	if err := w.refuseReadOnly(); err != nil {
 		return nil, err

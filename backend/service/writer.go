@@ -25,6 +25,7 @@ type Writer struct {
 	reconciler *reconcile.Reconciler
 	locks      *keyLocks
 	mirrors    *mirror.Mirrors
+	reviews    *reviews
 }
 
 // Locks returns the resources that most writers have locked or wait for, and how many resources are locked.
@@ -59,14 +60,15 @@ func (s *Service) newWriter() *Writer {
 	})
 	locks := new(keyLocks)
 	mirrors = mirror.New(mirror.Config{
-		Owners:          s.cfg.Owners,
-		Kinds:           s.kinds,
-		Reconciler:      reconciler,
-		Sender:          sends,
-		Locks:           locks,
-		NewID:           s.cfg.NewID,
-		CompareInterval: s.cfg.CompareInterval,
-		Logger:          s.cfg.Logger,
+		Owners:           s.cfg.Owners,
+		Kinds:            s.kinds,
+		Reconciler:       reconciler,
+		Sender:           sends,
+		Locks:            locks,
+		NewID:            s.cfg.NewID,
+		CompareIntervals: s.cfg.CompareIntervals,
+		RetainEntries:    s.cfg.RetainEntries,
+		Logger:           s.cfg.Logger,
 	})
 	return &Writer{
 		cfg:        s.cfg,
@@ -80,6 +82,7 @@ func (s *Service) newWriter() *Writer {
 		reconciler: reconciler,
 		locks:      locks,
 		mirrors:    mirrors,
+		reviews:    new(reviews),
 	}
 }
 

@@ -57,7 +57,9 @@ type KindResolver interface {
 	Controlled(ctx context.Context, obj *descriptor.Kind) (*bool, error)
 	Rebinding(ctx context.Context, obj *descriptor.Kind) (*bool, error)
 	StoredBytes(ctx context.Context, obj *descriptor.Kind) (*int64, error)
+	ReadOnly(ctx context.Context, obj *descriptor.Kind) (bool, error)
 	Service(ctx context.Context, obj *descriptor.Kind) (*KindService, error)
+	Review(ctx context.Context, obj *descriptor.Kind) (*KindReview, error)
 	Fields(ctx context.Context, obj *descriptor.Kind) ([]*KindField, error)
 	References(ctx context.Context, obj *descriptor.Kind) ([]*KindReference, error)
 	FilterableFields(ctx context.Context, obj *descriptor.Kind) ([]*descriptor.FilterableField, error)
@@ -402,8 +404,12 @@ type Kind {
   namespaces. 0: there are no resources.
   """
   storedBytes: SafeInt
+  "Whether the gateway that answers takes no changes of any kind, since its operator has said so (read-only)."
+  readOnly: Boolean!
   "The resource service of another team that owns the resources; null: the gateway stores them itself."
   service: KindService
+  "The resource service of another team that reviews what callers write; null: there is none."
+  review: KindReview
   "All fields of spec and status, each after the object that it is in."
   fields: [KindField!]!
   "The fields that name other resources."
@@ -422,7 +428,7 @@ type KindService {
   state: KindServiceState!
   "Seconds for which the copy has been behind what the service has shown; 0: nothing is left to copy."
   lagSeconds: Float!
-  "Whether the service tells of changes of the kind at once. If not, all its resources are compared every 30 s."
+  "Whether the service tells of changes of the kind at once. If not, all its resources are compared every 30 s, unless the settings of the service say otherwise."
   followed: Boolean!
 }
 
@@ -440,6 +446,26 @@ enum KindServiceState {
   UNAVAILABLE
   "What the service says of the kind contradicts the catalogue. The kind can be read, and not be written."
   CONTRADICTED
+}
+
+"The resource service that reviews changes of a kind before they are stored, as the gateway that answers sees it."
+type KindReview {
+  "Name in the catalogue and in the settings of gateways."
+  name: String!
+  "Whether it decided when it was asked last."
+  state: KindReviewState!
+}
+
+"Whether a resource service reviews changes."
+enum KindReviewState {
+  "The gateway does not have the service in its settings."
+  UNKNOWN
+  "The gateway has not asked the service yet."
+  UNASKED
+  "The service decided when it was asked last."
+  ANSWERS
+  "The service did not decide when it was asked last."
+  UNAVAILABLE
 }
 
 "One field of the spec or status of a kind."
@@ -813,8 +839,12 @@ func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.
 		return ec.fieldContext_Kind_rebinding(ctx, field)
 	case "storedBytes":
 		return ec.fieldContext_Kind_storedBytes(ctx, field)
+	case "readOnly":
+		return ec.fieldContext_Kind_readOnly(ctx, field)
 	case "service":
 		return ec.fieldContext_Kind_service(ctx, field)
+	case "review":
+		return ec.fieldContext_Kind_review(ctx, field)
 	case "fields":
 		return ec.fieldContext_Kind_fields(ctx, field)
 	case "references":
@@ -951,6 +981,16 @@ func (ec *executionContext) childFields_KindReference(ctx context.Context, field
 		return ec.fieldContext_KindReference_guarded(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type KindReference", field.Name)
+}
+
+func (ec *executionContext) childFields_KindReview(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_KindReview_name(ctx, field)
+	case "state":
+		return ec.fieldContext_KindReview_state(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type KindReview", field.Name)
 }
 
 func (ec *executionContext) childFields_KindService(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2251,6 +2291,29 @@ func (ec *executionContext) fieldContext_Kind_storedBytes(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Kind", field, true, true, "SafeInt")
 }
 
+func (ec *executionContext) _Kind_readOnly(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Kind_readOnly(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Kind().ReadOnly(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Kind_readOnly(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Kind", field, true, true, "Boolean")
+}
+
 func (ec *executionContext) _Kind_service(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2278,6 +2341,38 @@ func (ec *executionContext) fieldContext_Kind_service(_ context.Context, field g
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_KindService(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Kind_review(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Kind_review(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Kind().Review(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *KindReview) graphql.Marshaler {
+			return ec.marshalOKindReview2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐKindReview(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Kind_review(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Kind",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_KindReview(ctx, field)
 		},
 	}
 	return fc, nil
@@ -3462,6 +3557,52 @@ func (ec *executionContext) _KindReference_guarded(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_KindReference_guarded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("KindReference", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _KindReview_name(ctx context.Context, field graphql.CollectedField, obj *KindReview) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindReview_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KindReview_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindReview", field, false, false, "String")
+}
+
+func (ec *executionContext) _KindReview_state(ctx context.Context, field graphql.CollectedField, obj *KindReview) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindReview_state(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.State, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNKindReviewState2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KindReview_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindReview", field, false, false, "KindReviewState")
 }
 
 func (ec *executionContext) _KindService_name(ctx context.Context, field graphql.CollectedField, obj *KindService) (ret graphql.Marshaler) {
@@ -5920,11 +6061,23 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Kind_storedBytes(ctx, field, obj)
 				})
+		case "readOnly":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Kind_readOnly(ctx, field, obj)
+				})
 		case "service":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
 				true, false,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Kind_service(ctx, field, obj)
+				})
+		case "review":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Kind_review(ctx, field, obj)
 				})
 		case "fields":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
@@ -6340,6 +6493,44 @@ func (ec *executionContext) _KindReference(ctx context.Context, sel ast.Selectio
 			}
 		case "guarded":
 			out.Values[i] = ec._KindReference_guarded(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var kindReviewImplementors = []string{"KindReview"}
+
+func (ec *executionContext) _KindReview(ctx context.Context, sel ast.SelectionSet, obj *KindReview) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, kindReviewImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("KindReview")
+		case "name":
+			out.Values[i] = ec._KindReview_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "state":
+			out.Values[i] = ec._KindReview_state(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -7383,6 +7574,20 @@ func (ec *executionContext) marshalNKindReference2ᚖgithubᚗcomᚋsluicegwᚋs
 	return ec._KindReference(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNKindReviewState2string(ctx context.Context, v any) (string, error) {
+	res, err := graphql.UnmarshalString(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNKindReviewState2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(v)
+	if res == graphql.Null {
+		graphql.AddInvalidNullFromMarshaler(ctx, "KindReviewState!")
+	}
+	return res
+}
+
 func (ec *executionContext) unmarshalNKindScope2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐScope(ctx context.Context, v any) (descriptor.Scope, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := descriptor.Scope(tmp)
@@ -7968,6 +8173,13 @@ func (ec *executionContext) marshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsl
 	_ = ctx
 	res := graphql.MarshalString(string(*v))
 	return res
+}
+
+func (ec *executionContext) marshalOKindReview2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐKindReview(ctx context.Context, sel ast.SelectionSet, v *KindReview) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._KindReview(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOKindService2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐKindService(ctx context.Context, sel ast.SelectionSet, v *KindService) graphql.Marshaler {

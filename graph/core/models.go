@@ -160,6 +160,14 @@ type KindReference struct {
 	Guarded bool `json:"guarded"`
 }
 
+// The resource service that reviews changes of a kind before they are stored, as the gateway that answers sees it.
+type KindReview struct {
+	// Name in the catalogue and in the settings of gateways.
+	Name string `json:"name"`
+	// Whether it decided when it was asked last.
+	State string `json:"state"`
+}
+
 // The resource service that owns the resources of a kind, as the gateway that answers sees it. What the gateway reads is its copy.
 type KindService struct {
 	// Name in the catalogue and in the settings of gateways.
@@ -168,7 +176,7 @@ type KindService struct {
 	State string `json:"state"`
 	// Seconds for which the copy has been behind what the service has shown; 0: nothing is left to copy.
 	LagSeconds float64 `json:"lagSeconds"`
-	// Whether the service tells of changes of the kind at once. If not, all its resources are compared every 30 s.
+	// Whether the service tells of changes of the kind at once. If not, all its resources are compared every 30 s, unless the settings of the service say otherwise.
 	Followed bool `json:"followed"`
 }
 

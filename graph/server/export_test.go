@@ -21,3 +21,11 @@ func (c *callers) Len() int {
 	defer c.mu.Unlock()
 	return len(c.busy) + c.idle.Len()
 }
+
+// CachedDocuments returns how many documents the generation that is served has cached, and their tokens.
+func (s *Server) CachedDocuments() (documents, tokens int) {
+	c := s.generation.Load().cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used.Len(), c.tokens
+}

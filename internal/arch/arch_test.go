@@ -149,7 +149,7 @@ var testsMay = map[string][]string{
 	"graph/console":                {"graph/kinds/kindstest"},
 	"graph/transport":              {"backend", "backend/memory", "backend/service", "graph/engine", "graph/engine/enginetest", "graph/kinds/kindstest"},
 	"cmd/sluice/auth":              {"cmd/sluice/commandtest", "cmd/sluice/read"},
-	"cmd/sluice/config":            {"graph/transport"},
+	"cmd/sluice/config":            {"graph/transport", "backend/service/mirror"},
 	"cmd/sluice/operate":           {"backend/keyring/kms/kmstest", "cmd/sluice/commandtest", "cmd/sluice/read", "backend/service/owner/ownertest", "backend/bolt", "internal/redistest"},
 	"cmd/sluice/remote":            {"cmd/sluice/auth", "cmd/sluice/commandtest", "cmd/sluice/read", "cmd/sluice/terminal"},
 	"cmd/sluice/write":             {"cmd/sluice/commandtest"},
@@ -158,7 +158,7 @@ var testsMay = map[string][]string{
 	// The example is tested with its own SDL.
 	"examples/service": {"backend/descriptor", "graph/kinds"},
 	"resolvers":        {"backend/memory", "graph/kinds/kindstest"},
-	"e2e":              {"backend", "backend/bolt", "backend/keyring/kms/kmstest", "graph/engine/enginetest", "internal/redistest"},
+	"e2e":              {"backend", "backend/bolt", "backend/service/owner/remote", "backend/keyring/kms/kmstest", "graph/engine/enginetest", "internal/redistest"},
 }
 
 var bannedNames = []string{"util", "utils", "common", "helpers", "tools", "types", "misc", "shared"}

@@ -39,7 +39,7 @@ func (m *Mirror) Write(ctx context.Context, w owner.Write) (owner.Answer, error)
 	backoff := wait.Backoff{Least: minResendPause, Most: maxResendPause}
 	for lost := false; ; {
 		a, err := call(ctx, func() (owner.Answer, error) { return m.service.Write(ctx, w) })
-		m.noteAnswer(ctx, err)
+		m.noteAnswer(ctx, otherCall, err)
 		switch {
 		case err == nil && (!lost || a.Outcome == owner.Done):
 			return a, nil
@@ -112,7 +112,7 @@ func (m *Mirror) Delete(ctx context.Context, d owner.Delete, requested bool) (ow
 	backoff := wait.Backoff{Least: minResendPause, Most: maxResendPause}
 	for lost := false; ; {
 		a, err := call(ctx, func() (owner.Answer, error) { return m.service.Delete(ctx, d) })
-		m.noteAnswer(ctx, err)
+		m.noteAnswer(ctx, otherCall, err)
 		switch {
 		case err == nil && a.Outcome == owner.Absent && requested && !d.DryRun:
 			return owner.Answer{Outcome: owner.Done}, nil

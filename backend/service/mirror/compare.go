@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,17 @@ import (
 const (
 	// listSize is how many resources are listed at a time.
 	listSize = 500
-	// unfollowedInterval is how often a kind is compared of whose changes the service does not tell.
-	unfollowedInterval = 30 * time.Second
-	// holdTime is how long resources are kept that seem to have vanished at once: more than leastHeld, and more than
-	// half of their kind.
+	// DefaultCompareInterval is how often a kind is compared if the settings of its service do not say.
+	DefaultCompareInterval = 10 * time.Minute
+	// UnfollowedInterval is the default for a kind of whose changes the service does not tell.
+	UnfollowedInterval = 30 * time.Second
+	// maxListed is how many resources of a kind are compared at most: a list that has more is taken for one that does not
+	// end.
+	maxListed = 5_000_000
+	// maxIdlePages is how many pages in a row may show nothing new.
+	maxIdlePages = 1000
+	// holdTime is how long resources are kept that seem to have vanished at once: more than leastHeld, and more than half
+	// of their kind.
 	holdTime  = 10 * time.Minute
 	leastHeld = 100
 )
@@ -91,6 +99,10 @@ func (m *Mirror) compareDue(ctx context.Context, due map[string]time.Time) {
 			m.logOnce.Warn("comparing a kind of a service failed and is tried again",
 				zap.String("kind", k.Name), zap.Error(err))
 			pause = maxRetryPause
+			if errors.Is(err, errEndless) {
+				m.noteEndless(k, err)
+				pause = UnfollowedInterval
+			}
 		} else {
 			m.noteCompared(k, begin)
 		}
@@ -103,16 +115,17 @@ func (m *Mirror) compare(ctx context.Context, k *kind.Kind) (pause time.Duration
 	m.mu.Lock()
 	described := m.description
 	m.mu.Unlock()
-	pause = m.cfg.CompareInterval
+	pause = DefaultCompareInterval
 	if described != nil {
 		can, known := capabilities(*described, k.Name)
 		if !known {
 			return pause, nil // it is out of service, and its records stay
 		}
 		if !can.Changes {
-			pause = min(pause, unfollowedInterval)
+			pause = UnfollowedInterval
 		}
 	}
+	pause = cmp.Or(m.cfg.CompareIntervals[m.name], pause)
 	begin := time.Now()
 	listed, differ, err := m.compareListed(ctx, k)
 	if err != nil {
@@ -156,7 +169,7 @@ func (m *Mirror) compareListed(
 	ctx context.Context, k *kind.Kind,
 ) (listed map[backend.Key]bool, differ int, err error) {
 	listed = map[backend.Key]bool{}
-	tokens := map[string]bool{} // that were asked for
+	pages := pageTokens{kind: k.Name}
 	for token := ""; ; {
 		page, err := m.list(ctx, k.Name, token)
 		if err != nil {
@@ -190,25 +203,75 @@ func (m *Mirror) compareListed(
 				look = append(look, rec.key)
 			}
 		}
-		m.look(ctx, look...)
 		differ += len(look)
+		m.noteDifferences(len(keys), len(look))
+		m.warnOfFill(k, differ)
+		m.look(ctx, look...)
 		if page.Next == "" {
 			return listed, differ, nil
 		}
-		if tokens[page.Next] {
-			return nil, 0, errors.New("the service lists the same pages again and again")
+		if err := pages.next(page.Next, len(listed)); err != nil {
+			return nil, 0, err
 		}
-		tokens[page.Next] = true
 		token = page.Next
 	}
 }
 
-// list asks the service for a page.
+// errEndless means that a list of a service does not end.
+var errEndless = errors.New("the list of the service does not end")
+
+// pageTokens notices that the list of a kind does not end.
+type pageTokens struct {
+	kind string
+	// seen are the tokens since the last page that showed something new, and listed what was listed until then.
+	seen   map[string]bool
+	listed int
+}
+
+// next returns an error if the list does not end: if a token comes again without anything new between, or if there are
+// too many pages without anything new or too many resources. listed is how many resources were listed until now.
+func (p *pageTokens) next(token string, listed int) error {
+	if listed > p.listed || p.seen == nil {
+		p.listed = listed
+		p.seen = map[string]bool{}
+	}
+	switch {
+	case p.seen[token]:
+		return fmt.Errorf("kind %s: %w: a page token comes again, after %d resources", p.kind, errEndless, listed)
+	case len(p.seen) >= maxIdlePages:
+		return fmt.Errorf("kind %s: %w: %d pages in a row showed nothing new, after %d resources",
+			p.kind, errEndless, len(p.seen), listed)
+	case listed > maxListed:
+		return fmt.Errorf("kind %s: %w: it has more than %d resources, which are the most that are accepted",
+			p.kind, errEndless, maxListed)
+	}
+	p.seen[token] = true
+	return nil
+}
+
+// warnOfFill logs once for each kind that more of its resources differ from the mirror than half of the log has room
+// for.
+func (m *Mirror) warnOfFill(k *kind.Kind, differ int) {
+	if m.cfg.RetainEntries <= 0 || differ <= m.cfg.RetainEntries/2 || m.warned[k.Name] {
+		return
+	}
+	m.warned[k.Name] = true
+	m.log.Warn("mirroring what differs writes more changes than half of what the store keeps, so cursors of clients may "+
+		"expire: to avoid that, raise retain-entries above twice the number of resources before a service is filled",
+		zap.String("kind", k.Name), zap.Int("resources that differ until now", differ),
+		zap.Int("retain-entries", m.cfg.RetainEntries))
+}
+
+// list asks the service for a page. That a kind can be listed is known once the last page has come.
 func (m *Mirror) list(ctx context.Context, kind, token string) (owner.Page, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
 	defer cancel()
 	page, err := m.service.List(asking, kind, token, listSize)
-	m.noteAnswer(ctx, err)
+	if err == nil {
+		m.noteAnswer(ctx, otherCall, nil)
+	} else {
+		m.noteAnswer(ctx, listCall(kind), err)
+	}
 	return page, err
 }
 
@@ -242,7 +305,7 @@ func (m *Mirror) compareUnlisted(ctx context.Context, k *kind.Kind, listed map[b
 	}
 	for some := range slices.Chunk(missing, owner.MaxKeys) {
 		got, err := m.get(ctx, some)
-		m.noteAnswer(ctx, err)
+		m.noteAnswer(ctx, otherCall, err)
 		if err != nil {
 			return out, err
 		}

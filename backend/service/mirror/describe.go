@@ -20,7 +20,7 @@ func (m *Mirror) describe(ctx context.Context) (*owner.Description, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
 	defer cancel()
 	d, err := m.service.Describe(asking)
-	m.noteAnswer(ctx, err)
+	m.noteAnswer(ctx, describeCall, err)
 	if err != nil {
 		return nil, err
 	}

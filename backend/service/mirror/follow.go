@@ -59,18 +59,19 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 		return err
 	}
 	if !slices.ContainsFunc(m.kindsOf(*d), func(k owner.Kind) bool { return k.Changes }) {
-		signal(m.compareNow) // and then every unfollowedInterval
+		signal(m.compareNow) // and then every UnfollowedInterval
 		return m.redescribe(ctx)
 	}
-	at, err := m.changes(ctx, "")
+	at, err := m.changes(ctx, "", 0)
 	if err != nil {
 		return err
 	}
 	signal(m.compareNow)
 	backoff := wait.Backoff{Least: minRetryPause, Most: maxRetryPause}
+	poll := pollTime
 	for {
 		asked := time.Now()
-		next, err := m.changes(ctx, at.Position)
+		next, err := m.changes(ctx, at.Position, poll)
 		hurried := time.Since(asked) < leastPoll && (len(next.Keys) == 0 || next.Position == at.Position)
 		switch {
 		case ctx.Err() != nil, errors.Is(err, owner.ErrUnimplemented):
@@ -81,10 +82,11 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 				return ctx.Err()
 			}
 			_, _ = m.describe(ctx) // it may be another release of the service; what fails is noted
+			poll = 0               // whether it answers again should be known soon
 			continue
 		case next.Expired:
 			m.log.Info("the service cannot go on from a position, so everything is compared")
-			if next, err = m.changes(ctx, ""); err != nil {
+			if next, err = m.changes(ctx, "", 0); err != nil {
 				return err
 			}
 			signal(m.compareNow)
@@ -92,6 +94,7 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 			return ctx.Err()
 		}
 		backoff.Reset()
+		poll = pollTime
 		m.look(ctx, next.Keys...)
 		at = next
 	}
@@ -99,7 +102,7 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 
 // redescribe asks now and then what the service has, which tells of no changes, until it does.
 func (m *Mirror) redescribe(ctx context.Context) error {
-	for wait.For(ctx, unfollowedInterval) {
+	for wait.For(ctx, UnfollowedInterval) {
 		d, err := m.describe(ctx)
 		if err != nil {
 			return err
@@ -121,16 +124,12 @@ func (m *Mirror) kindsOf(d owner.Description) (out []owner.Kind) {
 	return out
 }
 
-// changes asks the service for changes after a position.
-func (m *Mirror) changes(ctx context.Context, position string) (owner.Changes, error) {
-	poll := pollTime
-	if position == "" {
-		poll = 0
-	}
+// changes asks the service for changes after a position, for which it waits at most for poll.
+func (m *Mirror) changes(ctx context.Context, position string, poll time.Duration) (owner.Changes, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), poll+callTimeout)
 	defer cancel()
 	out, err := m.service.Changes(asking, position, poll)
-	m.noteAnswer(ctx, err)
+	m.noteAnswer(ctx, changesCall, err)
 	return out, err
 }
 

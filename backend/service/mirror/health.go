@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,11 +12,28 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
+// The names of calls in health. The failure of a call is kept until a call of the same name succeeds, so that the state
+// of a service does not flip which answers only some calls. Calls that are made now and then are otherCall: the next
+// answer to any call ends their failures.
+const (
+	otherCall    = ""
+	changesCall  = "Changes"
+	describeCall = "Describe"
+)
+
+// listCall returns the name of the calls that list a kind.
+func listCall(kind string) string { return "List " + kind }
+
 // health is how a mirror is. Its mirror's mu guards it.
 type health struct {
-	// answered is when the service answered last, zero for never, and problem why it has not since; nil if it has.
+	// answered is when the service answered last, zero for never. failures are those of calls that it has not answered
+	// since, by the names of calls.
 	answered time.Time
-	problem  error
+	failures map[string]error
+	// endless says of kinds that their last list did not end.
+	endless map[string]error
+	// listed and differed count the resources that were listed, and those that were found to differ from the mirror.
+	listed, differed int64
 	// compared is, by kind, the start of the last comparison that has ended. found is the time at which all kinds had
 	// been compared once, zero before; filled says that everything which was found until then has been handled.
 	compared map[string]time.Time
@@ -23,25 +41,55 @@ type health struct {
 	filled   bool
 }
 
-// noteAnswer notes whether the service has answered a call.
-func (m *Mirror) noteAnswer(ctx context.Context, err error) {
+// noteAnswer notes whether the service has answered a call of a name.
+func (m *Mirror) noteAnswer(ctx context.Context, call string, err error) {
 	if err != nil && ctx.Err() != nil {
 		return // the caller has gone
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err == nil || errors.Is(err, owner.ErrUnimplemented) {
-		m.answered = time.Now()
-		m.problem = nil
+	if err != nil && !errors.Is(err, owner.ErrUnimplemented) {
+		m.failures[call] = err
 		return
 	}
-	m.problem = err
+	m.answered = time.Now()
+	delete(m.failures, call)
+	delete(m.failures, otherCall)
+	if call == changesCall {
+		delete(m.failures, describeCall) // it is called again only if Changes fails
+	}
+}
+
+// problem returns the failure of a call; nil if there is none.
+func (h *health) problem() error {
+	for _, call := range slices.Sorted(maps.Keys(h.failures)) {
+		return h.failures[call]
+	}
+	return nil
+}
+
+// noteDifferences counts resources of a page that were compared.
+func (m *Mirror) noteDifferences(listed, differed int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.listed += int64(listed)
+	m.differed += int64(differed)
+}
+
+// noteEndless notes that the list of a kind did not end.
+func (m *Mirror) noteEndless(k *kind.Kind, why error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.failures, listCall(k.Name))
+	m.endless[k.Name] = why
 }
 
 // noteCompared notes that a comparison of a kind has ended.
 func (m *Mirror) noteCompared(k *kind.Kind, begin time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	delete(m.endless, k.Name)
+	delete(m.failures, listCall(k.Name))
 	m.compared[k.Name] = begin
 	if m.found.IsZero() && len(m.compared) == len(m.kinds) {
 		m.found = time.Now()
@@ -56,6 +104,11 @@ type State struct {
 	Problem  error
 	// Filled reports whether everything that the service has was looked at.
 	Filled bool
+	// Endless says why a kind could not be compared: its list does not end. Nil if each did.
+	Endless error
+	// Listed and Differed count the resources that were compared since the gateway has served this catalogue, and those
+	// of them that differed from the mirror.
+	Listed, Differed int64
 	// Lag is how long ago everything that the service has shown was mirrored; 0 while nothing is left to mirror.
 	Lag   time.Duration
 	Kinds []KindState
@@ -94,8 +147,10 @@ func (m *Mirror) state() State {
 	out := State{
 		Name:       m.name,
 		Answered:   !m.answered.IsZero(),
-		Problem:    m.problem,
+		Problem:    m.problem(),
 		Filled:     m.filled,
+		Listed:     m.listed,
+		Differed:   m.differed,
 		Unreadable: len(m.unreadable),
 		Unnamed:    len(m.unnamed),
 	}
@@ -115,7 +170,10 @@ func (m *Mirror) state() State {
 	if waits {
 		seen = oldest
 	}
-	if m.problem != nil && m.answered.Before(seen) {
+	for _, name := range slices.Sorted(maps.Keys(m.endless)) {
+		out.Endless = cmp.Or(out.Endless, m.endless[name])
+	}
+	if out.Problem != nil && m.answered.Before(seen) {
 		seen = m.answered
 	}
 	for _, one := range out.Kinds {

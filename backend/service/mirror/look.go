@@ -23,6 +23,11 @@ const (
 	callTimeout = 30 * time.Second
 	// maxPuts is how many records one look writes at a time.
 	maxPuts = 16
+	// leastAdded and maxAdded are the fewest and the most records that are added in one batch.
+	leastAdded = 4
+	maxAdded   = 50
+	// maxAddedBytes is about the most bytes of such a batch.
+	maxAddedBytes = 1 << 20
 	// maxLooks is how often a writer looks at one record, against others who write it.
 	maxLooks = 16
 	// maxLookPause bounds the pauses between them.
@@ -60,14 +65,18 @@ func (l looker) look(ctx context.Context, keys []backend.Key) (out undone, err e
 		return undone{failed: keys}, err
 	}
 	got, err := l.get(ctx, keys)
-	l.noteAnswer(ctx, err)
+	l.noteAnswer(ctx, otherCall, err)
 	if err != nil {
 		return undone{failed: keys}, err
 	}
 	errs := make([]error, len(keys))
+	added := l.addAll(ctx, records, got)
 	var g errgroup.Group
 	g.SetLimit(maxPuts)
 	for i, rec := range records {
+		if added[i] {
+			continue
+		}
 		g.Go(func() error {
 			_, errs[i] = l.store(ctx, rec, got[i])
 			return nil

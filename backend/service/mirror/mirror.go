@@ -33,9 +33,12 @@ type Config struct {
 	Locks Locks
 	// NewID makes uids and ids of writes.
 	NewID func() string
-	// CompareInterval is how often everything is compared.
-	CompareInterval time.Duration
-	Logger          *zap.Logger
+	// CompareIntervals are how often everything of a service is compared, by its name. Default:
+	// DefaultCompareInterval, and UnfollowedInterval for kinds of whose changes the service does not tell.
+	CompareIntervals map[string]time.Duration
+	// RetainEntries is how many changes the store keeps; 0 if that is not known.
+	RetainEntries int
+	Logger        *zap.Logger
 }
 
 // Locks are the locks of keys of one gateway.
@@ -119,6 +122,8 @@ type Mirror struct {
 	compareNow chan struct{}
 	// deleted are the records that were deleted lately.
 	deleted deletions
+	// warned are the kinds for which warnOfFill has logged. compareAll alone uses it.
+	warned map[string]bool
 
 	mu sync.Mutex // guards all below
 	// description is the last one of the service, nil before the first.
@@ -167,7 +172,12 @@ func newMirror(cfg Config, name, tag string) *Mirror {
 		log:        log,
 		logOnce:    reconcile.LogOnce(log),
 		compareNow: make(chan struct{}, 1),
-		health:     health{compared: map[string]time.Time{}},
+		warned:     map[string]bool{},
+		health: health{
+			compared: map[string]time.Time{},
+			failures: map[string]error{},
+			endless:  map[string]error{},
+		},
 		unreadable: map[backend.Key]string{},
 		unnamed:    map[backend.Key]time.Time{},
 		unnameable: map[string]bool{},

@@ -46,8 +46,6 @@ func newRecord(k *kind.Kind, key backend.Key, stored *backend.Resource, begin ti
 
 // Edit is what the gateway alone keeps of a write that a service has made for a caller.
 type Edit struct {
-	// SubKind of a resource that the write has created.
-	SubKind string
 	// Managers are the field managers after the write.
 	Managers []body.Manager
 	// writeID and tag tell the version that the write made.
@@ -105,9 +103,6 @@ func (m *Mirror) replacement(
 	}
 	if edit.made(r) {
 		out.state.Meta.Managers = edit.Managers
-		if rec.was == nil {
-			out.state.SubKind = edit.SubKind
-		}
 	}
 	if out.callers || edit.made(r) {
 		out.callers = true

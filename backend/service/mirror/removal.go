@@ -82,7 +82,7 @@ func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
 	defer cancel()
 	a, err := m.service.Delete(asking, Deletion(k, rec.stored, false))
-	m.noteAnswer(ctx, err)
+	m.noteAnswer(ctx, otherCall, err)
 	switch {
 	case errors.Is(err, owner.ErrUnimplemented):
 		a.Message = "it takes no deletes"
@@ -102,8 +102,13 @@ func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 	return m.TakeBack(ctx, k, rec.stored)
 }
 
-// askTime is how long a caller's gateway may be asking the service to delete a resource.
-const askTime = 2 * time.Minute
+const (
+	// AskLimit is for how long after the request of a deletion the caller's gateway may ask the service for it.
+	AskLimit = 30 * time.Second
+	// askTime is how old such a request is before another gateway takes it back: by then, the caller's gateway has taken
+	// it back itself, or will not.
+	askTime = AskLimit + 10*time.Second
+)
 
 // finishAsking takes back the deletion of a resource for which a caller's gateway should have asked the service by now:
 // the gateway has stopped, or never heard what the service said. Nobody was told that the resource will be deleted.

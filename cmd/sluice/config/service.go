@@ -30,13 +30,18 @@ type Service struct {
 	Timeout time.Duration
 	// InFlight is the most calls at a time. Default: [remote.DefaultInFlight].
 	InFlight int
+	// CompareInterval is how often all its resources are compared with the mirror. Default:
+	// [mirror.DefaultCompareInterval], and [mirror.UnfollowedInterval] for kinds of whose changes it does not tell.
+	CompareInterval time.Duration
 }
 
-// Most of what a service may be given.
+// Bounds of what a service may be given.
 const (
-	maxServiceTimeout = 30 * time.Second
-	maxInFlight       = 10_000
-	maxServiceName    = 63
+	minCompareInterval = 5 * time.Second
+	maxCompareInterval = 24 * time.Hour
+	maxServiceTimeout  = 30 * time.Second
+	maxInFlight        = 10_000
+	maxServiceName     = 63
 )
 
 // serviceName is what a service can be called: what @resource(service:) takes.
@@ -70,6 +75,9 @@ func (s Service) Validate(name string) error {
 	if s.InFlight > maxInFlight {
 		refuse("in-flight: %d; at most %d is accepted", s.InFlight, maxInFlight)
 	}
+	if i := s.CompareInterval; i != 0 && (i < minCompareInterval || i > maxCompareInterval) {
+		refuse("compare-interval: %s; %s to %s is accepted", i, minCompareInterval, maxCompareInterval)
+	}
 	if (s.Cert == "") != (s.Key == "") {
 		refuse("cert, key: both are needed")
 	}
@@ -81,6 +89,17 @@ func (s Service) Validate(name string) error {
 
 // Services are resource services by their names.
 type Services map[string]Service
+
+// CompareIntervals returns how often services are compared whose settings say so, by their names.
+func (s Services) CompareIntervals() map[string]time.Duration {
+	out := map[string]time.Duration{}
+	for name, of := range s {
+		if of.CompareInterval > 0 {
+			out[name] = of.CompareInterval
+		}
+	}
+	return out
+}
 
 // Validate returns every problem of the services in a line, each with the name of the service.
 func (s Services) Validate() error {
@@ -131,6 +150,26 @@ func textKey(name string, of func(*Service) *string) serviceKey {
 	}
 }
 
+// durationKey is a key whose value is a duration.
+func durationKey(name string, of func(*Service) *time.Duration) serviceKey {
+	return serviceKey{
+		name: name,
+		set: func(to *Service, raw []byte) error {
+			var text string
+			if json.Unmarshal(raw, &text) != nil || (*span)(of(to)).Set(text) != nil || *of(to) <= 0 {
+				return fmt.Errorf("%s is not a duration like 5s", raw)
+			}
+			return nil
+		},
+		text: func(s Service) any {
+			if *of(&s) == 0 {
+				return nil
+			}
+			return (*span)(of(&s)).String()
+		},
+	}
+}
+
 // serviceKeys returns the keys of the mapping of a service.
 func serviceKeys() []serviceKey {
 	return []serviceKey{
@@ -140,22 +179,8 @@ func serviceKeys() []serviceKey {
 		textKey("cert", func(s *Service) *string { return &s.Cert }),
 		textKey("key", func(s *Service) *string { return &s.Key }),
 		textKey("server-name", func(s *Service) *string { return &s.ServerName }),
-		{
-			name: "timeout",
-			set: func(to *Service, raw []byte) error {
-				var text string
-				if json.Unmarshal(raw, &text) != nil || (*span)(&to.Timeout).Set(text) != nil || to.Timeout <= 0 {
-					return fmt.Errorf("%s is not a duration like 5s", raw)
-				}
-				return nil
-			},
-			text: func(s Service) any {
-				if s.Timeout == 0 {
-					return nil
-				}
-				return (*span)(&s.Timeout).String()
-			},
-		},
+		durationKey("timeout", func(s *Service) *time.Duration { return &s.Timeout }),
+		durationKey("compare-interval", func(s *Service) *time.Duration { return &s.CompareInterval }),
 		{
 			name: "in-flight",
 			set: func(to *Service, raw []byte) error {

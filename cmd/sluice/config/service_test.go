@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/sluicegw/sluice/backend/service/mirror"
 	"github.com/sluicegw/sluice/backend/service/owner/remote"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 )
@@ -89,6 +90,7 @@ func TestServices_AreDocumentedWithAnExample(t *testing.T) {
 	defaults.Protocol = remote.Protocols()[0]
 	defaults.Timeout = remote.DefaultTimeout
 	defaults.InFlight = remote.DefaultInFlight
+	defaults.CompareInterval = mirror.DefaultCompareInterval
 	if crm != defaults {
 		t.Errorf("the example has %+v, the defaults are %+v", crm, defaults)
 	}
@@ -141,6 +143,18 @@ func TestServices_RefusalsNameThePlace(t *testing.T) {
 		{
 			"services: {teams: {address: 7}}",
 			"services: teams: address: 7 is no text",
+		},
+		{
+			"services: {teams: {address: 'http://a', compare-interval: 1s}}",
+			"services: teams: compare-interval: 1s; 5s to 24h0m0s is accepted",
+		},
+		{
+			"services: {teams: {address: 'http://a', compare-interval: 25h}}",
+			"services: teams: compare-interval: 25h0m0s; 5s to 24h0m0s is accepted",
+		},
+		{
+			"services: {teams: {address: 'http://a', compare-interval: often}}",
+			`services: teams: compare-interval: "often" is not a duration like 5s`,
 		},
 		{
 			"services: {teams: {address: 'a:b'}}",

@@ -365,6 +365,9 @@ func (s *Gateway) compiler(on shared, log *zap.Logger) func(sdl.Catalogue) (*ser
 			Policy:      on.rights,
 			Owners:      counted(on.owners.services(), on.measures.calls),
 			Observe:     on.measures.service(),
+
+			CompareIntervals: s.Services.CompareIntervals(),
+			RetainEntries:    s.Store.LogEntries * max(1, s.Store.Shards),
 		}
 		if on.audit != nil {
 			cfg.Revealing = on.audit.Reveal

@@ -25,7 +25,19 @@ func (c *catalogues) services() (lines []string) {
 			}
 		}
 	}
+	for _, of := range c.current().Reviewers() {
+		lines = append(lines, reviewerLine(of))
+	}
 	return lines
+}
+
+// reviewerLine describes a resource service that reviews changes in a line.
+func reviewerLine(state service.ReviewerState) string {
+	line := fmt.Sprintf("reviews of %s by service %s %s", strings.Join(state.Kinds, ", "), state.Name, state.State)
+	if state.Problem != "" {
+		line += ": " + state.Problem
+	}
+	return line
 }
 
 // ownerLine describes a resource service in a line.
@@ -115,8 +127,11 @@ func counted(services map[string]owner.Service, calls *prometheus.CounterVec) ma
 // serviceMetrics collects what the gateway knows of the resource services of the catalogue that is served.
 type serviceMetrics struct {
 	states                          func() []service.OwnerState
+	reviewers                       func() []service.ReviewerState
 	state, lag, unreadable, unnamed *prometheus.Desc
 	held, contradicted              *prometheus.Desc
+	compared, different             *prometheus.Desc
+	review                          *prometheus.Desc
 }
 
 // serviceMetrics returns the metrics of resource services.
@@ -125,7 +140,8 @@ func (c *catalogues) serviceMetrics() prometheus.Collector {
 		return prometheus.NewDesc(name, help, append([]string{"service"}, labels...), nil)
 	}
 	return &serviceMetrics{
-		states: func() []service.OwnerState { return c.current().Owners() },
+		states:    func() []service.OwnerState { return c.current().Owners() },
+		reviewers: func() []service.ReviewerState { return c.current().Reviewers() },
 		state: desc("sluice_service_state", "Always 1; the labels say how far the mirror of each resource "+
 			"service is: FOLLOWED, or UNKNOWN (not configured), CONNECTING, FILLING, UNAVAILABLE.", "state"),
 		lag: desc("sluice_service_lag_seconds", "For how long the mirror of a resource service has been "+
@@ -141,12 +157,22 @@ func (c *catalogues) serviceMetrics() prometheus.Collector {
 		contradicted: desc("sluice_service_contradicted_kinds",
 			"Kinds that cannot be written because their resource service contradicts the catalogue; "+
 				"/readyz?verbose says why."),
+		compared: desc("sluice_service_compared_total",
+			"Resources of a resource service that were compared with its mirror."),
+		different: desc("sluice_service_differences_total",
+			"Resources of a resource service that differed from its mirror when they were compared: many after the "+
+				"first comparison mean that Changes misses some."),
+		review: desc("sluice_service_review_state", "Always 1; the labels say whether a resource service that reviews "+
+			"changes does: ANSWERS, or UNKNOWN (not configured), UNASKED, UNAVAILABLE (it did not decide when it was "+
+			"asked last).", "state"),
 	}
 }
 
 // Describe implements [prometheus.Collector].
 func (m *serviceMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{m.state, m.lag, m.unreadable, m.unnamed, m.held, m.contradicted} {
+	for _, desc := range []*prometheus.Desc{
+		m.state, m.lag, m.unreadable, m.unnamed, m.held, m.contradicted, m.compared, m.different, m.review,
+	} {
 		to <- desc
 	}
 }
@@ -164,11 +190,19 @@ func (m *serviceMetrics) Collect(to chan<- prometheus.Metric) {
 				contradicted++
 			}
 		}
+		count := func(desc *prometheus.Desc, value int64) {
+			to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), state.Name)
+		}
+		count(m.compared, state.Compared)
+		count(m.different, state.Different)
 		add(m.state, 1, string(state.State))
 		add(m.lag, state.Lag.Seconds())
 		add(m.unreadable, float64(state.Unreadable))
 		add(m.unnamed, float64(state.Unnamed))
 		add(m.held, float64(state.Held))
 		add(m.contradicted, float64(contradicted))
+	}
+	for _, state := range m.reviewers() {
+		to <- prometheus.MustNewConstMetric(m.review, prometheus.GaugeValue, 1, state.Name, string(state.State))
 	}
 }

@@ -72,6 +72,22 @@ func TestServices_WithoutReviewersChangesAreRefusedOrNot(t *testing.T) {
 	}
 }
 
+func TestServices_ThoseThatOnlyReviewHaveAState(t *testing.T) {
+	s := openShop(t, strings.Replace(shelves, "scope: NAMESPACED", `scope: NAMESPACED, review: "policy"`, 1))
+	if got := s.post(`{ kinds { name review { name state } } }`); !strings.Contains(got,
+		`{"name":"Shelf","review":{"name":"policy","state":"UNKNOWN"}}`) {
+		t.Errorf("kinds: %s", got)
+	}
+	want := []string{"reviews of Shelf by service policy UNKNOWN: the service is not configured on this gateway"}
+	if diff := cmp.Diff(want, s.catalogues.services()); diff != "" {
+		t.Error(diff)
+	}
+	got := reviewerLine(service.ReviewerState{Name: "policy", State: service.ReviewerAnswers, Kinds: []string{"A", "B"}})
+	if got != "reviews of A, B by service policy ANSWERS" {
+		t.Error(got)
+	}
+}
+
 func TestServices_CallsAreCounted(t *testing.T) {
 	calls := callsMetric()
 	crm := counted(map[string]owner.Service{"crm": ownertest.New("crm", ownertest.Full("Account"))}, calls)["crm"]
@@ -113,8 +129,12 @@ func TestServices_AreMetrics(t *testing.T) {
 	m.states = func() []service.OwnerState {
 		return []service.OwnerState{{
 			Name: "crm", State: service.OwnerFollowed, Lag: 2 * time.Second, Unreadable: 3, Unnamed: 4, Held: 5,
+			Compared: 70, Different: 6,
 			Kinds: []service.OwnedKind{{Name: "Shelf", Problem: "it cannot be written"}, {Name: "Rack"}},
 		}}
+	}
+	m.reviewers = func() []service.ReviewerState {
+		return []service.ReviewerState{{Name: "policy", State: service.ReviewerUnavailable}}
 	}
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(m)
@@ -125,12 +145,13 @@ func TestServices_AreMetrics(t *testing.T) {
 	values := map[string]float64{}
 	for _, family := range got {
 		for _, metric := range family.GetMetric() {
-			values[family.GetName()] = metric.GetGauge().GetValue()
+			values[family.GetName()] = metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
 		}
 	}
 	want := map[string]float64{
 		"sluice_service_state": 1, "sluice_service_lag_seconds": 2, "sluice_service_unreadable_resources": 3,
 		"sluice_service_unnamed_resources": 4, "sluice_service_held_resources": 5, "sluice_service_contradicted_kinds": 1,
+		"sluice_service_compared_total": 70, "sluice_service_differences_total": 6, "sluice_service_review_state": 1,
 	}
 	if diff := cmp.Diff(want, values); diff != "" {
 		t.Error(diff)

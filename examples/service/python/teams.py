@@ -9,6 +9,7 @@ import argparse
 import json
 import pathlib
 import sqlite3
+import sys
 import threading
 import time
 import uuid
@@ -188,6 +189,11 @@ class Handler(BaseHTTPRequestHandler):
 class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
+
+    def handle_error(self, request, client_address):
+        """Prints what went wrong, unless the gateway has closed the connection."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 if __name__ == "__main__":
