@@ -56,7 +56,8 @@ func (k *kind) decode(m protoreflect.Message) (*input, error) {
 	var d decoder
 	out := &input{identity: kinds.Identity{Kind: k.Name}}
 	d.known(m, nil)
-	if given := m.Get(k.fields.kind).String(); given != "" && !strings.EqualFold(given, k.Name) {
+	given := strings.ReplaceAll(m.Get(k.fields.kind).String(), "_", "") // some write kinds as security_group
+	if given != "" && !strings.EqualFold(given, strings.ReplaceAll(k.Name, "_", "")) {
 		d.refuse(failure.At("kind"), "in", "must be %s, or left out", k.Name)
 	}
 	if given := m.Get(k.fields.version).String(); given != "" && given != k.Version {

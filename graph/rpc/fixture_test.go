@@ -61,22 +61,22 @@ func toCaller(err error) *failure.Error {
 // open serves kinds with access control.
 func open(t *testing.T, kinds ...descriptor.Kind) *world {
 	t.Helper()
+	return openWith(t, 0, kinds...)
+}
+
+// openWith is open with an index in memory of a size.
+func openWith(t *testing.T, indexMemory int64, kinds ...descriptor.Kind) *world {
+	t.Helper()
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	w := openOn(t, store, 0, kinds...)
-	w.Store = store
-	return w
-}
-
-func openOn(t *testing.T, store backend.Store, indexMemory int64, kinds ...descriptor.Kind) *world {
-	t.Helper()
 	if len(kinds) == 0 {
 		kinds = []descriptor.Kind{servicetest.Widget(), servicetest.Site(), secret(t)}
 	}
 	w := &world{Fixture: servicetest.Guarded(t, store, indexMemory, kinds...)}
+	w.Store = store
 	numbers, err := proto.NewNumbers(proto.DefaultPackage)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,6 +127,28 @@ func TestUnary_WhatIsWrongIsNamedAsTheCallerKnowsIt(t *testing.T) {
 	refused(t, err, connect.CodeInvalidArgument, failure.CodeBadUserInput)
 }
 
+// TestUnary_StoredNamesAreNotShown has a field and values with other names in the API, as a later version can have.
+func TestUnary_StoredNamesAreNotShown(t *testing.T) {
+	k := servicetest.Widget()
+	spec := *k.Spec
+	spec.Fields = slices.Clone(spec.Fields)
+	spec.Fields[0].APIName = "headLine"
+	k.Spec = &spec
+	w := open(t, k)
+	got := w.must("CreateWidget", `{"widget": {"kind": "widget", "metadata": {"name": "a"}, "spec": {"headLine": "t", "colour": "COLOUR_DARK_RED"}}}`)
+	if !strings.Contains(got, `"head_line":"t"`) || !strings.Contains(got, "COLOUR_DARK_RED") {
+		t.Error(got)
+	}
+	stored := string(w.Stored("a").Body)
+	if !strings.Contains(stored, `"title":"t"`) || !strings.Contains(stored, `"colour":"dark-red"`) {
+		t.Error(stored)
+	}
+	_, err := w.call("CreateWidget", `{"widget": {"metadata": {"name": "b"}, "spec": {}}}`)
+	if got := refused(t, err, connect.CodeInvalidArgument, failure.CodeValidationFailed); !strings.HasPrefix(got, "widget.spec.head_line: ") {
+		t.Error(got)
+	}
+}
+
 func TestUnary_AFieldThatTheGatewayDoesNotKnowIsRefused(t *testing.T) {
 	w := open(t)
 	m := w.method("CreateWidget")
@@ -191,7 +214,13 @@ func TestUnary_WriteOnlyValuesAreNeverInAnAnswer(t *testing.T) {
 }
 
 func TestUnary_PagesHaveEachResourceOnce(t *testing.T) {
-	w := open(t)
+	for name, indexMemory := range map[string]int64{"in memory": 0, "in the store": -1} {
+		t.Run(name, func(t *testing.T) { testPages(t, indexMemory) })
+	}
+}
+
+func testPages(t *testing.T, indexMemory int64) {
+	w := openWith(t, indexMemory)
 	for i := range 25 {
 		w.UpsertWidget(servicetest.Named(fmt.Sprintf("w%02d", i)), "t")
 	}
@@ -305,4 +334,84 @@ func TestUnary_AnUnreadableResourceIsSaidToBe(t *testing.T) {
 	w.Damage("a")
 	_, err := w.call("GetWidget", `{"name": "a"}`)
 	refused(t, err, connect.CodeDataLoss, failure.CodeUnreadable)
+}
+
+// every is a kind with a field of each type, and a list of each that can be one.
+func every() descriptor.Kind {
+	k := servicetest.Widget()
+	k.Name, k.Singular, k.Plural = "Every", "every", "everies"
+	k.FilterableFields = nil
+	k.Expires = true
+	e := &descriptor.Enum{Name: "Tier", Values: []descriptor.EnumValue{{Name: "BASIC", Stored: "basic"}, {Name: "LARGE", Stored: "large tier"}}}
+	inner := &descriptor.Shape{Name: "Inner", Fields: []descriptor.Field{{Name: "at", Type: descriptor.TypeTime}}}
+	fields := []descriptor.Field{{Name: "map", Type: descriptor.TypeMap}, {Name: "object", Type: descriptor.TypeObject, Shape: inner}}
+	for name, typ := range map[string]descriptor.FieldType{
+		"text": descriptor.TypeString, "int": descriptor.TypeInt, "big": descriptor.TypeSafeInt, "float": descriptor.TypeFloat,
+		"bool": descriptor.TypeBoolean, "time": descriptor.TypeTime, "enum": descriptor.TypeEnum,
+	} {
+		for _, list := range []bool{false, true} {
+			f := descriptor.Field{Name: name, Type: typ, List: list, ListType: descriptor.ListAtomic}
+			if list {
+				f.Name += "s"
+			}
+			if typ == descriptor.TypeEnum {
+				f.Enum = e
+			}
+			fields = append(fields, f)
+		}
+	}
+	k.Spec = &descriptor.Shape{Name: "EverySpec", Fields: fields}
+	k.Status = nil
+	return k
+}
+
+func TestUnary_EveryTypeComesBackAsItWasSent(t *testing.T) {
+	w := open(t, every())
+	spec := `{"map":{"a b":"c,\"\u0001"},"object":{"at":"0001-01-01T00:00:00Z"},"text":"ä\u0000 😀","int":-2147483648,"big":"-9007199254740991","float":-0.1,"bool":false,` +
+		`"time":"9999-12-31T23:59:59.999999999Z","enum":"TIER_LARGE","texts":["","b"],"ints":[0,2147483647],"bigs":["0","9007199254740991"],"floats":[0,1e300,0.5],` +
+		`"bools":[false,true],"times":["2026-01-31T12:00:00.000000001Z"],"enums":["TIER_BASIC","TIER_LARGE"]}`
+	sent := w.message(w.method("UpsertEvery").Input(), `{"every": {"metadata": {"name": "a", "namespace": "n", "expires": "2999-01-01T00:00:00.123Z", "annotations": {"x": "y"}}, "spec": `+spec+`}}`)
+	want := sent.Get(sent.Descriptor().Fields().ByName("every")).Message()
+	specOf := func(m protoreflect.Message) proto.Message {
+		return m.Get(m.Descriptor().Fields().ByName("spec")).Message().Interface()
+	}
+	for range 2 { // created, and replaced
+		if _, err := w.send(w.method("UpsertEvery"), sent); err != nil {
+			t.Fatal(err)
+		}
+		got, err := w.call("GetEvery", `{"name": "a", "namespace": "n"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !proto.Equal(specOf(want), specOf(got.Msg)) {
+			t.Errorf("%v\nnot %v", specOf(got.Msg), specOf(want))
+		}
+		if text := shown(got.Msg); !strings.Contains(text, `"expires":"2999-01-01T00:00:00.123Z"`) || !strings.Contains(text, `"x":"y"`) {
+			t.Error(text)
+		}
+	}
+	w.must("UpsertEvery", `{"every": {"metadata": {"name": "a", "namespace": "n"}, "spec": {}}}`)
+	if got := w.must("GetEvery", `{"name": "a", "namespace": "n"}`); strings.Contains(got, "expires") || strings.Contains(got, "annotations") || !sameJSON(got[strings.Index(got, `"spec"`):], `"spec":{}}`) {
+		t.Error("what is left out stays:", got)
+	}
+	for bad, at := range map[string]string{
+		`{"enums": ["TIER_UNSPECIFIED"]}`: "every.spec.enums[0]", `{"enums": ["TIER_BASIC", 9]}`: "every.spec.enums[1]", `{"floats": ["Infinity"]}`: "every.spec.floats[0]",
+		`{"bigs": ["-9007199254740992"]}`: "every.spec.bigs[0]",
+	} {
+		_, err := w.call("UpsertEvery", `{"every": {"metadata": {"name": "a"}, "spec": `+bad+`}}`)
+		if got := refused(t, err, connect.CodeInvalidArgument, failure.CodeBadUserInput); !strings.HasPrefix(got, at+": ") {
+			t.Errorf("%s: %s", bad, got)
+		}
+	}
+	m := w.method("UpsertEvery")
+	in := w.message(m.Input(), `{"every": {"metadata": {"name": "a"}, "spec": {"object": {"at": "2026-01-01T00:00:00Z"}}}}`)
+	at := in.Get(m.Input().Fields().ByName("every")).Message()
+	for _, name := range []protoreflect.Name{"spec", "object", "at"} {
+		at = at.Get(at.Descriptor().Fields().ByName(name)).Message()
+	}
+	at.Set(at.Descriptor().Fields().ByName("nanos"), protoreflect.ValueOfInt32(-1))
+	_, err := w.send(m, in)
+	if got := refused(t, err, connect.CodeInvalidArgument, failure.CodeBadUserInput); !strings.HasPrefix(got, "every.spec.object.at: ") {
+		t.Error(got)
+	}
 }

@@ -132,15 +132,27 @@ func (jsonCodec) Unmarshal(data []byte, v any) error {
 	if len(data) == 0 {
 		return errors.New("an empty body is no JSON; {} is accepted")
 	}
-	left := MaxValues
-	for _, b := range data {
-		switch b {
-		case ',', '{', '[': // at least as many as there are values, but one
-			left--
-		}
-	}
-	if left < 0 {
+	if jsonValues(data) > MaxValues {
 		return errTooMany
 	}
 	return protojson.Unmarshal(data, m)
+}
+
+// jsonValues returns how many values a text of JSON has, or more: commas and opening brackets outside strings.
+func jsonValues(data []byte) int {
+	count := 0
+	inString := false
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			inString = !inString
+		case '\\':
+			i++ // in a string; elsewhere it is no JSON
+		case ',', '{', '[':
+			if !inString {
+				count++
+			}
+		}
+	}
+	return count
 }

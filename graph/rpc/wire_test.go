@@ -51,6 +51,10 @@ func TestWire_TooManyValuesAreRefusedBeforeTheyAreRead(t *testing.T) {
 	if status, text := w.post("CreateWidget", "application/json", []byte(list)); status != http.StatusBadRequest || !strings.Contains(text, "200000 values") {
 		t.Error(status, text)
 	}
+	commas := `{"site": {"metadata": {"name": "a", "annotations": {"a": "` + strings.Repeat(`\",{[`, rpc.MaxValues/4) + `"}}, "spec": {"title": "t"}}}`
+	if status, text := w.post("CreateSite", "application/json", []byte(commas)); status != http.StatusOK {
+		t.Error(status, text)
+	}
 	if status, text := w.post("CreateWidget", "application/proto", make([]byte, 4<<20+1)); status != http.StatusTooManyRequests {
 		t.Error(status, text)
 	}

@@ -72,7 +72,7 @@ func (s *Server) ServeMethods(ctx context.Context, l net.Listener) error {
 
 // methodsHandler serves the standard methods, reflection and health.
 func (s *Server) methodsHandler() http.Handler {
-	path, health := grpchealth.NewHandler(healthChecker{s})
+	path, health := grpchealth.NewHandler(healthChecker{s}, connect.WithReadMaxBytes(maxHealth))
 	calls := s.identified(http.HandlerFunc(s.serveCall), s.refuseCall)
 	return s.edge(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w = &callWriter{ResponseWriter: w, control: http.NewResponseController(w)}
@@ -89,6 +89,9 @@ func (s *Server) methodsHandler() http.Handler {
 		calls.ServeHTTP(w, r)
 	}), "Grpc-Status", "Grpc-Message", "Grpc-Status-Details-Bin")
 }
+
+// maxHealth is the most bytes of a request for health, which needs no credential.
+const maxHealth = 4 << 10
 
 // refuseCall answers a call that is not executed.
 func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, err error) {

@@ -11,8 +11,9 @@ import (
 // newRoot returns the commands that the tests of this package run.
 func newRoot(std terminal.Streams) *cobra.Command {
 	return commandtest.NewRoot(
-		BackupCommand(std), CatalogueCommand(std), CheckCommand(std), ConfigCommand(std), ExportCommand(std), KeyCommand(std), ServeCommand(std),
-		ServiceCommand(std), StateCommand(std), TokenCommand(std), read.APIResourcesCommand(std),
+		BackupCommand(std), CatalogueCommand(std), CheckCommand(std), ConfigCommand(std), ExportCommand(std), KeyCommand(std),
+		ProtoCommand(std), ServeCommand(std), ServiceCommand(std), StateCommand(std), TokenCommand(std),
+		read.APIResourcesCommand(std),
 	)
 }
 

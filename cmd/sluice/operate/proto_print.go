@@ -73,8 +73,8 @@ func (p protoPrint) run(dir string) error {
 		if err := writeFile(p.numbers, numbers.File()); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(p.std.Err, "sluice: note: %s has %s more; commit it\n",
-			output.Printable(p.numbers), output.Plural(len(added), "entry"))
+		_, _ = fmt.Fprintf(p.std.Err, "sluice: note: %s has changed by %s; commit it\n",
+			output.Printable(p.numbers), output.Plural(len(added), "line"))
 	}
 	if p.to != "" {
 		return writeFile(p.to, []byte(schema.Print()))
