@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The model is a file of protobuf as this package makes it: print.go writes it as text, and describe.go as a descriptor.
+// model is a file of protobuf as this package makes it: print.go writes it as text, and describe.go as a descriptor.
 type model struct {
 	pkg      string
 	services []service
@@ -70,53 +70,6 @@ const (
 
 func sharedNames() []string { return []string{metadataMessage, eventEnum} }
 
-// Methods are the names of the methods and messages of a kind.
-type Methods struct {
-	Service                                        string
-	Create, Update, Upsert, Get, List, Delete      string
-	Watch                                          string
-	CreateRequest, UpdateRequest, UpsertRequest    string
-	GetRequest, ListRequest, ListResponse          string
-	DeleteRequest, WatchRequest, WatchResponse     string
-	resourceField, resourcesField, resourceMessage string
-}
-
-// methodsOf returns the names of the methods of a kind.
-func methodsOf(k *descriptor.Kind) Methods {
-	one, many := k.Name, upperFirst(k.Plural)
-	return Methods{
-		Service:         one + "Service",
-		Create:          "Create" + one,
-		Update:          "Update" + one,
-		Upsert:          "Upsert" + one,
-		Get:             "Get" + one,
-		List:            "List" + many,
-		Delete:          "Delete" + one,
-		Watch:           "Watch" + many,
-		CreateRequest:   "Create" + one + "Request",
-		UpdateRequest:   "Update" + one + "Request",
-		UpsertRequest:   "Upsert" + one + "Request",
-		GetRequest:      "Get" + one + "Request",
-		ListRequest:     "List" + many + "Request",
-		ListResponse:    "List" + many + "Response",
-		DeleteRequest:   "Delete" + one + "Request",
-		WatchRequest:    "Watch" + many + "Request",
-		WatchResponse:   "Watch" + many + "Response",
-		resourceField:   snake(k.Singular),
-		resourcesField:  snake(k.Plural),
-		resourceMessage: one,
-	}
-}
-
-// namesOf returns the names that a kind has in the package, beside those of its types.
-func namesOf(k *descriptor.Kind) []string {
-	m := methodsOf(k)
-	return []string{
-		m.resourceMessage, m.Service, m.CreateRequest, m.UpdateRequest, m.UpsertRequest, m.GetRequest, m.ListRequest,
-		m.ListResponse, m.DeleteRequest, m.WatchRequest, m.WatchResponse,
-	}
-}
-
 // modelOf makes the model of kinds, all of which the numbers know.
 func modelOf(kinds []*descriptor.Kind, n *Numbers) *model {
 	out := &model{pkg: n.Package}
@@ -137,76 +90,6 @@ func modelOf(kinds []*descriptor.Kind, n *Numbers) *model {
 		out.enums = append(out.enums, eventModel())
 	}
 	return out
-}
-
-// addKind adds the service of a kind, its messages, and the message of its resources.
-func (m *model) addKind(k *descriptor.Kind, n *Numbers) {
-	names := methodsOf(k)
-	s := service{name: names.Service, comment: fmt.Sprintf("%s has the standard methods of the kind %s.", names.Service, k.Name)}
-	resource := field{name: names.resourceField, number: 1, typ: names.resourceMessage, isMessage: true}
-	resources := field{name: names.resourcesField, number: 1, typ: names.resourceMessage, isMessage: true, repeated: true}
-	add := func(verb descriptor.Verb, method method, messages ...message) {
-		if k.Has(verb) {
-			s.methods = append(s.methods, method)
-			m.messages = append(m.messages, messages...)
-		}
-	}
-	name := []field{{name: "name", number: 1, typ: "string"}}
-	var namespace, allNamespaces []field
-	if k.Scope == descriptor.Namespaced {
-		namespace = []field{{name: "namespace", number: 2, typ: "string", comment: "Empty means " + descriptor.DefaultNamespace + "."}}
-		allNamespaces = []field{{name: "namespace", number: 3, typ: "string", comment: "Empty means all namespaces."}}
-	}
-	validateOnly := field{name: "validate_only", number: 3, typ: "bool", comment: "Check everything, and change nothing."}
-	revision := field{name: "revision", number: 3, typ: "string",
-		comment: "If it is given, the resource is deleted only at this revision."}
-	one := k.Name
-	add(descriptor.VerbGet,
-		method{name: names.Get, input: names.GetRequest, output: one, comment: "Returns a resource; NOT_FOUND if there is none."},
-		message{name: names.GetRequest, fields: slices.Concat(name, namespace)})
-	add(descriptor.VerbList,
-		method{name: names.List, input: names.ListRequest, output: names.ListResponse,
-			comment: "Returns a page of resources, in the order of their namespaces and names."},
-		message{name: names.ListRequest, fields: slices.Concat([]field{
-			{name: "page_size", number: 1, typ: "int32", comment: "The most resources of the page; 0 means 100, and more than 1,000 means 1,000."},
-			{name: "page_token", number: 2, typ: "string", comment: "The next_page_token of the page before."},
-		}, allNamespaces)},
-		message{name: names.ListResponse, fields: []field{
-			resources,
-			{name: "next_page_token", number: 2, typ: "string", comment: "Empty on the last page."},
-		}})
-	add(descriptor.VerbCreate,
-		method{name: names.Create, input: names.CreateRequest, output: one,
-			comment: "Creates a resource; ALREADY_EXISTS if it is there."},
-		message{name: names.CreateRequest, fields: []field{resource, validateOnly}})
-	add(descriptor.VerbUpdate,
-		method{name: names.Update, input: names.UpdateRequest, output: one,
-			comment: "Replaces the spec and the metadata of a resource at metadata.revision; ABORTED if it was changed since."},
-		message{name: names.UpdateRequest, fields: []field{resource, validateOnly}, reserved: []int32{2}, reservedNames: []string{"update_mask"}})
-	add(descriptor.VerbUpsert,
-		method{name: names.Upsert, input: names.UpsertRequest, output: one,
-			comment: "Creates a resource, or replaces its spec and metadata whatever its revision is."},
-		message{name: names.UpsertRequest, fields: []field{resource, validateOnly}})
-	add(descriptor.VerbDelete,
-		method{name: names.Delete, input: names.DeleteRequest, output: typeEmpty,
-			comment: "Deletes a resource; NOT_FOUND if there is none. While others rely on it, or finalizers hold it, the\n" +
-				"deletion waits, which the header sluice-deletion of the answer says."},
-		message{name: names.DeleteRequest, fields: slices.Concat(name, namespace, []field{revision,
-			{name: "validate_only", number: 4, typ: "bool", comment: validateOnly.comment}})})
-	add(descriptor.VerbWatch,
-		method{name: names.Watch, input: names.WatchRequest, output: names.WatchResponse, streams: true,
-			comment: "Streams the changes of resources."},
-		message{name: names.WatchRequest, fields: slices.Concat([]field{
-			{name: "cursor", number: 1, typ: "string", comment: "The cursor of the last event that was received; empty means from now on."},
-			{name: "snapshot", number: 2, typ: "bool", comment: "Send the state first, unless the stream can go on after the cursor, and again where it cannot go on."},
-		}, allNamespaces)},
-		message{name: names.WatchResponse, fields: []field{
-			{name: "type", number: 1, typ: eventEnum, isEnum: true},
-			{name: resource.name, number: 2, typ: one, isMessage: true, comment: "The resource after the change, and of DELETED as it was last. Of what may not be seen any more it has the name alone."},
-			{name: "cursor", number: 3, typ: "string", comment: "Where the stream goes on after this event; empty within the state."},
-		}})
-	m.services = append(m.services, s)
-	m.messages = append(m.messages, resourceModel(k, n))
 }
 
 // resourceModel is the message of the resources of a kind.
@@ -336,30 +219,45 @@ func enumModel(t *enumType, n *Numbers) enum {
 
 // metadataModel is the message of the metadata. The first numbers are those of RFD 153.
 func metadataModel() message {
-	set := "Set by the gateway; ignored in requests."
+	const set = "Set by the gateway; ignored in requests."
+	text := func(name string, number int32, comment string) field {
+		return field{name: name, number: number, typ: "string", comment: comment}
+	}
+	pairs := func(name string, number int32) field { return field{name: name, number: number, typ: typeMap} }
+	at := func(name string, number int32, comment string) field {
+		return field{name: name, number: number, typ: typeTime, isMessage: true, comment: comment}
+	}
+	finalizers := text("finalizers", 15, "Hold the resource while its deletion waits. "+set)
+	finalizers.repeated = true
 	return message{name: metadataMessage, comment: "ResourceMetadata is what all resources have.", fields: []field{
-		{name: "name", number: 1, typ: "string"},
-		{name: "namespace", number: 2, typ: "string", comment: "Empty in a request means default, unless the kind has no namespaces."},
-		{name: "description", number: 3, typ: "string"},
-		{name: "labels", number: 5, typ: typeMap},
-		{name: "expires", number: 6, typ: typeTime, isMessage: true, comment: "When the resource goes; none if it stays."},
-		{name: "revision", number: 8, typ: "string", comment: "Changes with each change of the resource. Required by updates, and ignored by creates and upserts."},
-		{name: "annotations", number: 9, typ: typeMap},
-		{name: "uid", number: 10, typ: "string", comment: set},
+		text("name", 1, ""),
+		text("namespace", 2, "Empty in a request means default, unless the kind has no namespaces."),
+		text("description", 3, ""),
+		pairs("labels", 5),
+		at("expires", 6, "When the resource goes; none if it stays."),
+		text("revision", 8,
+			"Changes with each change of the resource. Required by updates, and ignored by creates and upserts."),
+		pairs("annotations", 9),
+		text("uid", 10, set),
 		{name: "generation", number: 11, typ: "int64", comment: "Counts the changes of the spec. " + set},
-		{name: "create_time", number: 12, typ: typeTime, isMessage: true, comment: set},
-		{name: "update_time", number: 13, typ: typeTime, isMessage: true, comment: set},
-		{name: "delete_time", number: 14, typ: typeTime, isMessage: true, comment: "When the deletion was requested that waits. " + set},
-		{name: "finalizers", number: 15, typ: "string", repeated: true, comment: "Hold the resource while its deletion waits. " + set},
-		{name: "updated_by", number: 16, typ: "string", comment: set},
+		at("create_time", 12, set),
+		at("update_time", 13, set),
+		at("delete_time", 14, "When the deletion was requested that waits. "+set),
+		finalizers,
+		text("updated_by", 16, set),
 	}}
 }
 
 // eventModel is the enum of the types of events.
 func eventModel() enum {
-	out := enum{name: eventEnum, comment: "WatchEventType is what an event is about. RESET, IN_SYNC and BOOKMARK have no resource."}
+	out := enum{
+		name:    eventEnum,
+		comment: "WatchEventType is what an event is about. RESET, IN_SYNC and BOOKMARK have no resource.",
+	}
 	for i, v := range eventTypes() {
-		out.values = append(out.values, enumValue{name: valuePrefix(eventEnum) + v.name, number: int32(i), comment: v.comment})
+		v.name = valuePrefix(eventEnum) + v.name
+		v.number = int32(i)
+		out.values = append(out.values, v)
 	}
 	return out
 }

@@ -249,7 +249,7 @@ func quoteStored(text string) string {
 }
 
 // head begins a file of numbers.
-const head = `# The numbers of the fields and values that a gateway serves over gRPC: sluice proto print --numbers keeps them.
+const head = `# The numbers of the fields and values that gateways serve over gRPC, kept by sluice proto print --numbers.
 # Commit this file with the catalogue. Lines stay when a field goes: its number must not be used again.
 `
 

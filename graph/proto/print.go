@@ -17,7 +17,8 @@ type printer struct {
 // print returns the model as the text of a file.
 func (m *model) print() string {
 	p := &printer{model: m}
-	fmt.Fprintf(p, "// Made from a catalogue of kinds by sluice proto print. Do not edit.\n\nsyntax = \"proto3\";\n\npackage %s;\n\n", m.pkg)
+	p.WriteString("// Made from a catalogue of kinds by sluice proto print. Do not edit.\n\nsyntax = \"proto3\";\n\n")
+	p.WriteString("package " + m.pkg + ";\n\n")
 	for _, path := range imports() {
 		fmt.Fprintf(p, "import %q;\n", path)
 	}

@@ -28,19 +28,19 @@ type Kind struct {
 	Resource protoreflect.MessageDescriptor
 	// ResourceField is the field of requests that has the resource, ResourcesField the field of a page.
 	ResourceField, ResourcesField protoreflect.Name
-	names                         Methods
+	names                         methods
 }
 
 // Method returns the method of a verb, nil if there is none.
 func (k *Kind) Method(verb descriptor.Verb) protoreflect.MethodDescriptor {
 	name := map[descriptor.Verb]string{
-		descriptor.VerbCreate: k.names.Create,
-		descriptor.VerbUpdate: k.names.Update,
-		descriptor.VerbUpsert: k.names.Upsert,
-		descriptor.VerbGet:    k.names.Get,
-		descriptor.VerbList:   k.names.List,
-		descriptor.VerbDelete: k.names.Delete,
-		descriptor.VerbWatch:  k.names.Watch,
+		descriptor.VerbCreate: k.names.create,
+		descriptor.VerbUpdate: k.names.update,
+		descriptor.VerbUpsert: k.names.upsert,
+		descriptor.VerbGet:    k.names.get,
+		descriptor.VerbList:   k.names.list,
+		descriptor.VerbDelete: k.names.delete,
+		descriptor.VerbWatch:  k.names.watch,
 	}[verb]
 	return k.Service.Methods().ByName(protoreflect.Name(name))
 }
@@ -61,7 +61,7 @@ func New(kinds []*descriptor.Kind, n *Numbers) (*Schema, error) {
 		names := methodsOf(k)
 		out.Kinds = append(out.Kinds, Kind{
 			Kind:           k,
-			Service:        file.Services().ByName(protoreflect.Name(names.Service)),
+			Service:        file.Services().ByName(protoreflect.Name(names.service)),
 			Resource:       file.Messages().ByName(protoreflect.Name(k.Name)),
 			ResourceField:  protoreflect.Name(names.resourceField),
 			ResourcesField: protoreflect.Name(names.resourcesField),
@@ -77,8 +77,10 @@ func (s *Schema) Print() string { return s.text }
 // Path returns the path of the file, by its package.
 func (s *Schema) Path() string { return s.File.Path() }
 
-// Field returns the field of a message that is stored as f; nil if there is none.
-func (s *Schema) Field(message protoreflect.MessageDescriptor, shape string, f *descriptor.Field) protoreflect.FieldDescriptor {
+// Field returns the field of a message that is stored as f, of a type of the SDL; nil if there is none.
+func (s *Schema) Field(
+	message protoreflect.MessageDescriptor, shape string, f *descriptor.Field,
+) protoreflect.FieldDescriptor {
 	section := s.numbers.messages[shape]
 	if section == nil {
 		return nil

@@ -12,7 +12,7 @@ type catalogueTypes struct {
 	enumNamed map[string]*enumType
 }
 
-// objectType is a type of the SDL. A type that is seen with different fields, as those of a spec and of a status can be,
+// objectType is a type of the SDL. A type that is seen with different fields, as one of a spec and of a status can be,
 // has all of them.
 type objectType struct {
 	name   string

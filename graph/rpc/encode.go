@@ -178,8 +178,8 @@ func encodeMap(out protoreflect.Message, at protoreflect.FieldDescriptor, b *bod
 	}
 }
 
-// scalar returns a stored scalar as the value of a field; an invalid value for a stored time that is none. A value of an
-// enum that the messages do not have is 0.
+// scalar returns a stored scalar as the value of a field; an invalid value for a stored time that is none. A value of
+// an enum that the messages do not have is 0.
 func (f *field) scalar(newMessage func() protoreflect.Value, raw []byte) protoreflect.Value {
 	switch f.Type {
 	case descriptor.TypeInt:

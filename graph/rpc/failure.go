@@ -204,7 +204,8 @@ func renamed(names map[string]string) func(path string) string {
 	}
 }
 
-// warningHeader has what a caller should know though a change succeeded, and deletionHeader how far a deletion has come.
+// warningHeader has what a caller should know though a change succeeded, and deletionHeader how far a deletion has
+// come.
 const (
 	warningHeader  = "Sluice-Warning"
 	deletionHeader = "Sluice-Deletion"

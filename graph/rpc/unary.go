@@ -109,8 +109,7 @@ func (h *Handler) update(ctx context.Context, r *request) (*dynamicpb.Message, e
 		return nil, err
 	}
 	if in.revision == "" {
-		return nil, failure.BadInput("metadata.revision",
-			"metadata.revision: must be the revision that was read; %s replaces a resource at any revision", "Upsert"+r.kind.Name)
+		return nil, failure.BadInput("metadata.revision", "metadata.revision: must be the revision that was read")
 	}
 	w, err := h.cfg.Service.Writer.Update(ctx, service.UpdateRequest{
 		Identity:         in.identity,

@@ -342,10 +342,18 @@ func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(e.draining, func() {
-		cancel(&failure.Error{Code: failure.CodeUnavailable, Retryable: true, Message: "the gateway is shutting down; resume after the cursor"})
+		cancel(&failure.Error{
+			Code:      failure.CodeUnavailable,
+			Retryable: true,
+			Message:   "the gateway is shutting down; resume after the cursor",
+		})
 	})()
 	defer e.generation.streams.Join(func() {
-		cancel(&failure.Error{Code: failure.CodeCatalogueChanged, Retryable: true, Message: "the kinds of the gateway were replaced since the stream began; resume after the cursor"})
+		cancel(&failure.Error{
+			Code:      failure.CodeCatalogueChanged,
+			Retryable: true,
+			Message:   "the kinds of the gateway were replaced since the stream began; resume after the cursor",
+		})
 	}, false)()
 	lifetime, end := access.CallerFrom(ctx).Identity.Lifetime(ctx)
 	defer end()
@@ -385,7 +393,9 @@ func (s *Server) callError(ctx context.Context, typ, kind string, err error) *fa
 	switch {
 	case errors.As(err, &known):
 	case errors.As(err, &over):
-		known = &failure.Error{Code: failure.CodeLimitExceeded, Message: over.Error(), Limit: over.Limit, Setting: over.Thing.Key()}
+		known = &failure.Error{
+			Code: failure.CodeLimitExceeded, Message: over.Error(), Limit: over.Limit, Setting: over.Thing.Key(),
+		}
 	case errors.Is(err, budget.ErrBusy):
 		known = &failure.Error{
 			Code: failure.CodeUnavailable, Message: budget.ErrBusy.Error(), Retryable: true,

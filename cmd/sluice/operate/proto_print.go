@@ -42,14 +42,16 @@ func protoPrintCommand(std terminal.Streams) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&p.numbers, "numbers", "", "file that keeps the numbers of fields; required")
-	f.StringVar(&p.pkg, "package", "", "package of the messages, for a new file of numbers (default "+proto.DefaultPackage+")")
+	f.StringVar(&p.pkg, "package", "",
+		"package of the messages, for a new file of numbers (default "+proto.DefaultPackage+")")
 	f.StringVar(&p.to, "to", "", "file to write (default: the standard output)")
 	return cmd
 }
 
 func (p protoPrint) run(dir string) error {
 	if p.numbers == "" {
-		return exit.Usage(errors.New("numbers: name the file that keeps the numbers of fields, with --numbers; it is made if it is not there"))
+		return exit.Usage(errors.New("numbers: name the file that keeps the numbers of fields, with --numbers; " +
+			"it is made if it is not there"))
 	}
 	c, err := sdl.Read(dir)
 	if err != nil {
