@@ -138,12 +138,20 @@ func (f *Files) readOne(path string) ([]byte, os.FileInfo, error) {
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case f.Private && info.Mode().Perm()&0o077 != 0:
-		return nil, nil, fmt.Errorf("%s: others than its owner may read or write it (mode %04o); 0600 is accepted", path, info.Mode().Perm())
+	case f.Private && !private(info):
+		return nil, nil, fmt.Errorf("%s: others than its owner may read or write it (mode %04o); 0600 is accepted, "+
+			"and 0640 if it belongs to root", path, info.Mode().Perm())
 	}
 	data, err := io.ReadAll(io.LimitReader(file, f.Most+1))
 	if err == nil && int64(len(data)) > f.Most {
 		err = fmt.Errorf("%s has more than the %d bytes that are accepted", path, f.Most)
 	}
 	return data, info, err
+}
+
+// private reports whether nobody but its owner may read or write a file. Those to whom root gives a file to read, by its
+// group, may read it: so Kubernetes mounts Secrets.
+func private(file os.FileInfo) bool {
+	others := file.Mode().Perm() & 0o077
+	return others == 0 || others == 0o040 && ownedByRoot(file)
 }

@@ -200,15 +200,33 @@ func TestToken_AFileOfTokensIsReadAgainWhenItChanges(t *testing.T) {
 	})
 }
 
+func TestToken_AGroupMayReadAFileOfRootOnly(t *testing.T) {
+	_, line := newToken(t, "ci", nil, time.Time{})
+	path := filepath.Join(t.TempDir(), "tokens")
+	writeFile(t, path, line, 0o440)
+	_, err := identity.OpenTokens(t.Context(), path, zap.NewNop())
+	if root := os.Geteuid() == 0; root != (err == nil) {
+		t.Errorf("it belongs to root: %v, and the error is %v", root, err)
+	}
+	if os.Chown(path, 65532, 65532) != nil {
+		return // only root can give files to others
+	}
+	if _, err = identity.OpenTokens(t.Context(), path, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "0640 if it belongs to root") {
+		t.Errorf("it belongs to somebody else: %v", err)
+	}
+}
+
 func TestToken_AFileOfTokensThatCannotBeReadIsRefusedAtTheStart(t *testing.T) {
 	_, line := newToken(t, "ci", nil, time.Time{})
 	path := filepath.Join(t.TempDir(), "tokens")
 	if _, err := identity.OpenTokens(t.Context(), path, zap.NewNop()); err == nil {
 		t.Error("a file that is not there is accepted")
 	}
-	writeFile(t, path, line, 0o640)
-	if _, err := identity.OpenTokens(t.Context(), path, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "0600 is accepted") {
-		t.Errorf("a file that others may read: %v", err)
+	for _, mode := range []os.FileMode{0o644, 0o604, 0o660, 0o620} {
+		writeFile(t, path, line, mode)
+		if _, err := identity.OpenTokens(t.Context(), path, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "0600 is accepted") {
+			t.Errorf("a file of mode %04o: %v", mode, err)
+		}
 	}
 	writeFile(t, path, strings.Repeat("#", identity.MaxTokensFile+1), 0o600)
 	if _, err := identity.OpenTokens(t.Context(), path, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "8388608 bytes") {

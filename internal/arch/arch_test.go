@@ -86,7 +86,7 @@ var rules = []rule{
 	{"cmd/sluice/terminal", nil, "streams know no command and no gateway"},
 	{"cmd/sluice/version", nil, "a version is text"},
 	{"cmd/sluice/config", []string{"backend/manifest", "backend/service/access", "backend/service/owner/remote", "graph/identity", "graph/server", "internal/wait"}, "settings are read before anything is opened"},
-	{"cmd/sluice/credential", []string{"cmd/sluice/config", "graph/client", "internal/settings"}, "contexts and logins are files; they know no command"},
+	{"cmd/sluice/credential", []string{"cmd/sluice/config", "graph/client", "internal/settings", "internal/wait"}, "contexts and logins are files; they know no command"},
 	{"cmd/sluice/input", []string{"backend/descriptor", "backend/manifest", "graph/client"}, "what people write is parsed without flags and streams"},
 	{"cmd/sluice/output", []string{"backend/descriptor", "backend/manifest", "graph/client"}, "resources are written without flags"},
 	{"cmd/sluice/exit", []string{"cmd/sluice/output", "cmd/sluice/terminal", "graph/client"}, "an error is told without knowing the command"},
@@ -184,7 +184,9 @@ func sources(t *testing.T) []source {
 		rel, _ := filepath.Rel(root, p)
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			if rel != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
+			_, err := os.Stat(filepath.Join(p, "go.mod"))
+			otherModule := rel != "." && err == nil
+			if otherModule || rel != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
 				return filepath.SkipDir
 			}
 			return nil
