@@ -18,9 +18,9 @@ import (
 
 // auditLine is a line of an audit log.
 type auditLine struct {
-	Event, Code, Verb, Kind, Namespace, Name, Revision, By, RequestID, Position, Catalogue string
-	Paths                                                                                  []string
-	Epoch, EpochBefore                                                                     uint64
+	Event, Code, Verb, Kind, Namespace, Name, Revision, By, RequestID, TraceID, Position, Catalogue string
+	Paths                                                                                           []string
+	Epoch, EpochBefore                                                                              uint64
 }
 
 // auditLines are the lines of a file; what a crash has left of the last one is none.

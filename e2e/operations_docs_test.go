@@ -6,7 +6,7 @@ import (
 
 func TestTheLinesOfOperationsRun(t *testing.T) {
 	dir := folder(t, map[string]string{"sluice.yaml": "retain-age: 2d\nlisten: 127.0.0.1:0\n"})
-	for _, section := range []string{"Installing", "Checking the settings", "The audit log"} {
+	for _, section := range []string{"Installing", "Checking the settings", "The audit log", "Traces"} {
 		lines := sectionLines(t, "operations.md", section)
 		if len(lines) == 0 {
 			t.Errorf("%s has no lines", section)

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/internal/span"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -56,10 +57,12 @@ type Line struct {
 	Name      string `json:"name,omitempty"`
 	UID       string `json:"uid,omitempty"`
 	Revision  string `json:"revision,omitempty"`
-	// By is the caller, Address its address, RequestID the id of its request.
+	// By is the caller, Address its address, RequestID the id of its request. TraceID is the id of the request's trace
+	// where that is another one; of a change, if the request was traced.
 	By        string `json:"by,omitempty"`
 	Address   string `json:"address,omitempty"`
 	RequestID string `json:"requestId,omitempty"`
+	TraceID   string `json:"traceId,omitempty"`
 	// Paths are the changed paths of a resource, in stored names; none for a sensitive kind.
 	Paths []string `json:"paths,omitempty"`
 	// Form is the form of an export: [FormExport] or [FormBackup].
@@ -294,6 +297,7 @@ func (l *Log) line(e *backend.Event) Line {
 		By:        by.Name,
 		Address:   by.Address,
 		RequestID: by.Request,
+		TraceID:   span.OtherID(by.Trace, by.Request),
 		Position:  e.Position.String(),
 	}
 	if !l.cfg.Sensitive(e.Resource.Kind) {
@@ -416,6 +420,7 @@ func (l *Log) request(ctx context.Context, missing string, line Line) error {
 	line.By = by.Name
 	line.Address = by.Address
 	line.RequestID = by.Request
+	line.TraceID = span.OtherID(access.CallerFrom(ctx).Trace, by.Request)
 	err := l.note(ctx, line)
 	if err != nil {
 		l.cfg.Logger.Error(missing, zap.Error(err))

@@ -52,6 +52,7 @@ type call struct {
 	size      int
 	queued    time.Time
 	done      chan struct{}
+	times     *callTimes // nil unless the request is traced
 	// These are final when done is closed.
 	result backend.Result
 	purged int
@@ -88,6 +89,7 @@ func (w *call) finish(err error) {
 func (c *core) submit(ctx context.Context, w *call) error {
 	w.queued = time.Now()
 	w.cancelled, w.done = ctx.Done(), make(chan struct{})
+	w.times = timesOf(ctx)
 	if err := c.admit(ctx); err != nil {
 		return err
 	}
@@ -97,6 +99,7 @@ func (c *core) submit(ctx context.Context, w *call) error {
 	}
 	select {
 	case <-w.done:
+		w.times.record(ctx)
 		return w.answer(ctx)
 	case <-ctx.Done():
 		return c.withdraw(ctx, w)
@@ -285,6 +288,7 @@ func (c *core) take() []*call {
 
 // commitGroup takes a group through one transaction and answers its callers.
 func (c *core) commitGroup(group []*call) {
+	times := traceGroup(group)
 	tx, err := c.beginGroup()
 	if err != nil {
 		finishAll(group, err)
@@ -311,7 +315,7 @@ func (c *core) commitGroup(group []*call) {
 		answer(group)
 		return
 	}
-	err = guarded(func() error { return c.cfg.commit(tx.Commit) })
+	err = guarded(func() error { return c.cfg.commit(times.timed(tx.Commit)) })
 	switch {
 	case errors.Is(err, backend.ErrDamaged):
 		c.stopWriting(err)

@@ -63,8 +63,10 @@ type scriptCall struct {
 	// queued is when the call came.
 	queued time.Time
 	done   chan struct{}
-	reply  []any // these are set before done is closed
-	err    error
+	// times is nil unless the request is traced.
+	times *callTimes
+	reply []any // these are set before done is closed
+	err   error
 }
 
 // finish answers the call.
@@ -90,6 +92,7 @@ func (s *session) writeQueue(on *goredis.Client) *writeQueue {
 func (w *writeQueue) run(ctx context.Context, c *scriptCall) ([]any, error) {
 	c.queued = time.Now()
 	c.done = make(chan struct{})
+	c.times = timesOf(ctx)
 	if err := w.admit(ctx); err != nil {
 		return nil, &refusal{err: err}
 	}
@@ -104,6 +107,7 @@ func (w *writeQueue) run(ctx context.Context, c *scriptCall) ([]any, error) {
 	w.mu.Unlock()
 	select {
 	case <-c.done:
+		c.times.record(ctx)
 		return c.reply, c.err
 	case <-ctx.Done():
 	}
@@ -197,6 +201,7 @@ func (w *writeQueue) take() []*scriptCall {
 func (w *writeQueue) send(calls []*scriptCall) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.session.core.cfg.Timeout)
 	defer cancel()
+	noteSent(calls)
 	for all := scriptRuns(calls); len(all) > 0; {
 		all = w.sendRuns(ctx, all)
 	}
@@ -221,6 +226,7 @@ func (w *writeQueue) sendRuns(ctx context.Context, runs []*scriptRun) (again []*
 		replicas = core.waitForReplica(ctx, pipe)
 	}
 	_, broken := pipe.Exec(ctx)
+	noteReplied(runs)
 	var unconfirmed error
 	if replicas != nil {
 		if n, err := replicas.Int64(); err != nil || n < 1 {

@@ -15,7 +15,11 @@ import (
 )
 
 // Upsert creates a resource, or replaces its spec at any revision.
-func (wr *Writer) Upsert(ctx context.Context, req UpsertRequest) (*Written, error) {
+func (wr *Writer) Upsert(ctx context.Context, req UpsertRequest) (out *Written, err error) {
+	ctx, verb := traceVerb(ctx, descriptor.VerbUpsert)
+	if verb.Recording() {
+		defer func() { endVerb(verb, out, err) }()
+	}
 	w, err := wr.beginNew(ctx, descriptor.VerbUpsert, CreateRequest(req))
 	if err != nil {
 		return nil, err
@@ -96,7 +100,11 @@ func (w *write) applyUnchanged(ctx context.Context, current *stored, refused err
 // revision in the request, or else metadata.revision of the manifest, is a precondition;
 // if the resource is absent it is NOT_FOUND. IgnoreRevision and CreateOnly ignore the
 // revision in the manifest. Fields that the gateway owns are always ignored in a manifest.
-func (wr *Writer) Apply(ctx context.Context, req ApplyRequest) (*Written, error) {
+func (wr *Writer) Apply(ctx context.Context, req ApplyRequest) (out *Written, err error) {
+	ctx, verb := traceVerb(ctx, verbApply)
+	if verb.Recording() {
+		defer func() { endVerb(verb, out, err) }()
+	}
 	w, err := wr.beginManifest(ctx, req)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 	"github.com/sluicegw/sluice/backend/service/sender"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // attempt is one attempt at a [write]: it reads the stored resource and computes the state to
@@ -275,9 +276,14 @@ func (a *attempt) relate(ctx context.Context) error {
 	if a.current != nil {
 		r.Stored = a.current.Resource
 	}
+	ctx, traced := span.Start(ctx, span.Relate)
+	defer traced.End()
 	next, relation, err := a.writer.reconciler.Relate(ctx, r, a.next)
 	if err != nil {
 		return failure.Of(err, a.key)
+	}
+	if traced.Recording() {
+		traced.Set(span.References.Int(len(relation.Refs)), span.Waits.Int(len(relation.Waits)))
 	}
 	a.next = next
 	a.relation = relation

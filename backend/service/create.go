@@ -10,7 +10,11 @@ import (
 )
 
 // Create stores a new resource. If it exists, Create returns ALREADY_EXISTS.
-func (wr *Writer) Create(ctx context.Context, req CreateRequest) (*Written, error) {
+func (wr *Writer) Create(ctx context.Context, req CreateRequest) (out *Written, err error) {
+	ctx, verb := traceVerb(ctx, descriptor.VerbCreate)
+	if verb.Recording() {
+		defer func() { endVerb(verb, out, err) }()
+	}
 	w, err := wr.beginNew(ctx, descriptor.VerbCreate, req)
 	if err != nil {
 		return nil, err

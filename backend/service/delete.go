@@ -14,7 +14,11 @@ import (
 
 // Delete deletes a resource. If others rely on it, or finalizers hold it, Delete
 // requests its deletion, which happens later.
-func (wr *Writer) Delete(ctx context.Context, req DeleteRequest) (*Written, error) {
+func (wr *Writer) Delete(ctx context.Context, req DeleteRequest) (out *Written, err error) {
+	ctx, verb := traceVerb(ctx, descriptor.VerbDelete)
+	if verb.Recording() {
+		defer func() { endVerb(verb, out, err) }()
+	}
 	w, err := wr.beginDelete(ctx, req)
 	if err != nil {
 		return nil, err
@@ -40,6 +44,7 @@ func (wr *Writer) beginDelete(ctx context.Context, req DeleteRequest) (*write, e
 	if err != nil {
 		return nil, err
 	}
+	nameVerb(ctx, descriptor.VerbDelete, k)
 	rights, err := wr.authorize(ctx, k, descriptor.VerbDelete, key)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,11 @@ import (
 )
 
 // Patch changes parts of a spec at the expected revision, and validates the result.
-func (wr *Writer) Patch(ctx context.Context, req PatchRequest) (*Written, error) {
+func (wr *Writer) Patch(ctx context.Context, req PatchRequest) (out *Written, err error) {
+	ctx, verb := traceVerb(ctx, descriptor.VerbPatch)
+	if verb.Recording() {
+		defer func() { endVerb(verb, out, err) }()
+	}
 	w, err := wr.beginPatch(ctx, req)
 	if err != nil {
 		return nil, err

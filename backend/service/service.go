@@ -32,6 +32,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/policy"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // Config of a service.
@@ -87,6 +88,8 @@ type Config struct {
 	RetainEntries int
 	// Observe takes what is measured of writes and of what follows from them. Default: nothing is measured.
 	Observe Observers
+	// Tracer traces what follows from changes that were made by traced requests. Default: nothing is.
+	Tracer *span.Tracer
 	// Unreadable counts the stored resources whose bodies do not decode. Default: a
 	// counter that nobody reads.
 	Unreadable *kind.UnreadableCounter

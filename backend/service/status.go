@@ -13,7 +13,11 @@ import (
 
 // UpdateStatus replaces the status and nothing else, at exactly the current revision. It does not
 // change the spec revision, so a client that is about to change the spec gets no conflict.
-func (wr *Writer) UpdateStatus(ctx context.Context, req StatusRequest) (*Written, error) {
+func (wr *Writer) UpdateStatus(ctx context.Context, req StatusRequest) (out *Written, err error) {
+	ctx, verb := traceVerb(ctx, descriptor.VerbStatus)
+	if verb.Recording() {
+		defer func() { endVerb(verb, out, err) }()
+	}
 	w, err := wr.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity, names: req.FieldNames})
 	if err != nil {
 		return nil, err
@@ -57,7 +61,11 @@ func (w *write) takeStatus(ctx context.Context, req StatusRequest) (map[string]a
 
 // PatchStatus changes parts of the status and nothing else. Two controllers that patch different
 // conditions of a resource do not overwrite each other.
-func (wr *Writer) PatchStatus(ctx context.Context, req StatusPatchRequest) (*Written, error) {
+func (wr *Writer) PatchStatus(ctx context.Context, req StatusPatchRequest) (out *Written, err error) {
+	ctx, verb := traceVerb(ctx, descriptor.VerbStatus)
+	if verb.Recording() {
+		defer func() { endVerb(verb, out, err) }()
+	}
 	w, err := wr.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity, names: req.FieldNames})
 	if err != nil {
 		return nil, err

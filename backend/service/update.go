@@ -7,7 +7,11 @@ import (
 )
 
 // Update replaces the spec of an existing resource at the expected revision.
-func (wr *Writer) Update(ctx context.Context, req UpdateRequest) (*Written, error) {
+func (wr *Writer) Update(ctx context.Context, req UpdateRequest) (out *Written, err error) {
+	ctx, verb := traceVerb(ctx, descriptor.VerbUpdate)
+	if verb.Recording() {
+		defer func() { endVerb(verb, out, err) }()
+	}
 	t := target{verb: descriptor.VerbUpdate, id: req.Identity, meta: req.Metadata, names: req.FieldNames}
 	w, err := wr.begin(ctx, t)
 	if err != nil {

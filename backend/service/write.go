@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/sender"
+	"github.com/sluicegw/sluice/internal/span"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -89,6 +90,7 @@ func (wr *Writer) begin(ctx context.Context, t target) (*write, error) {
 	if err := access.Offers(k.Kind, t.verb); err != nil {
 		return nil, err
 	}
+	nameVerb(ctx, t.verb, k)
 	rights, err := wr.authorize(ctx, k, cmp.Or(t.needs, t.verb), key)
 	if err != nil {
 		return nil, err
@@ -228,18 +230,15 @@ func (w *write) retry(ctx context.Context, try func() (*Written, error)) (*Writt
 		ctx, cancel = context.WithTimeout(ctx, wr.cfg.RetryTimeout)
 		defer cancel()
 	}
-	arrived := time.Now()
-	contended, locked := wr.locks.lock(ctx, w.key)
-	if contended {
-		wr.cfg.Observe.LockWait.Observe(time.Since(arrived).Seconds())
-	}
+	contended, locked := w.lock(ctx)
 	if !locked {
 		return nil, failure.Of(backend.ErrConflict, w.key)
 	}
 	defer wr.locks.unlock(w.key)
 	backoff := wait.Backoff{Least: minRacePause, Most: maxRacePause}
-	for {
+	for attempts := 1; ; attempts++ {
 		out, err := try()
+		noteAttempts(ctx, attempts)
 		switch {
 		case errors.Is(err, errRaced):
 			contended = true
@@ -259,6 +258,18 @@ func (w *write) retry(ctx context.Context, try func() (*Written, error)) (*Writt
 			return nil, failure.Of(err, w.key)
 		}
 	}
+}
+
+// lock locks the key for the writers of this gateway: see [keyLocks.lock].
+func (w *write) lock(ctx context.Context) (waited, locked bool) {
+	begin := time.Now()
+	waited, locked = w.writer.locks.lock(ctx, w.key)
+	if waited {
+		end := time.Now()
+		w.writer.cfg.Observe.LockWait.Observe(end.Sub(begin).Seconds())
+		span.Past(ctx, span.Lock, begin, end)
+	}
+	return waited, locked
 }
 
 // refuseReadOnly returns an error if the gateway takes no changes and this is no dry run.

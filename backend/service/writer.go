@@ -56,6 +56,7 @@ func (s *Service) newWriter() *Writer {
 		NewID:       s.cfg.NewID,
 		Handled:     s.cfg.Observe.Reconcile,
 		Reevaluated: s.cfg.Observe.Reevaluated,
+		Tracer:      s.cfg.Tracer,
 		Remove:      func(k *kind.Kind, key backend.Key) { mirrors.Remove(k, key) },
 	})
 	locks := new(keyLocks)

@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/stream"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // Config of an engine.
@@ -42,6 +43,8 @@ type Config struct {
 	EveryKind *stream.Set
 	// Answers keeps the answers to queries. Default: none is kept.
 	Answers *answer.Cache
+	// Tracer traces deliveries of changes that were made by traced requests. Default: none are.
+	Tracer *span.Tracer
 }
 
 // Engine is gqlgen's executable schema over kinds. It is safe for concurrent use.
@@ -64,8 +67,9 @@ type Engine struct {
 	// storedNames are the stored names of fields of inputs that have another name in the API.
 	storedNames map[fieldName]string
 	plans       plans
-	// answers is Config.Answers.
+	// answers and tracer are as in Config.
 	answers *answer.Cache
+	tracer  *span.Tracer
 	// spare are runs for reuse.
 	spare sync.Pool
 }
@@ -79,7 +83,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait, badTime: cfg.BadTime,
-		deprecated: cfg.Deprecated, answers: cfg.Answers,
+		deprecated: cfg.Deprecated, answers: cfg.Answers, tracer: cfg.Tracer,
 		streams: cmp.Or(cfg.Streams, stream.NewSet()), everyKind: cmp.Or(cfg.EveryKind, stream.NewSet()),
 	}
 	if e.badTime == nil {

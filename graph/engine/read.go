@@ -54,19 +54,21 @@ func (r *run) readLevel(ctx context.Context) {
 	var resources []*query.Resource
 	var failed error
 	var pages, related answeredPages
+	within, traced := r.traceLevel(ctx, len(keys), len(requests.list)+len(requests.related))
 	calls := make([]func(), 0, 3)
 	if len(keys) > 0 {
-		calls = append(calls, func() { resources, failed = r.engine.svc.Reader.Lookup(ctx, keys) })
+		calls = append(calls, func() { resources, failed = r.engine.svc.Reader.Lookup(within, keys) })
 	}
 	if len(requests.list) > 0 {
-		calls = append(calls, func() { pages.pages, pages.errs = r.engine.svc.Reader.ListMany(ctx, requests.list) })
+		calls = append(calls, func() { pages.pages, pages.errs = r.engine.svc.Reader.ListMany(within, requests.list) })
 	}
 	if len(requests.related) > 0 {
 		calls = append(calls, func() {
-			related.pages, related.errs = r.engine.svc.Reader.Dependencies(ctx, requests.related)
+			related.pages, related.errs = r.engine.svc.Reader.Dependencies(within, requests.related)
 		})
 	}
 	together(calls)
+	traced.End()
 	for i, res := range resources {
 		r.found[keys[i]] = bodyOf(res)
 	}

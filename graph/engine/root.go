@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // resolved is the value of a root field, before it is written.
@@ -40,6 +41,7 @@ func (a *resolved) applied() bool { return a.byCore || a.written != nil && !a.wr
 // one after the other, and appends the answer.
 func (r *run) execute(ctx context.Context, buf []byte) []byte {
 	r.openBudget(ctx, len(buf))
+	r.traced = span.Of(ctx).Recording()
 	fields := r.plan.root.fields
 	r.answers = slices.Grow(r.answers[:0], len(fields))[:len(fields)]
 	answers := r.answers
@@ -109,7 +111,9 @@ func (r *run) resolveRoot(ctx context.Context, f *field, a *resolved) {
 		a.err = args.err
 		return
 	}
-	a.err = f.resolve(ctx, r, f, a, args)
+	within, traced := r.traceRead(ctx, f)
+	a.err = f.resolve(within, r, f, a, args)
+	traced.End()
 	if a.err != nil {
 		r.haltOn(ctx, a.err, f)
 	}

@@ -53,6 +53,8 @@ type run struct {
 	// applied reports whether the current root field of a mutation has changed something. Then its
 	// errors have the outcome APPLIED.
 	applied bool
+	// traced reports whether the operation has a span.
+	traced bool
 	// ended is the reason why the remaining root fields of a mutation are not executed.
 	ended error
 }

@@ -162,6 +162,9 @@ func (s *execution) Answer(ctx context.Context, c *change.Change) (res *graphql.
 	if rights := s.changes.Rights(); rights != nil {
 		ctx = access.WithRights(ctx, rights)
 	}
+	ctx, traced := s.traceDelivery(ctx, c)
+	defer traced.End()
+	r.traced = traced.Recording()
 	r.renew(ctx)
 	if c.Type == change.Snapshot { // there may be very many in a row
 		budget.From(ctx).Long(ctx)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // Domain is the domain of the ErrorInfo in errors, whose reason is the code that the API has for them.
@@ -95,8 +96,10 @@ func (t errorText) Error() string { return string(t) }
 // metadataOf returns what else is known of an error.
 func metadataOf(ctx context.Context, e *failure.Error) map[string]string {
 	out := map[string]string{}
+	caller := access.CallerFrom(ctx)
 	for key, value := range map[string]string{
-		"requestId":        access.CallerFrom(ctx).Request,
+		"requestId":        caller.Request,
+		"traceId":          span.OtherID(caller.Trace, caller.Request),
 		"kind":             e.Kind,
 		"namespace":        e.Namespace,
 		"name":             e.Name,

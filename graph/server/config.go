@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/identity"
 	"github.com/sluicegw/sluice/graph/transport"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // Config of a server. The names in errors are the user's own configuration keys.
@@ -69,6 +70,8 @@ type Config struct {
 	Limits Limits
 	// Caller limits what one caller may take. Default [DefaultCallerLimits].
 	Caller CallerLimits
+	// Tracer traces requests. Default: none are.
+	Tracer *span.Tracer
 	// SlowLog is the duration from which a query, a mutation or an event of a
 	// subscription is logged as slow. Default: none is logged.
 	SlowLog time.Duration

@@ -54,7 +54,7 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 		out = &gqlerror.Error{Message: "internal error", Path: out.Path, Locations: out.Locations}
 		ext["code"] = string(failure.CodeInternal)
 	}
-	ext["requestId"] = requestID(ctx)
+	setIDs(ctx, ext)
 	out.Extensions = ext
 	code, _ := ext["code"].(string)
 	var op *graphql.OperationContext
@@ -72,18 +72,11 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	a.metrics.errors.WithLabelValues(of.typ, of.kind, code).Inc()
 	switch {
 	case code == string(failure.CodeInternal) || known != nil && known.Outcome != "":
-		a.cfg.Logger.Error(
-			"operation failed",
-			zap.String("requestId", requestID(ctx)),
-			zap.String("code", code),
-			zap.Error(cause(err)),
-		)
+		a.cfg.Logger.Error("operation failed", append(ids(ctx), zap.String("code", code), zap.Error(cause(err)))...)
 	case code == string(failure.CodeUnavailable) && ext["setting"] == nil:
 		a.unavailable.Do(func() {
 			a.cfg.Logger.Warn(
-				"the store or a resource service is not available",
-				zap.String("requestId", requestID(ctx)),
-				zap.Error(cause(err)),
+				"the store or a resource service is not available", append(ids(ctx), zap.Error(cause(err)))...,
 			)
 		})
 	}

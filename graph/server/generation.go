@@ -193,6 +193,7 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 		Streams: g.streams, EveryKind: every.streams, Answers: g.answers,
 		BadTime:    func(kind string) { s.metrics.badTimes.WithLabelValues(kind).Inc() },
 		Deprecated: s.useDeprecated,
+		Tracer:     s.cfg.Tracer,
 		Core: core.NewExecutableSchema(core.Config{
 			Schema:    version.Schema,
 			Resolvers: resolvers.New(version.Service),
@@ -231,12 +232,7 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 
 // recovered logs a panic and returns the error for the client.
 func (s *Server) recovered(ctx context.Context, p any) error {
-	s.cfg.Logger.Error(
-		"panic in an operation",
-		zap.String("requestId", requestID(ctx)),
-		zap.Any("panic", p),
-		zap.Stack("stack"),
-	)
+	s.cfg.Logger.Error("panic in an operation", append(ids(ctx), zap.Any("panic", p), zap.Stack("stack"))...)
 	return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
 }
 

@@ -297,7 +297,7 @@ func (e *methodsEdge) recovering(ctx context.Context, run func(context.Context) 
 
 // describe returns the fields by which a log line names a call.
 func (e *methodsEdge) describe(ctx context.Context, of rpc.Call, typ string) []zap.Field {
-	fields := []zap.Field{zap.String("requestId", requestID(ctx))}
+	fields := ids(ctx)
 	if e.version != "" {
 		fields = append(fields, zap.String("version", e.version))
 	}
@@ -415,17 +415,12 @@ func (s *Server) callError(ctx context.Context, typ, kind string, err error) *fa
 	switch {
 	case known.Code == failure.CodeInternal || known.Outcome != "":
 		s.cfg.Logger.Error(
-			"operation failed",
-			zap.String("requestId", requestID(ctx)),
-			zap.String("code", string(known.Code)),
-			zap.Error(cause(err)),
+			"operation failed", append(ids(ctx), zap.String("code", string(known.Code)), zap.Error(cause(err)))...,
 		)
 	case known.Code == failure.CodeUnavailable && known.Setting == "" && s.draining.Err() == nil:
 		s.unavailable.Do(func() {
 			s.cfg.Logger.Warn(
-				"the store or a resource service is not available",
-				zap.String("requestId", requestID(ctx)),
-				zap.Error(cause(err)),
+				"the store or a resource service is not available", append(ids(ctx), zap.Error(cause(err)))...,
 			)
 		})
 	}

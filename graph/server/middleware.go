@@ -25,10 +25,13 @@ type overKey struct{}
 func (s *Server) edge(next http.Handler, exposed ...string) http.Handler {
 	next = s.crossOrigin(next, exposed)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = s.withFacts(r)
-		id := requestID(r.Context())
+		r, edge := s.withFacts(r)
+		known := factsOf(r.Context())
 		q := &recorder{ResponseWriter: w, status: http.StatusOK, begin: time.Now()}
-		q.Header().Set(requestIDHeader, id)
+		q.Header().Set(requestIDHeader, known.id)
+		if known.trace != "" {
+			q.Header().Set(traceIDHeader, known.trace)
+		}
 		q.Header().Set("X-Content-Type-Options", "nosniff")
 		// the client shall connect elsewhere before this connection is closed
 		if s.draining.Err() != nil && r.ProtoMajor == 1 {
@@ -39,15 +42,15 @@ func (s *Server) edge(next http.Handler, exposed ...string) http.Handler {
 				if p == http.ErrAbortHandler {
 					panic(p)
 				}
-				s.cfg.Logger.Error(
-					"panic",
-					zap.String("requestId", id),
+				s.cfg.Logger.Error("panic", append(
+					ids(r.Context()),
 					zap.Any("panic", p),
 					zap.ByteString("stack", debug.Stack()),
-				)
+				)...)
 				refuse(q, r, http.StatusInternalServerError, failure.CodeInternal, "internal error")
 			}
 			s.ended(q, r)
+			endTrace(edge, q, r)
 		}()
 		switch {
 		case s.overConnections(q, r):
@@ -114,6 +117,7 @@ func (s *Server) crossOrigin(next http.Handler, exposed []string) http.Handler {
 		AllowedHeaders: []string{"*"}, // pages with tracing send headers of their own
 		ExposedHeaders: append([]string{
 			requestIDHeader,
+			traceIDHeader,
 			"ETag",
 			"Retry-After",
 			"WWW-Authenticate",
@@ -132,7 +136,7 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, code failure.Cod
 
 // refuseWith is refuse with extensions of the error.
 func refuseWith(w http.ResponseWriter, r *http.Request, status int, message string, extensions map[string]any) {
-	extensions["requestId"] = requestID(r.Context())
+	setIDs(r.Context(), extensions)
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]any{

@@ -25,11 +25,11 @@ func TestAnswersHaveTheirHeadersWhateverTheirLength(t *testing.T) {
 					_, _ = fmt.Fprintf(&query, "alias_of_the_name_of_the_type%02d: __typename ", i)
 				}
 				body := request("{ "+query.String()+"}", nil)
-				_, _ = fmt.Fprintf(c, strings.TrimSuffix(head, "\r\n")+"X-Request-Id: mine\r\n\r\n%s", len(body), body)
+				_, _ = fmt.Fprintf(c, strings.TrimSuffix(head, "\r\n")+"X-Request-Id: mine\r\nTraceparent: "+givenSampled+"\r\n\r\n%s", len(body), body)
 				res, text := answer(t, c)
 				want := http.Header{
 					"Cache-Control": {"no-store"}, "Content-Length": {fmt.Sprint(len(text))}, "Content-Type": {"application/json; charset=utf-8"}, "Date": res.Header["Date"],
-					"Vary": {"Accept", "Accept-Encoding"}, "X-Content-Type-Options": {"nosniff"}, "X-Request-Id": {"mine"},
+					"Vary": {"Accept", "Accept-Encoding"}, "X-Content-Type-Options": {"nosniff"}, "X-Request-Id": {"mine"}, "X-Trace-Id": {givenTrace},
 				}
 				if diff := cmp.Diff(want, res.Header); diff != "" || res.Header["Date"] == nil {
 					t.Errorf("%d bytes: %s", len(text), diff)

@@ -82,6 +82,13 @@ func (a *api) answered(ctx context.Context, op *graphql.OperationContext, errs g
 	if a.operations != nil && op != nil {
 		a.operations.Inc()
 	}
+	switch {
+	case a.cfg.Tracer == nil:
+	case op == nil:
+		traceRefused(ctx, errs)
+	case op.Operation.Operation == ast.Subscription && len(errs) == 0:
+		a.traceSubscription(ctx, op)
+	}
 	if !a.cfg.AccessLog {
 		return
 	}
@@ -123,10 +130,7 @@ func (s *Server) forbid(w http.ResponseWriter, r *http.Request, message string) 
 // logRefused writes a line of the access log about a request that is refused.
 func (s *Server) logRefused(r *http.Request, code failure.Code) {
 	if s.cfg.AccessLog {
-		s.cfg.Logger.Info("access", append(
-			outcome(r.Context(), string(code)),
-			zap.String("requestId", requestID(r.Context())),
-		)...)
+		s.cfg.Logger.Info("access", append(outcome(r.Context(), string(code)), ids(r.Context())...)...)
 	}
 }
 
@@ -136,7 +140,7 @@ const maxName = 64
 // describe returns the fields that identify an operation in a log line: its name and the hash of
 // its document. The document and the variables are not logged because they may contain secrets.
 func (a *api) describe(ctx context.Context, op *graphql.OperationContext) []zap.Field {
-	fields := []zap.Field{zap.String("requestId", requestID(ctx))}
+	fields := ids(ctx)
 	if a.version != "" {
 		fields = append(fields, zap.String("version", a.version))
 	}

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"net/http"
 	"strings"
 	"time"
@@ -11,11 +10,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // facts are what the server knows about a request. The request's context holds them.
 type facts struct {
 	id string
+	// trace is the id of the request's trace if that is not id; else empty.
+	trace string
 	// api is the name of the API of the request's path; empty for other paths.
 	api string
 	// address and client are the address and the name of the client; empty without an access log.
@@ -32,9 +34,15 @@ const (
 // services.
 const traceHeader = "Traceparent"
 
-// withFacts returns a request whose context has its facts and an anonymous caller.
-func (s *Server) withFacts(r *http.Request) *http.Request {
-	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: s.generation.Load().apiAt(r.URL.Path)}
+// withFacts returns a request whose context has its facts and an anonymous caller, and the request's
+// span if it is traced.
+func (s *Server) withFacts(r *http.Request) (*http.Request, span.Span) {
+	ctx, edge, trace := s.beginTrace(r)
+	f := facts{id: givenID(r.Header.Get(requestIDHeader)), api: s.generation.Load().apiAt(r.URL.Path)}
+	if f.id == "" {
+		f.id = span.TraceID(trace)
+	}
+	f.trace = span.OtherID(trace, f.id)
 	if s.cfg.AccessLog {
 		f.address = r.RemoteAddr
 		if len(s.cfg.Identities.Proxies) > 0 {
@@ -45,9 +53,9 @@ func (s *Server) withFacts(r *http.Request) *http.Request {
 	caller := access.Caller{
 		Address: s.cfg.Identities.Proxies.Address(r),
 		Request: f.id,
-		Trace:   access.ParseTrace(r.Header.Get(traceHeader)),
+		Trace:   trace,
 	}
-	return r.WithContext(access.WithCaller(context.WithValue(r.Context(), factsKey{}, f), caller))
+	return r.WithContext(access.WithCaller(context.WithValue(ctx, factsKey{}, f), caller)), edge
 }
 
 type factsKey struct{}
@@ -58,7 +66,23 @@ func factsOf(ctx context.Context) facts {
 	return f
 }
 
-func requestID(ctx context.Context) string { return factsOf(ctx).id }
+// ids returns the fields by which a line of the log names a request.
+func ids(ctx context.Context) []zap.Field {
+	f := factsOf(ctx)
+	if f.trace == "" {
+		return []zap.Field{zap.String("requestId", f.id)}
+	}
+	return []zap.Field{zap.String("requestId", f.id), zap.String("traceId", f.trace)}
+}
+
+// setIDs sets the extensions by which an error names its request.
+func setIDs(ctx context.Context, extensions map[string]any) {
+	f := factsOf(ctx)
+	extensions["requestId"] = f.id
+	if f.trace != "" {
+		extensions["traceId"] = f.trace
+	}
+}
 
 // ofConnection returns a context for a connection that outlives its request. It keeps only the
 // caller and the facts of the request, because thousands of connections may be idle.
@@ -70,27 +94,31 @@ func ofConnection(ctx context.Context) context.Context {
 func (s *Server) ended(a *recorder, r *http.Request) {
 	s.metrics.observe(r, a.status, a.answered())
 	if line := s.cfg.Logger.Check(zap.DebugLevel, "request"); line != nil {
-		line.Write(
-			zap.String("requestId", requestID(r.Context())),
+		line.Write(append(
+			ids(r.Context()),
 			zap.String("method", r.Method),
 			zap.String("path", r.URL.Path),
 			zap.Int("status", a.status),
 			zap.Float64("durationSeconds", time.Since(a.begin).Seconds()),
-		)
+		)...)
 	}
 }
 
-// requestIDHeader has the request id, in requests and in answers.
-const requestIDHeader = "X-Request-Id"
+const (
+	// requestIDHeader has the request id, in requests and in answers.
+	requestIDHeader = "X-Request-Id"
+	// traceIDHeader has the id of the trace in answers, if that is not the request id.
+	traceIDHeader = "X-Trace-Id"
+)
 
-// newRequestID returns the client's request id if it is short and has only plain characters,
-// otherwise a new one.
-func newRequestID(given string) string {
+// givenID returns the client's request id if it is short and has only plain characters, otherwise
+// nothing.
+func givenID(given string) string {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.:", r)
 	}
 	if given != "" && len(given) <= 64 && !strings.ContainsFunc(given, odd) {
 		return given
 	}
-	return rand.Text()
+	return ""
 }

@@ -46,6 +46,9 @@ func (a *api) Open(ctx context.Context) context.Context {
 		shared.Events = nil
 	}
 	ctx = budget.With(ctx, budget.NewShared(limits, shared))
+	if op.Operation.Operation != ast.Subscription {
+		ctx = a.traceOperation(ctx, op)
+	}
 	if asked(op, "explain") {
 		ctx, _ = plan.WithExplanation(ctx)
 	}
@@ -61,6 +64,7 @@ func (a *api) Close(ctx context.Context, res *graphql.Response) {
 		res.Errors = res.Errors[len(res.Errors)-1:]
 	}
 	a.account(ctx, op, spent)
+	a.endOperation(ctx, op, res, spent)
 	if asked(op, "cost") {
 		tell(res, "cost", cost(spent))
 	}

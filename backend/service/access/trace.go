@@ -11,6 +11,9 @@ var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16
 
 // ParseTrace returns the trace of a traceparent header, as [Caller] has it; empty if the header is not one.
 func ParseTrace(header string) string {
+	if header == "" { // as most are
+		return ""
+	}
 	parts := traceparent.FindStringSubmatch(header)
 	if parts == nil {
 		return ""

@@ -7,6 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -62,10 +63,19 @@ type Change struct {
 	// before it.
 	Number uint64
 
-	feed *Feed
-	body *body.Body // if it was read already
+	feed  *Feed
+	event *backend.Event // of the log; nil for a mark, and for what was read
+	body  *body.Body     // if it was read already
 	// position is the log position of a change that is sent between pages of the state.
 	position backend.Position
+}
+
+// Trace returns the traceparent of the write that made the change; empty unless that was traced.
+func (c *Change) Trace() string {
+	if c.event == nil {
+		return ""
+	}
+	return access.TraceOf(c.event.Actor)
 }
 
 // Config of a [Feed]. All fields but Index are required.

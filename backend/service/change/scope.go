@@ -181,7 +181,9 @@ func (s *scope) asks(key backend.Key) bool {
 // change translates a log entry that the scope covers: a resource that enters the filter is ADDED, one
 // that leaves it is DELETED.
 func (s *scope) change(e *backend.Event) (Change, bool) {
-	out := Change{Type: Type(e.Type.String()), Revision: e.Revision.String(), Key: e.Resource.Key, Stored: e.Resource}
+	out := Change{
+		Type: Type(e.Type.String()), Revision: e.Revision.String(), Key: e.Resource.Key, Stored: e.Resource, event: e,
+	}
 	if s.filter == nil {
 		return out, true
 	}

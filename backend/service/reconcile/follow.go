@@ -9,11 +9,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 const (
@@ -143,7 +146,10 @@ func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Pos
 			at = d.Position
 			f.route(d.Events, before, &now)
 		}
-		if err := f.r.retry(ctx, f.shard, "handling a change", func() error { return f.handle(ctx, now) }); err != nil {
+		within, traced := f.trace(ctx, d.Events, &now)
+		err = f.r.retry(within, f.shard, "handling a change", func() error { return f.handle(within, now) })
+		traced.End()
+		if err != nil {
 			return at, err
 		}
 		if err := f.handleDue(ctx); err != nil {
@@ -155,6 +161,31 @@ func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Pos
 		}
 		f.setHandled(resume, false)
 	}
+}
+
+// maxCauses is the most changes to which the span of what follows from them has links.
+const maxCauses = 16
+
+// trace begins the span of what follows from changes of this gateway, if one of them was made by a traced request.
+func (f *follower) trace(ctx context.Context, events []backend.Event, now *effects) (context.Context, span.Span) {
+	tracer := f.r.cfg.Tracer
+	if tracer == nil || now.len() == 0 {
+		return ctx, span.Span{}
+	}
+	var causes []string
+	for i := range events {
+		if !strings.HasPrefix(events[i].RequestID, f.r.cfg.Tag) || len(causes) == maxCauses {
+			continue
+		}
+		if written := access.TraceOf(events[i].Actor); written != "" {
+			causes = append(causes, written)
+		}
+	}
+	ctx, traced := tracer.Linked(ctx, span.Follow, trace.SpanKindInternal, causes...)
+	if traced.Recording() {
+		traced.Set(span.Resources.Int(now.len()), span.Shard.Int(f.shard))
+	}
+	return ctx, traced
 }
 
 // nextDeadline returns the time at which to check the delayed changes if no change

@@ -63,6 +63,7 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/sender"
+	"github.com/sluicegw/sluice/internal/span"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -70,7 +71,7 @@ import (
 // not changed, because this gateway's catalogue is not the newest.
 var errNotNewest = errors.New("references are left to a gateway with the newest catalogue")
 
-// Config of a [Reconciler]. All but Index, Remove, Handled and Reevaluated are required.
+// Config of a [Reconciler]. All but Index, Remove, Handled, Reevaluated and Tracer are required.
 type Config struct {
 	// Sender makes the writes. Changes whose request ids begin with its tag are this gateway's.
 	*sender.Sender
@@ -90,6 +91,8 @@ type Config struct {
 	Reevaluated func(resources int)
 	// NewID makes uids, request ids and the name of this gateway in records.
 	NewID func() string
+	// Tracer traces what follows from changes that were made by traced requests; nil traces nothing.
+	Tracer *span.Tracer
 }
 
 // Reconciler resolves references and follows the changes of all shards.

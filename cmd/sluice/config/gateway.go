@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,6 +50,9 @@ type Gateway struct {
 	// ServiceListen is the address on which the standard methods are served; empty for none. FieldNumbers is the file
 	// with the numbers of their fields.
 	ServiceListen, FieldNumbers string
+	// TracesEndpoint is the URL of the collector that takes traces (OTLP over HTTP); empty for none but those that the
+	// variables of OpenTelemetry name.
+	TracesEndpoint string
 	// File is the configuration file.
 	File string
 }
@@ -267,6 +271,12 @@ func (g *Gateway) Settings() []Setting {
 			Help:  "compress renamed files of the audit log (gzip)",
 		},
 		{
+			Name:  "otel-endpoint",
+			Value: &g.TracesEndpoint,
+			Help:  "URL of a collector for traces (OTLP over HTTP with protobuf), like http://localhost:4318; `/v1/traces` is added. It takes precedence over OTEL_EXPORTER_OTLP_ENDPOINT; all other variables of OpenTelemetry apply",
+			Check: g.checkTraces,
+		},
+		{
 			Name:  "log-format",
 			Value: &g.LogFormat,
 			Help:  "console, json, or auto: console on a terminal",
@@ -355,6 +365,23 @@ func oneOf(value *string, accepted ...string) func() error {
 		}
 		return fmt.Errorf("%q; accepted are %s", *value, strings.Join(accepted, ", "))
 	}
+}
+
+// checkTraces refuses what is no URL of a collector.
+func (g *Gateway) checkTraces() error {
+	if g.TracesEndpoint == "" {
+		return nil
+	}
+	u, err := url.Parse(g.TracesEndpoint)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return errors.New("it is no URL of a collector; one like http://localhost:4318 is accepted")
+	case u.User != nil:
+		return errors.New("it has a user; put credentials into OTEL_EXPORTER_OTLP_HEADERS")
+	case u.RawQuery != "", u.Fragment != "":
+		return errors.New("it has a query or a fragment; one like http://localhost:4318 is accepted")
+	}
+	return nil
 }
 
 func (g *Gateway) checkIndex() error {

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/state"
 	"github.com/sluicegw/sluice/cmd/sluice/version"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // ExportPath is the path that answers with an export, on the network and on the admin
@@ -118,8 +119,12 @@ func (e *exports) serve(w http.ResponseWriter, r *http.Request, secrets state.Se
 // refuseExport answers with an error in the API's form.
 func refuseExport(w http.ResponseWriter, r *http.Request, status int, code failure.Code, message string) {
 	extensions := map[string]any{"code": code}
-	if id := access.CallerFrom(r.Context()).Request; id != "" {
-		extensions["requestId"] = id
+	caller := access.CallerFrom(r.Context())
+	if caller.Request != "" {
+		extensions["requestId"] = caller.Request
+	}
+	if id := span.OtherID(caller.Trace, caller.Request); id != "" {
+		extensions["traceId"] = id
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -120,6 +120,10 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	if err := s.openIdentities(ctx, log); err != nil {
 		return err
 	}
+	exported, err := openTraces(ctx, traceSettings{endpoint: s.TracesEndpoint, lookup: os.Getenv}, log)
+	if err != nil {
+		return err
+	}
 	asked, err := openOwners(ctx, s.Services, log)
 	if err != nil {
 		return exit.Usage(err)
@@ -140,6 +144,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	s.audit.Store(audit)
 	all := shared{
 		store: store, changes: changes, rights: rights, keys: keys, audit: audit, owners: asked, measures: measures,
+		traces: exported,
 	}
 	kinds, err = s.gateway(ctx, c, all, log)
 	if err != nil {
@@ -196,6 +201,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	below := []func(context.Context) error{
 		returnMemory,
 		audit.Run,
+		exported.Run,
 		s.Server.Identities.Run,
 		s.Server.TLS.Run,
 		asked.Run,
@@ -307,6 +313,7 @@ type shared struct {
 	owners  *owners
 	// measures are the metrics that the parts of the gateway write to.
 	measures *measures
+	traces   *traces // nil for none
 }
 
 // gateway wires server and services to an open store.
@@ -354,7 +361,8 @@ func (s *Gateway) compiler(on shared, log *zap.Logger) func(sdl.Catalogue) (*ser
 	return func(c sdl.Catalogue) (*service.Service, error) {
 		cfg := service.Config{
 			Kinds:       c.Stored,
-			Store:       on.store,
+			Store:       on.traces.Store(on.store, s.Store.URL != ""),
+			Tracer:      on.traces.Tracer(),
 			Hub:         on.changes,
 			Keys:        on.keys,
 			IndexMemory: indexMemory(s.IndexMemory),
@@ -380,6 +388,7 @@ func (s *Gateway) compiler(on shared, log *zap.Logger) func(sdl.Catalogue) (*ser
 // configureServer sets what the server shows of the gateway, and what it asks it.
 func (s *Gateway) configureServer(c *catalogues, on shared, log *zap.Logger) {
 	s.Server.Logger = log
+	s.Server.Tracer = on.traces.Tracer()
 	s.Server.Version = version.Text()
 	// Everybody may see the page, so it does not tell where the data is.
 	s.Server.Store = "the embedded store"

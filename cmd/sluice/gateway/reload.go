@@ -23,6 +23,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/cmd/sluice/sdl"
 	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // catalogues replaces the catalogue of a gateway that serves.
@@ -193,11 +194,15 @@ func callerFields(ctx context.Context) []zap.Field {
 	if who.Identity == nil {
 		return nil
 	}
-	return []zap.Field{
+	fields := []zap.Field{
 		zap.Stringer("caller", who.Identity),
 		zap.Stringer("address", who.Address),
 		zap.String("requestId", who.Request),
 	}
+	if id := span.OtherID(who.Trace, who.Request); id != "" {
+		fields = append(fields, zap.String("traceId", id))
+	}
+	return fields
 }
 
 // purge removes stored data that no catalogue declares: the resources of a kind, or the

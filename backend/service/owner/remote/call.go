@@ -73,8 +73,10 @@ func (m call[Req, Res]) send(ctx context.Context, c *Client, limit time.Duration
 		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
 	})
 	req := connect.NewRequest(in)
-	setHeaders(ctx, req.Header())
+	traced := traceCall(ctx, c.cfg.Name, m.method)
+	setHeaders(ctx, req.Header(), traced)
 	res, err := m.client.CallUnary(bounded, req)
+	endCall(traced, err)
 	switch {
 	case err == nil:
 		return res.Msg, nil

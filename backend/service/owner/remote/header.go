@@ -1,12 +1,14 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // The headers of calls.
@@ -17,8 +19,8 @@ const (
 	traceHeader   = "Traceparent"
 )
 
-// setHeaders tells a service who asks.
-func setHeaders(ctx context.Context, to http.Header) {
+// setHeaders tells a service who asks. traced is the span of the call.
+func setHeaders(ctx context.Context, to http.Header, traced span.Span) {
 	caller := access.CallerFrom(ctx)
 	to.Set(userHeader, escape(access.ActorFrom(ctx).Name))
 	if caller.Identity != nil {
@@ -29,8 +31,8 @@ func setHeaders(ctx context.Context, to http.Header) {
 	if caller.Request != "" {
 		to.Set(requestHeader, escape(caller.Request))
 	}
-	if caller.Trace != "" {
-		to.Set(traceHeader, caller.Trace)
+	if trace := cmp.Or(traced.Traceparent(), caller.Trace); trace != "" {
+		to.Set(traceHeader, trace)
 	}
 }
 

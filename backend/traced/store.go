@@ -1,0 +1,199 @@
+// Package traced makes the calls of a store spans of the traces of those who call.
+package traced
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/span"
+)
+
+// Store is a store with a span for each call whose context has a span that is recorded. It can do what the store below
+// it can, and what it takes the place of where that cannot: see [backend.ClockOf], [backend.ShardOf], [backend.HeadOf],
+// [backend.Ranges] and [backend.GetBare].
+type Store struct {
+	below backend.Store
+	// begin begins the span of a call.
+	begin func(ctx context.Context, name string) (context.Context, span.Span)
+	// system names the store, by the semantic conventions of databases.
+	system attribute.KeyValue
+	clock  func() time.Time
+}
+
+var (
+	_ backend.Store      = (*Store)(nil)
+	_ backend.Ranger     = (*Store)(nil)
+	_ backend.BareGetter = (*Store)(nil)
+	_ backend.Clock      = (*Store)(nil)
+	_ backend.Sharder    = (*Store)(nil)
+	_ backend.Syncer     = (*Store)(nil)
+	_ backend.Heads      = (*Store)(nil)
+)
+
+// New returns a store over one in this process.
+func New(below backend.Store, system string) *Store {
+	return &Store{below: below, begin: span.Start, system: span.System.String(system), clock: backend.ClockOf(below)}
+}
+
+// NewRemote returns a store over one in another process.
+func NewRemote(below backend.Store, system string) *Store {
+	out := New(below, system)
+	out.begin = span.StartCall
+	return out
+}
+
+// call begins the span of a call.
+func (s *Store) call(ctx context.Context, name string) (context.Context, span.Span) {
+	ctx, traced := s.begin(ctx, "store "+name)
+	if traced.Recording() {
+		traced.Set(s.system, span.StoreCall.String(name))
+	}
+	return ctx, traced
+}
+
+// end ends the span of a call.
+func end(traced span.Span, err error) {
+	if err != nil {
+		code, fault := errorType(err)
+		traced.Fail(code, fault)
+	}
+	traced.End()
+}
+
+// errorType returns the name of an error of a store, and whether it is more than the refusal of a batch.
+func errorType(err error) (name string, fault bool) {
+	for _, known := range []struct {
+		err   error
+		name  string
+		fault bool
+	}{
+		{backend.ErrUnknown, "unknown", true},
+		{backend.ErrConflict, "conflict", false},
+		{backend.ErrExists, "exists", false},
+		{backend.ErrNotFound, "not_found", false},
+		{backend.ErrReferenced, "referenced", false},
+		{backend.ErrFinalized, "finalized", false},
+		{backend.ErrDeleting, "deleting", false},
+		{backend.ErrNotDeleting, "not_deleting", false},
+		{backend.ErrDeadline, "deadline", true},
+		{backend.ErrNoSpace, "no_space", true},
+		{backend.ErrUnreadable, "unreadable", true},
+		{backend.ErrUnavailable, "unavailable", true},
+		{backend.ErrTooLarge, "too_large", false},
+		{backend.ErrInvalid, "invalid", true},
+		{backend.ErrClosed, "closed", true},
+		{context.Canceled, "cancelled", false},
+		{context.DeadlineExceeded, "timeout", true},
+	} {
+		if errors.Is(err, known.err) {
+			return known.name, known.fault
+		}
+	}
+	return "_OTHER", true
+}
+
+// Apply is part of [backend.Store].
+func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
+	ctx, traced := s.call(ctx, "Apply")
+	if traced.Recording() {
+		traced.Set(
+			span.BatchSize.Int(len(b.Actions)),
+			span.Bytes.Int(b.Size()),
+			span.Shard.Int(backend.ShardOf(s.below, b.Namespace())),
+		)
+	}
+	res, err := s.below.Apply(ctx, b)
+	end(traced, err)
+	return res, err
+}
+
+// Get is part of [backend.Store].
+func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	ctx, traced := s.call(ctx, "Get")
+	if traced.Recording() {
+		traced.Set(span.BatchSize.Int(len(keys)))
+	}
+	out, err := s.below.Get(ctx, keys...)
+	end(traced, err)
+	return out, err
+}
+
+// GetBare is part of [backend.BareGetter].
+func (s *Store) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	ctx, traced := s.call(ctx, "Get")
+	if traced.Recording() {
+		traced.Set(span.BatchSize.Int(len(keys)))
+	}
+	out, err := backend.GetBare(ctx, s.below, keys...)
+	end(traced, err)
+	return out, err
+}
+
+// Range is part of [backend.Store].
+func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	ctx, traced := s.call(ctx, "Range")
+	out, err := s.below.Range(ctx, r)
+	if traced.Recording() {
+		traced.Set(span.BatchSize.Int(1), span.Resources.Int(len(out.Resources)))
+	}
+	end(traced, err)
+	return out, err
+}
+
+// Ranges is part of [backend.Ranger].
+func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
+	ctx, traced := s.call(ctx, "Range")
+	out, err := backend.Ranges(ctx, s.below, rs)
+	if traced.Recording() {
+		found := 0
+		for i := range out {
+			found += len(out[i].Resources)
+		}
+		traced.Set(span.BatchSize.Int(len(rs)), span.Resources.Int(found))
+	}
+	end(traced, err)
+	return out, err
+}
+
+// Watch is part of [backend.Store]. What a watch delivers later belongs to no call.
+func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
+	return s.below.Watch(ctx, w)
+}
+
+// Position is part of [backend.Store].
+func (s *Store) Position(ctx context.Context) (backend.Position, error) {
+	ctx, traced := s.call(ctx, "Position")
+	out, err := s.below.Position(ctx)
+	end(traced, err)
+	return out, err
+}
+
+// Head is part of [backend.Heads].
+func (s *Store) Head(ctx context.Context) (backend.Position, error) {
+	ctx, traced := s.call(ctx, "Head")
+	out, err := backend.HeadOf(ctx, s.below)
+	end(traced, err)
+	return out, err
+}
+
+// Sync is part of [backend.Syncer]. A store that is none has nothing to wait for.
+func (s *Store) Sync(ctx context.Context, namespace string) error {
+	below, ok := s.below.(backend.Syncer)
+	if !ok {
+		return nil
+	}
+	ctx, traced := s.call(ctx, "Sync")
+	err := below.Sync(ctx, namespace)
+	end(traced, err)
+	return err
+}
+
+// Now is part of [backend.Clock].
+func (s *Store) Now() time.Time { return s.clock() }
+
+// Shard is part of [backend.Sharder].
+func (s *Store) Shard(namespace string) int { return backend.ShardOf(s.below, namespace) }

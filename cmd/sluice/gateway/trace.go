@@ -1,0 +1,206 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/traced"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/version"
+	"github.com/sluicegw/sluice/internal/span"
+)
+
+// flushTime is how long a gateway that stops waits for the collector to take the last spans.
+const flushTime = 3 * time.Second
+
+// traces exports the spans of the gateway. Nil exports none.
+type traces struct {
+	tracer   *span.Tracer
+	provider *sdktrace.TracerProvider
+	log      *zap.Logger
+}
+
+// traceSettings are the settings of traces: the one of the gateway, and the variables of OpenTelemetry, which lookup
+// returns. The exporter reads those of its own (OTEL_EXPORTER_OTLP_..., OTEL_BSP_..., OTEL_RESOURCE_ATTRIBUTES).
+type traceSettings struct {
+	endpoint string // setting otel-endpoint
+	lookup   func(name string) string
+}
+
+// wanted reports whether traces are exported, or why the variables are not acceptable.
+func (s traceSettings) wanted() (bool, error) {
+	switch exporter := s.lookup("OTEL_TRACES_EXPORTER"); exporter {
+	case "", "otlp":
+	case "none":
+		return false, nil
+	default:
+		return false, fmt.Errorf("OTEL_TRACES_EXPORTER: %q; accepted are otlp and none", exporter)
+	}
+	if strings.EqualFold(s.lookup("OTEL_SDK_DISABLED"), "true") {
+		return false, nil
+	}
+	protocol := cmp.Or(s.lookup("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), s.lookup("OTEL_EXPORTER_OTLP_PROTOCOL"))
+	if protocol != "" && protocol != "http/protobuf" {
+		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q; accepted is http/protobuf", protocol)
+	}
+	return cmp.Or(
+		s.endpoint, s.lookup("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), s.lookup("OTEL_EXPORTER_OTLP_ENDPOINT"),
+		s.lookup("OTEL_TRACES_EXPORTER"),
+	) != "", nil
+}
+
+// openTraces makes what exports traces; nil if none are to be exported. It waits for no collector.
+func openTraces(ctx context.Context, s traceSettings, log *zap.Logger) (*traces, error) {
+	wanted, err := s.wanted()
+	if err != nil {
+		return nil, exit.Usage(err)
+	}
+	if !wanted {
+		return nil, nil
+	}
+	sampler, err := s.sampler()
+	if err != nil {
+		return nil, exit.Usage(err)
+	}
+	var options []otlptracehttp.Option
+	if s.endpoint != "" {
+		options = append(options, otlptracehttp.WithEndpointURL(strings.TrimSuffix(s.endpoint, "/")+"/v1/traces"))
+	}
+	client, err := otlptracehttp.New(ctx, options...)
+	if err != nil {
+		return nil, exit.Usage(fmt.Errorf("otel-endpoint: %w", err))
+	}
+	about, err := resource.New(
+		ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(
+			attribute.String("service.name", "sluice"),
+			attribute.String("service.version", version.Text()),
+			attribute.String("service.instance.id", strconv.FormatUint(rand.Uint64(), 36)),
+		),
+		resource.WithFromEnv(),
+	)
+	if err != nil {
+		return nil, exit.Usage(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err))
+	}
+	// The library has one handler of its errors for the process. What an operator has to know is said by exporter.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Debug("traces", zap.Error(err)) }))
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(&exporter{SpanExporter: client, log: log}),
+		sdktrace.WithResource(about),
+		sdktrace.WithIDGenerator(span.IDs{}),
+		sdktrace.WithSampler(sdktrace.AlwaysSample()), // the tracer has asked the sampler before
+	)
+	return &traces{tracer: span.NewTracer(provider, sampler), provider: provider, log: log}, nil
+}
+
+// Tracer returns the tracer; nil for none.
+func (t *traces) Tracer() *span.Tracer {
+	if t == nil {
+		return nil
+	}
+	return t.tracer
+}
+
+// Store returns a store whose calls are traced. remote reports whether it is in another process.
+func (t *traces) Store(store backend.Store, remote bool) backend.Store {
+	switch {
+	case t == nil:
+		return store
+	case remote:
+		return traced.NewRemote(store, "redis")
+	}
+	return traced.New(store, "bbolt")
+}
+
+// Run exports the spans until ctx ends, and then those that are left, as far as the collector takes them in time.
+func (t *traces) Run(ctx context.Context) error {
+	<-ctx.Done()
+	if t == nil {
+		return nil
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+	defer cancel()
+	if err := t.provider.Shutdown(ending); err != nil {
+		t.log.Warn("the last spans of traces were not exported", zap.Error(err))
+	}
+	return nil
+}
+
+// sampler returns the sampler that the variables of OpenTelemetry name. Default: parentbased_always_on.
+func (s traceSettings) sampler() (func(parent trace.SpanContext, id trace.TraceID) bool, error) {
+	name := cmp.Or(s.lookup("OTEL_TRACES_SAMPLER"), "parentbased_always_on")
+	argument := s.lookup("OTEL_TRACES_SAMPLER_ARG")
+	kind, parentBased := strings.CutPrefix(name, "parentbased_")
+	var root sdktrace.Sampler
+	switch kind {
+	case "always_on":
+		root = sdktrace.AlwaysSample()
+	case "always_off":
+		root = sdktrace.NeverSample()
+	case "traceidratio":
+		ratio, err := strconv.ParseFloat(cmp.Or(argument, "1"), 64)
+		if err != nil || !(ratio >= 0 && ratio <= 1) {
+			return nil, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG: %q; a number from 0 to 1 is accepted", argument)
+		}
+		root = sdktrace.TraceIDRatioBased(ratio)
+	default:
+		return nil, fmt.Errorf(
+			"OTEL_TRACES_SAMPLER: %q; accepted are always_on, always_off and traceidratio, also with parentbased_ before", name,
+		)
+	}
+	return func(parent trace.SpanContext, id trace.TraceID) bool {
+		if parentBased && parent.IsValid() {
+			return parent.IsSampled()
+		}
+		p := sdktrace.SamplingParameters{ParentContext: context.Background(), TraceID: id}
+		return root.ShouldSample(p).Decision == sdktrace.RecordAndSample
+	}, nil
+}
+
+// exporter says once in the log that the collector takes no spans, and once that it does again. The spans are lost
+// meanwhile.
+type exporter struct {
+	sdktrace.SpanExporter
+	log    *zap.Logger
+	failed bool // the provider exports one batch at a time
+}
+
+// ExportSpans is part of [sdktrace.SpanExporter].
+func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	switch {
+	case err != nil && !e.failed:
+		e.failed = true
+		e.log.Warn("traces are lost: the collector does not take them", zap.Error(withoutURL(err)))
+	case err == nil && e.failed:
+		e.failed = false
+		e.log.Info("the collector takes traces again")
+	}
+	return nil
+}
+
+// withoutURL returns an error without the URL of the request, which may have a credential.
+func withoutURL(err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		return request.Err
+	}
+	return err
+}

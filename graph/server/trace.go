@@ -1,0 +1,187 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/engine"
+	"github.com/sluicegw/sluice/internal/span"
+)
+
+// Every request has a trace: the one that its header traceparent names, or a new one. Its id is the request id, unless
+// the client gave another one. If the sampler of the tracer wants the trace, the request has a span:
+//
+//	edge           beginTrace, endTrace    until the answer is sent, or a stream or socket has begun
+//	operation      traceOperation          below the edge; on a socket, whose edge has ended, beside it
+//	subscription   traceSubscription       until the subscription has begun; what is delivered later: engine.Config.Tracer
+
+// beginTrace returns the trace of a request, and its span if it is traced.
+func (s *Server) beginTrace(r *http.Request) (ctx context.Context, edge span.Span, traceparent string) {
+	traceparent = access.ParseTrace(r.Header.Get(traceHeader))
+	begins := traceparent == ""
+	if begins {
+		traceparent = span.NewTraceparent()
+	}
+	if s.cfg.Tracer == nil || isProbe(r.URL.Path) {
+		return r.Context(), edge, traceparent
+	}
+	return s.cfg.Tracer.Request(r.Context(), knownMethod(r.Method), traceparent, begins)
+}
+
+// isProbe reports whether a path is asked again and again by what watches the gateway.
+func isProbe(path string) bool { return path == "/healthz" || path == "/readyz" || path == "/metrics" }
+
+// knownMethod returns a method of HTTP, or what the semantic conventions put in the place of others.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete,
+		http.MethodPatch, http.MethodConnect, http.MethodTrace:
+		return method
+	}
+	return "_OTHER"
+}
+
+// endTrace ends the span of a request that was answered, by the semantic conventions of HTTP.
+func endTrace(edge span.Span, a *recorder, r *http.Request) {
+	if !edge.Recording() {
+		return
+	}
+	method := knownMethod(r.Method)
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	edge.Set(
+		span.Method.String(method),
+		span.Status.Int(a.status),
+		span.Scheme.String(scheme),
+		span.Protocol.String(strings.TrimPrefix(r.Proto, "HTTP/")),
+	)
+	known := factsOf(r.Context())
+	if route := routeOf(r); route != "" { // other paths may be anything
+		edge.Rename(method + " " + route)
+		edge.Set(span.Route.String(route), span.Path.String(r.URL.Path))
+	}
+	if address := access.CallerFrom(r.Context()).Address; address.IsValid() {
+		edge.Set(span.ClientAddress.String(address.String()))
+	}
+	if known.trace != "" {
+		edge.Set(span.RequestID.String(known.id))
+	}
+	if a.status >= http.StatusInternalServerError {
+		edge.Fail(http.StatusText(a.status), true)
+	}
+	if !a.stream.IsZero() {
+		edge.EndAt(a.stream)
+		return
+	}
+	edge.End()
+}
+
+// routeOf returns the pattern that a request has matched, without its method; empty for none but the one of all paths.
+func routeOf(r *http.Request) string {
+	route := r.Pattern
+	if _, alone, found := strings.Cut(route, " "); found {
+		route = alone
+	}
+	switch route {
+	case "/":
+		return ""
+	case "/{$}": // the page
+		return "/"
+	}
+	return route
+}
+
+// traceOperation begins the span of a query or a mutation, by the semantic conventions of GraphQL.
+func (a *api) traceOperation(ctx context.Context, op *graphql.OperationContext) context.Context {
+	if a.cfg.Tracer == nil {
+		return ctx
+	}
+	name, begin := string(op.Operation.Operation), op.Stats.OperationStart
+	ctx, s := a.cfg.Tracer.Resume(ctx, name, access.CallerFrom(ctx).Trace, begin)
+	if s.Recording() {
+		a.setOperation(s, op)
+	}
+	return ctx
+}
+
+// setOperation names an operation, as the log does: neither its document nor its variables are told.
+func (a *api) setOperation(s span.Span, op *graphql.OperationContext) {
+	of := a.labels(op)
+	hash := sha256.Sum256([]byte(op.RawQuery))
+	s.Set(span.OperationType.String(of.typ), span.Document.String(hex.EncodeToString(hash[:])))
+	if name := shortName(op.Operation.Name); name != "" {
+		s.Set(span.OperationName.String(name))
+	}
+	if of.kind != none {
+		s.Set(span.Kind.String(of.kind))
+	}
+	if a.version != "" {
+		s.Set(span.API.String(a.version))
+	}
+}
+
+// endOperation ends the span of a query or a mutation, which ctx has.
+func (a *api) endOperation(
+	ctx context.Context, op *graphql.OperationContext, res *graphql.Response, spent *budget.Budget,
+) {
+	if a.cfg.Tracer == nil || op.Operation.Operation == ast.Subscription {
+		return
+	}
+	s := span.Of(ctx)
+	if !s.Recording() {
+		return
+	}
+	s.Set(span.Steps.Int64(spent.Spent(budget.Steps)))
+	if op.Stats.GetExtension(engine.KeptExtension) != nil {
+		s.Set(span.Kept.Bool(true))
+	}
+	if res != nil {
+		failOperation(s, res.Errors)
+	}
+	s.End()
+}
+
+// failOperation notes the first error of an answer.
+func failOperation(s span.Span, errs gqlerror.List) {
+	if len(errs) == 0 {
+		return
+	}
+	code, _ := errs[0].Extensions["code"].(string)
+	s.Fail(code, isFault(code))
+}
+
+// isFault reports whether an error of a code is a fault of the gateway or of what it calls.
+func isFault(code string) bool {
+	switch failure.Code(code) {
+	case failure.CodeInternal, failure.CodeUnavailable, failure.CodeTimeout:
+		return true
+	}
+	return false
+}
+
+// traceSubscription makes the span of a subscription that has begun.
+func (a *api) traceSubscription(ctx context.Context, op *graphql.OperationContext) {
+	if !span.Sampled(access.CallerFrom(ctx).Trace) {
+		return
+	}
+	span.Of(a.traceOperation(ctx, op)).End()
+}
+
+// traceRefused notes on the span of a request that its operation was refused before it was one.
+func traceRefused(ctx context.Context, errs gqlerror.List) {
+	if s := span.Of(ctx); s.Recording() {
+		failOperation(s, errs)
+	}
+}

@@ -1,0 +1,154 @@
+package span
+
+import "go.opentelemetry.io/otel/attribute"
+
+// Names of spans. Those of requests, verbs and calls of services follow from what they are of: see [Spans].
+const (
+	Lock     = "lock"
+	Relate   = "relate"
+	Queue    = "queue"
+	Commit   = "commit"
+	Pipeline = "pipeline"
+	Read     = "read"
+	Level    = "read level"
+	Deliver  = "deliver"
+	Follow   = "reconcile"
+)
+
+// Attributes of spans. Those without the prefix sluice are of OpenTelemetry's semantic conventions.
+const (
+	Method        attribute.Key = "http.request.method"
+	Route         attribute.Key = "http.route"
+	Status        attribute.Key = "http.response.status_code"
+	Scheme        attribute.Key = "url.scheme"
+	Path          attribute.Key = "url.path"
+	Protocol      attribute.Key = "network.protocol.version"
+	ClientAddress attribute.Key = "client.address"
+	ErrorType     attribute.Key = "error.type"
+	OperationName attribute.Key = "graphql.operation.name"
+	OperationType attribute.Key = "graphql.operation.type"
+	System        attribute.Key = "db.system.name"
+	StoreCall     attribute.Key = "db.operation.name"
+	BatchSize     attribute.Key = "db.operation.batch.size"
+	RPCSystem     attribute.Key = "rpc.system"
+	RPCService    attribute.Key = "rpc.service"
+	RPCMethod     attribute.Key = "rpc.method"
+	RequestID     attribute.Key = "sluice.request.id"
+	API           attribute.Key = "sluice.api"
+	Kind          attribute.Key = "sluice.kind"
+	Document      attribute.Key = "sluice.document.hash"
+	Kept          attribute.Key = "sluice.kept"
+	Steps         attribute.Key = "sluice.steps"
+	Verb          attribute.Key = "sluice.verb"
+	UID           attribute.Key = "sluice.resource.uid"
+	Outcome       attribute.Key = "sluice.outcome"
+	DryRun        attribute.Key = "sluice.dry_run"
+	Attempts      attribute.Key = "sluice.attempts"
+	References    attribute.Key = "sluice.references"
+	Waits         attribute.Key = "sluice.waits"
+	Field         attribute.Key = "sluice.field"
+	Resources     attribute.Key = "sluice.resources"
+	Pages         attribute.Key = "sluice.pages"
+	Shard         attribute.Key = "sluice.shard"
+	Bytes         attribute.Key = "sluice.bytes"
+	Group         attribute.Key = "sluice.group"
+	Sync          attribute.Key = "sluice.sync.seconds"
+	Change        attribute.Key = "sluice.change"
+	WriteTrace    attribute.Key = "sluice.write.trace_id"
+	Service       attribute.Key = "sluice.service"
+)
+
+// Described is a span, or an attribute, as operators read of it.
+type Described struct {
+	// Name of the span, with the parts that vary in capitals, or of the attribute.
+	Name string
+	// Kind of the span in the sense of OpenTelemetry; empty for an attribute.
+	Kind string
+	// Meaning is a sentence without its full stop.
+	Meaning string
+	// Attributes that the span may have.
+	Attributes []attribute.Key
+}
+
+// Spans returns all spans that a gateway makes.
+func Spans() []Described {
+	return []Described{
+		{"METHOD ROUTE", "server", "a request, until it is answered, or until a stream or a WebSocket has begun; not of `/healthz`, `/readyz` and `/metrics`", []attribute.Key{
+			Method, Route, Status, Scheme, Path, Protocol, ClientAddress, RequestID, ErrorType,
+		}},
+		{"query, mutation, subscription", "internal", "an operation, parsing included; a subscription until it has begun", []attribute.Key{
+			OperationType, OperationName, Kind, Document, API, Steps, Kept, ErrorType,
+		}},
+		{"VERB KIND", "internal", "a write of one resource, such as `UPDATE Network`; `APPLY` until its manifest is read", []attribute.Key{
+			Verb, Kind, Outcome, DryRun, UID, Attempts, ErrorType,
+		}},
+		{Lock, "internal", "a write waits for another write of the same resource on this gateway", nil},
+		{Relate, "internal", "the references of a resource that is written are resolved", []attribute.Key{References, Waits}},
+		{Read, "internal", "a root field of a query reads", []attribute.Key{Field, Kind}},
+		{Level, "internal", "the references and connections of one level of an answer are read", []attribute.Key{Resources, Pages}},
+		{"store CALL", "client on Redis, else internal", "a call of the store: `Apply` (a write), `Get`, `Range`, `Head`, `Position`, `Sync`", []attribute.Key{
+			System, StoreCall, BatchSize, Bytes, Shard, Resources, ErrorType,
+		}},
+		{Queue, "internal", "a write waits for its commit, or for its turn to be sent to Redis", nil},
+		{Commit, "internal", "the embedded store commits a group of writes", []attribute.Key{Group, Bytes, Sync}},
+		{Pipeline, "internal", "a group of writes is sent to Redis and answered", []attribute.Key{Group, Bytes}},
+		{"service METHOD", "client", "a call of a resource service of another team", []attribute.Key{
+			RPCSystem, RPCService, RPCMethod, Service, ErrorType,
+		}},
+		{Deliver, "consumer", "a change is made an event of a subscription, or of equal ones that share it; a trace of its own, linked to the write", []attribute.Key{
+			OperationType, OperationName, Kind, Change, UID, WriteTrace,
+		}},
+		{Follow, "internal", "what waits for resources that were written is re-evaluated, and deletions are finished; a trace of its own, linked to the writes", []attribute.Key{
+			Resources, Shard,
+		}},
+	}
+}
+
+// Attributes returns all attributes of spans.
+func Attributes() []Described {
+	return []Described{
+		attributeOf(Method, "the method of the request"),
+		attributeOf(Route, "the path as the gateway knows it; missing for a path that it does not serve"),
+		attributeOf(Status, "the status of the answer"),
+		attributeOf(Scheme, "`http` or `https`"),
+		attributeOf(Path, "the path of the request, without its query; missing where the route is"),
+		attributeOf(Protocol, "the version of HTTP"),
+		attributeOf(ClientAddress, "the address of the client"),
+		attributeOf(ErrorType, "the code of the error (`extensions.code`); of the store and of services, the kind of the error"),
+		attributeOf(OperationName, "the name of the operation in the document"),
+		attributeOf(OperationType, "`query`, `mutation` or `subscription`"),
+		attributeOf(System, "`redis` or `bbolt`"),
+		attributeOf(StoreCall, "the call of the store"),
+		attributeOf(BatchSize, "how many resources are written and checked, or asked for"),
+		attributeOf(RPCSystem, "`connect_rpc`"),
+		attributeOf(RPCService, "the service as its protocol calls it"),
+		attributeOf(RPCMethod, "the method, such as `Write`"),
+		attributeOf(RequestID, "the request id, where that is not the id of the trace"),
+		attributeOf(API, "the released version of the API, or `unreleased`"),
+		attributeOf(Kind, "the kind of the resource, or of the first root field"),
+		attributeOf(Document, "the SHA-256 of the document, as the log has it"),
+		attributeOf(Kept, "true if the answer was a kept one"),
+		attributeOf(Steps, "the steps of `limit-steps` that the operation took"),
+		attributeOf(Verb, "the verb of the write"),
+		attributeOf(UID, "the uid of the resource"),
+		attributeOf(Outcome, "what became of the write, as in the API"),
+		attributeOf(DryRun, "whether nothing was written"),
+		attributeOf(Attempts, "how often the write was attempted, if another writer came in between"),
+		attributeOf(References, "how many resources it refers to, if its references were resolved"),
+		attributeOf(Waits, "for how many of these it waits"),
+		attributeOf(Field, "the root field"),
+		attributeOf(Resources, "how many resources were found, are read, or are handled"),
+		attributeOf(Pages, "how many pages are read"),
+		attributeOf(Shard, "the number of the shard"),
+		attributeOf(Bytes, "bytes of the write, or of all writes of the group"),
+		attributeOf(Group, "how many writes were committed or sent together"),
+		attributeOf(Sync, "how long writing and syncing the file took"),
+		attributeOf(Change, "the type of the event, such as `MODIFIED`"),
+		attributeOf(WriteTrace, "the id of the trace of the write"),
+		attributeOf(Service, "the name of the service in the settings"),
+	}
+}
+
+func attributeOf(key attribute.Key, meaning string) Described {
+	return Described{Name: string(key), Meaning: meaning}
+}

@@ -1,0 +1,156 @@
+package span
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Places in a traceparent of version 00: 00-TRACE-SPAN-FLAGS, all in lower case hexadecimal digits.
+const (
+	traceAt = 3
+	spanAt  = traceAt + 33
+	flagsAt = spanAt + 17
+	length  = flagsAt + 2
+)
+
+// Traceparent returns a span context in the form of the header of that name.
+func Traceparent(sc trace.SpanContext) string {
+	id, parent := sc.TraceID(), sc.SpanID()
+	return text(id, parent, sc.IsSampled())
+}
+
+func text(id trace.TraceID, parent trace.SpanID, sampled bool) string {
+	var b [length]byte
+	copy(b[:], "00-")
+	hex.Encode(b[traceAt:], id[:])
+	b[spanAt-1] = '-'
+	hex.Encode(b[spanAt:], parent[:])
+	copy(b[flagsAt-1:], "-00")
+	if sampled {
+		b[length-1] = '1'
+	}
+	return string(b[:])
+}
+
+// NewTraceparent returns a new trace that is not sampled.
+func NewTraceparent() string { return text(newTraceID(), newSpanID(), false) }
+
+// TraceID returns the id of the trace of a traceparent; empty if it has not the form of one.
+func TraceID(traceparent string) string {
+	if len(traceparent) != length {
+		return ""
+	}
+	return traceparent[traceAt : spanAt-1]
+}
+
+// OtherID returns the id of the trace of a traceparent if it is not the id of the request; else nothing.
+func OtherID(traceparent, request string) string {
+	if id := TraceID(traceparent); id != request {
+		return id
+	}
+	return ""
+}
+
+// Sampled reports whether the trace of a traceparent is recorded.
+func Sampled(traceparent string) bool {
+	if len(traceparent) != length {
+		return false
+	}
+	var flags [1]byte
+	_, err := hex.Decode(flags[:], []byte(traceparent[flagsAt:]))
+	return err == nil && trace.TraceFlags(flags[0]).IsSampled()
+}
+
+// unsampled returns a traceparent without the flag that the trace is recorded.
+func unsampled(traceparent string) string {
+	if !Sampled(traceparent) {
+		return traceparent
+	}
+	return traceparent[:flagsAt] + "00"
+}
+
+// Parse returns the span of another process that a traceparent names; an invalid one if it is malformed.
+func Parse(traceparent string) trace.SpanContext {
+	if len(traceparent) != length {
+		return trace.SpanContext{}
+	}
+	var id trace.TraceID
+	var parent trace.SpanID
+	_, badTrace := hex.Decode(id[:], []byte(traceparent[traceAt:spanAt-1]))
+	_, badSpan := hex.Decode(parent[:], []byte(traceparent[spanAt:flagsAt-1]))
+	if badTrace != nil || badSpan != nil {
+		return trace.SpanContext{}
+	}
+	var flags trace.TraceFlags
+	if Sampled(traceparent) {
+		flags = trace.FlagsSampled
+	}
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: parent, TraceFlags: flags, Remote: true})
+}
+
+// Ids are random, and all zeroes are none.
+
+func newTraceID() (id trace.TraceID) {
+	for !id.IsValid() {
+		binary.BigEndian.PutUint64(id[:8], rand.Uint64())
+		binary.BigEndian.PutUint64(id[8:], rand.Uint64())
+	}
+	return id
+}
+
+func newSpanID() (id trace.SpanID) {
+	for !id.IsValid() {
+		binary.BigEndian.PutUint64(id[:], rand.Uint64())
+	}
+	return id
+}
+
+// The parts of a traceparent as [Pack] writes them.
+const (
+	traceBytes  = 16
+	parentBytes = 8
+)
+
+// Pack returns a traceparent of a recorded trace in few bytes: its span, and before it its trace unless known is the id
+// of that. It returns nothing for a trace that is not recorded.
+func Pack(traceparent, known string) string {
+	if !Sampled(traceparent) {
+		return ""
+	}
+	sc := Parse(traceparent)
+	if !sc.IsValid() {
+		return ""
+	}
+	id, parent := sc.TraceID(), sc.SpanID()
+	if TraceID(traceparent) == known {
+		return string(parent[:])
+	}
+	return string(id[:]) + string(parent[:])
+}
+
+// Unpack returns the traceparent that Pack was given; empty if packed is none of its results.
+func Unpack(packed, known string) string {
+	var id trace.TraceID
+	var parent trace.SpanID
+	switch len(packed) {
+	case parentBytes:
+		known, err := trace.TraceIDFromHex(known)
+		if err != nil {
+			return ""
+		}
+		id = known
+		copy(parent[:], packed)
+	case traceBytes + parentBytes:
+		copy(id[:], packed)
+		copy(parent[:], packed[traceBytes:])
+	default:
+		return ""
+	}
+	if !id.IsValid() || !parent.IsValid() {
+		return ""
+	}
+	return text(id, parent, true)
+}
