@@ -64,6 +64,7 @@ type LockState struct {
 // busiest returns the resources with most writers, and how many resources are locked.
 func (l *keyLocks) busiest(most int) (states []LockState, locked int) {
 	l.mu.Lock()
+	states = make([]LockState, 0, len(l.locks))
 	for key, one := range l.locks {
 		states = append(states, LockState{
 			Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Writers: one.writers,
