@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// All writes leave the service through this file: to the store, or, by owned.go, to the service
-// that owns the kind.
+// All writes leave the service through this file. They go to the store or, by the code of
+// owned.go, to the service that owns the kind.
 
 // send sends a batch to the store, and returns the resource of its first action: the stored one, or
 // for a delete the last state.

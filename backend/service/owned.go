@@ -14,14 +14,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// Writes of kinds that services of other teams own. They go through the same phases as others up to commit: the caller
-// is authorized, and the write is judged by the declarations and the references of the record here, which mirrors what
-// the service has. Then the service is asked, while the lock of the key is held.
+// This file has the writes of kinds that are owned by services of other teams. Up to commit they go
+// through the same phases as other writes: the caller is authorized, and the write is validated by
+// the declarations and the references of the record, which mirrors the owner's resource. Then the
+// owner is asked, while the lock of the key is held.
 
 // isOwned reports whether a service owns the kind.
 func (w *write) isOwned() bool { return w.kind.Whole().Service != "" }
 
-// commitOwned asks the service for the next state of an attempt, and stores what it makes of it.
+// commitOwned sends the next state of an attempt to the owner, and stores the owner's answer.
 func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
 	own, err := a.actions() // they are as large as what callers may write
 	if err != nil {
@@ -83,7 +84,8 @@ func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
 	return a.wouldStore(own)
 }
 
-// ownedWrite returns what the service is asked for, on the condition of the version that the record has.
+// ownedWrite returns the request to the owner, on the condition that the owner still has the
+// version of the record.
 func (a *attempt) ownedWrite(ctx context.Context, m *mirror.Mirror, can owner.Kind) (owner.Write, error) {
 	spec, err := jsontree.Append(nil, a.next.Spec)
 	if err != nil {
@@ -118,8 +120,8 @@ func (a *attempt) ownedWrite(ctx context.Context, m *mirror.Mirror, can owner.Ki
 	return w, nil
 }
 
-// refresh makes the record what the service has, so that the next attempt can tell the version of the resource. It
-// never returns nil.
+// refresh updates the record from the owner, so that the next attempt can tell the version of the
+// resource. It never returns nil.
 func (a *attempt) refresh(ctx context.Context, m *mirror.Mirror) error {
 	now, err := m.Refresh(ctx, a.key, nil)
 	switch {
@@ -135,8 +137,8 @@ func (a *attempt) refresh(ctx context.Context, m *mirror.Mirror) error {
 	return backend.ErrConflict
 }
 
-// raced makes the record what the service has instead of what an attempt expected, and returns the error of the
-// attempt.
+// raced updates the record from the owner after an attempt that expected another version, and
+// returns the error of the attempt.
 func (a *attempt) raced(ctx context.Context, m *mirror.Mirror, outcome owner.Outcome) error {
 	now, err := m.Refresh(ctx, a.key, nil)
 	if err != nil {
@@ -155,11 +157,13 @@ func (a *attempt) raced(ctx context.Context, m *mirror.Mirror, outcome owner.Out
 	return backend.ErrConflict
 }
 
-// maxBaseless is how often a service may contradict itself in one write.
+// maxBaseless is how many contradictory answers of a service are tolerated in one
+// write.
 const maxBaseless = 3
 
-// contradicted returns UNAVAILABLE if a service goes on to refuse a change with an outcome that says that the resource is
-// another one than the record was, though the record is what the service shows. now is the record after the refusal.
+// contradicted returns UNAVAILABLE if a service repeatedly refuses a change with an outcome which
+// says that the resource differs from the record, although the service shows the same resource as
+// the record. now is the record after the refusal.
 func (w *write) contradicted(was, now *backend.Resource, outcome owner.Outcome) error {
 	if !isSameVersion(was, now) {
 		return nil
@@ -175,8 +179,8 @@ func (w *write) contradicted(was, now *backend.Resource, outcome owner.Outcome) 
 	}).At(w.key)
 }
 
-// isSameVersion reports whether two records mirror the same version of a resource, or neither is there. What the gateway
-// alone has written between them does not count.
+// isSameVersion reports whether two records mirror the same version of a resource, or both are nil.
+// Parts that only the gateway writes are not compared.
 func isSameVersion(a, b *backend.Resource) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -195,8 +199,8 @@ func isSameVersion(a, b *backend.Resource) bool {
 	return a.UID == b.UID && one.Meta.Owner.Tag != "" && one.Meta.Owner.Tag == other.Meta.Owner.Tag
 }
 
-// replaceUnreadable makes a record that does not decode what the service has, so that the next attempt can judge it. It
-// returns errRaced, or why that fails.
+// replaceUnreadable replaces a record that cannot be decoded by the owner's resource, so that the
+// next attempt can read it. It returns errRaced, or the error if that fails.
 func (w *write) replaceUnreadable(ctx context.Context) error {
 	m, err := w.writer.mirrors.Of(w.kind.Whole())
 	if err != nil {
@@ -205,7 +209,7 @@ func (w *write) replaceUnreadable(ctx context.Context) error {
 	return w.refreshed(ctx, m)
 }
 
-// ownersPath returns the path by which the caller knows a field that a service names.
+// ownersPath translates the path of a field from the owner's names into the caller's.
 func (w *write) ownersPath(path string) string {
 	if path == "" {
 		path = "spec"
@@ -213,8 +217,8 @@ func (w *write) ownersPath(path string) string {
 	return failure.ShortenPath(w.kind.Path(path).Text(w.names))
 }
 
-// answerUnchanged answers a write that would change nothing. Of a kind that a service owns, the record may be behind:
-// then it is errRaced.
+// answerUnchanged answers a write that would change nothing. If a service owns the kind and the
+// record turns out to be outdated, it returns errRaced.
 func (a *attempt) answerUnchanged(ctx context.Context) (*Written, error) {
 	if !a.isOwned() || a.dryRun {
 		return a.unchanged(), nil

@@ -11,7 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// deleteOwned deletes a resource that a service owns. If others are bound to it, the service is asked once none is.
+// deleteOwned deletes a resource that a service owns. If other resources are bound to it, the
+// service is asked when none is bound any more.
 func (w *write) deleteOwned(ctx context.Context) (*Written, error) {
 	m, err := w.writer.mirrors.Of(w.kind.Whole())
 	if err != nil {
@@ -79,7 +80,8 @@ func (w *write) wouldDeleteOwned(ctx context.Context, m *mirror.Mirror, can owne
 	return out, nil
 }
 
-// askingOwner returns what is kept of a resource while its service is asked to delete it.
+// askingOwner returns the data about the owner that the record has while the owner is
+// asked to delete the resource.
 func askingOwner(was *body.Owner) *body.Owner {
 	out := body.Owner{Asking: true}
 	if was != nil {
@@ -89,8 +91,9 @@ func askingOwner(was *body.Owner) *body.Owner {
 	return &out
 }
 
-// requestOwned requests the deletion of a resource that others are bound to. The service is asked once none is, by the
-// gateway itself; so it is asked now whether this caller may, if it can say so.
+// requestOwned requests the deletion of a resource that others are bound to. The gateway itself
+// asks the owner to delete it when none is bound any more. So the owner is asked now, by a dry run
+// if it offers that, whether this caller may delete it.
 func (w *write) requestOwned(
 	ctx context.Context, m *mirror.Mirror, can owner.Kind, current *stored,
 ) (*Written, error) {
@@ -119,7 +122,8 @@ func (w *write) requestOwned(
 	return &Written{Deletion: Pending, Resource: w.writer.present(w.kind, marked)}, nil
 }
 
-// refreshed makes the record what the service has, and returns errRaced, or why that fails.
+// refreshed updates the record from the owner and returns errRaced, or the error if that
+// fails.
 func (w *write) refreshed(ctx context.Context, m *mirror.Mirror) error {
 	if _, err := m.Refresh(ctx, w.key, nil); err != nil {
 		return failure.Of(err, w.key)
@@ -127,8 +131,9 @@ func (w *write) refreshed(ctx context.Context, m *mirror.Mirror) error {
 	return errRaced
 }
 
-// removeOwned asks the service to delete the resource, if nothing is bound to it. Where something could be meanwhile,
-// the deletion is requested here first, and taken back if the service does not delete.
+// removeOwned asks the owner to delete the resource, if nothing is bound to it. If something could
+// be bound meanwhile, the deletion is first requested in the record, and taken back if the owner
+// does not delete.
 func (w *write) removeOwned(
 	ctx context.Context, m *mirror.Mirror, can owner.Kind, current *stored,
 ) (*Written, error) {

@@ -14,21 +14,23 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// A service that owns nothing of a kind can review what callers write: descriptor.Kind.Review. It is asked whether it
-// would take the resource that is about to be stored, by a write that is a dry run, while the lock of the key is held.
+// A service that does not own a kind can review the writes of callers: descriptor.Kind.Review.
+// While the lock of the key is held, the gateway sends it the resource that is about to be stored,
+// as a write that is a dry run.
 //
-//	asked       a create, an update, a patch, an upsert, an apply, and a dry run of these
-//	not asked   what changes nothing that the service would see (finalizers, expiry, field managers),
-//	            a status, a delete, what finishes a deletion, and what the gateway itself writes
+//	reviewed      a create, an update, a patch, an upsert, an apply, and a dry run of these
+//	not reviewed  changes that the service would not see (finalizers, expiry, field managers), a status,
+//	              a delete, the end of a deletion, and writes of the gateway itself
 
-// reviewTimeout is how long a service may take to review a change.
+// reviewTimeout bounds the review of a change.
 const reviewTimeout = 2 * time.Second
 
-// reviewRetryAfter is the number of seconds after which a service that did not answer is worth another try.
+// reviewRetryAfter is the number of seconds after which clients may try again if a reviewer did not
+// answer.
 const reviewRetryAfter = 2
 
-// review asks the service that reviews changes of the kind whether it accepts the next state, if there is such a
-// service. Its warnings become those of the attempt.
+// review asks the service that reviews changes of the kind, if there is one, to accept the next
+// state. Its warnings are added to the warnings of the attempt.
 func (a *attempt) review(ctx context.Context) error {
 	k := a.kind.Whole()
 	if k.Review == "" || !a.isReviewed() {
@@ -69,7 +71,7 @@ func (a *attempt) review(ctx context.Context) error {
 	})
 }
 
-// isReviewed reports whether the attempt changes what a service that reviews changes would see.
+// isReviewed reports whether the attempt changes anything that a reviewer would see.
 func (a *attempt) isReviewed() bool {
 	switch {
 	case !a.isCallers(), a.current != nil && a.current.Deleting:
@@ -83,8 +85,8 @@ func (a *attempt) isReviewed() bool {
 		!maps.Equal(was.Annotations, next.Annotations)
 }
 
-// reviewed returns the write about which a service is asked. It has no values of write-only fields. Its condition says
-// whether the resource is new; otherwise the tag is the revision that is replaced.
+// reviewed returns the write that is sent for review. It has no values of write-only fields. Its
+// condition shows whether the resource is new: if not, the tag is the revision to be replaced.
 func (a *attempt) reviewed() (owner.Write, error) {
 	spec, err := jsontree.Append(nil, a.kind.Whole().Spec.Shown(a.next.Spec))
 	if err != nil {
@@ -106,7 +108,8 @@ func (a *attempt) reviewed() (owner.Write, error) {
 	return w, nil
 }
 
-// askReviewer asks a service about a write. Meanwhile the operation gives up its turn.
+// askReviewer sends a write for review. While it waits, the operation gives up its
+// place among the running operations.
 func askReviewer(ctx context.Context, reviewer owner.Service, w owner.Write) (owner.Answer, error) {
 	spent := budget.From(ctx)
 	spent.BeginWait()
@@ -116,7 +119,8 @@ func askReviewer(ctx context.Context, reviewer owner.Service, w owner.Write) (ow
 	return reviewer.Write(ctx, w)
 }
 
-// unreviewed returns the error of a change that was not reviewed; nil, with a warning, if the kind allows that.
+// unreviewed returns the error of a change that was not reviewed. If the kind allows unreviewed
+// changes, it adds a warning and returns nil.
 func (a *attempt) unreviewed(err *failure.Error) error {
 	k := a.kind.Whole()
 	if !k.ReviewAllowsFailure {
@@ -129,7 +133,7 @@ func (a *attempt) unreviewed(err *failure.Error) error {
 	return nil
 }
 
-// warnReviewed adds warnings of the service that has reviewed the change.
+// warnReviewed adds the reviewer's warnings.
 func (a *attempt) warnReviewed(warnings []owner.Violation) {
 	for _, v := range warnings {
 		a.warnings = append(a.warnings, failure.Warning{
@@ -138,20 +142,21 @@ func (a *attempt) warnReviewed(warnings []owner.Violation) {
 	}
 }
 
-// isRefusal reports whether an outcome is a decision against a change. A service that owns nothing cannot have others.
+// isRefusal reports whether an outcome is a decision against a change. Outcomes about stored
+// resources, such as Conflict, are no decision of a service that owns none.
 func isRefusal(outcome owner.Outcome) bool {
 	return outcome == owner.Invalid || outcome == owner.Forbidden || outcome == owner.Refused
 }
 
-// reviews are the last answers of the services that review changes. It is safe for concurrent use; the zero value has
-// none.
+// reviews has the results of the latest reviews. Safe for concurrent use. The zero value is empty.
 type reviews struct {
 	mu sync.Mutex // guards all below
-	// problems say why a service gave no decision when it was asked last, by its name; empty if it gave one.
+	// problems has, by name of the service, the reason why its latest review gave no decision;
+	// empty if it gave one.
 	problems map[string]string
 }
 
-// note notes what became of a review by a service.
+// note records the result of a review by a service.
 func (r *reviews) note(service string, answer owner.Answer, err error) {
 	problem := ""
 	switch {
@@ -168,7 +173,8 @@ func (r *reviews) note(service string, answer owner.Answer, err error) {
 	r.problems[service] = problem
 }
 
-// last returns why a service gave no decision when it was asked last; asked is false if it was not asked yet.
+// last returns the reason why the latest review by a service gave no decision; empty if it gave
+// one. asked is false if there was no review yet.
 func (r *reviews) last(service string) (problem string, asked bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,5 +182,5 @@ func (r *reviews) last(service string) (problem string, asked bool) {
 	return problem, asked
 }
 
-// Asks reports whether the resource service of a name is configured.
+// Asks reports whether a resource service of this name is configured.
 func (s *Service) Asks(service string) bool { return s.cfg.Owners[service] != nil }

@@ -41,71 +41,76 @@ type Config struct {
 	Kinds []descriptor.Kind
 	// Store holds the resources of every kind. Required.
 	Store backend.Store
-	// Hub over the Store, which the caller runs. Default: a new one, which Run runs.
+	// Hub over the Store. If it is set, the caller runs it. Default: a new one, which
+	// Service.Run runs.
 	Hub *hub.Hub
-	// Keys encrypt the values that sensitive kinds keep apart. Default: they are stored
-	// as they are.
+	// Keys encrypt the values of sensitive kinds. Default: they are stored unencrypted.
 	Keys *keyring.Keyring
-	// IndexMemory is how many bytes the kinds may take that reads find in memory.
-	// Negative: nothing is kept in memory. Default 256 MiB.
+	// IndexMemory is the maximum number of bytes of resources that are kept in memory
+	// for reads. Negative: none. Default 256 MiB.
 	IndexMemory int64
 	// Access configures access control. Default: everybody may do everything.
 	Access access.Config
-	// Policy has the roles and bindings of the gateway, which the caller runs. Default: with access control a new one,
-	// which Run runs.
+	// Policy has the roles and bindings. If it is set, the caller runs it. Default: with access
+	// control a new one, which Service.Run runs.
 	Policy *policy.Source
-	// Logger receives what a client is not told. Default: none.
+	// Logger receives errors that clients do not see. Default: none.
 	Logger *zap.Logger
-	// NewID makes uids, and what request ids begin with. Default: random UUIDs.
+	// NewID makes uids, and the prefix of request ids. Default: random UUIDs.
 	NewID func() string
 	// WriteTimeout is how long the store may take to begin a batch. Default 5 s.
 	WriteTimeout time.Duration
-	// OutcomeTimeout is how long it may take to find out what became of a write
-	// whose answer was lost. Default 30 s.
+	// OutcomeTimeout bounds the search for the outcome of a write whose answer was
+	// lost. Default 30 s.
 	OutcomeTimeout time.Duration
-	// BookmarkInterval is after how long of silence a stream of changes tells its
-	// cursor. Default 30 s.
+	// BookmarkInterval is the time without a change after which a stream of changes
+	// sends its cursor. Default 30 s.
 	BookmarkInterval time.Duration
-	// RetryTimeout is how long a write that loses races is tried again if the request has no deadline.
-	// Default 30 s.
+	// RetryTimeout bounds the attempts of a write that loses races against other writers, if the
+	// request has no deadline. Default 30 s.
 	RetryTimeout time.Duration
-	// ReadOnly refuses all writes but dry runs, and neither re-evaluates what waits nor encrypts anything anew.
+	// ReadOnly refuses all writes but dry runs. It also turns off the re-evaluation of waiting
+	// resources and the re-encryption of values.
 	ReadOnly bool
-	// Controlled is called after the caller of ctx gave a kind to a controller, or took it back.
+	// Controlled is called after the caller of ctx has handed a kind to a controller, or taken
+	// it back.
 	Controlled func(ctx context.Context, kind string, controlled bool)
-	// Revealing is called before sensitive values of a resource are shown to the caller of ctx. If it fails
-	// they are not shown. Default: no call.
+	// Revealing is called before sensitive values are shown to the caller of ctx. If it returns an
+	// error, they are not shown. Default: no call.
 	Revealing func(ctx context.Context, key backend.Key) error
-	// Owners are the resource services of other teams, by the names that kinds have in Service. Of a kind whose service
-	// is missing here nothing can be written; what the store has of it is read. Default: none.
+	// Owners are the resource services of other teams, by the names that kinds have in Service. If
+	// the service of a kind is missing, its resources can be read from the store but not written.
+	// Default: none.
 	Owners map[string]owner.Service
-	// CompareIntervals are how often everything that a resource service has is compared with its mirror, by the name of
-	// the service. Default: [mirror.DefaultCompareInterval], and [mirror.UnfollowedInterval] for kinds of whose changes
-	// the service does not tell.
+	// CompareIntervals are the pauses between two comparisons of a resource service with its
+	// mirror, by name of the service. Default: [mirror.DefaultCompareInterval], and
+	// [mirror.UnfollowedInterval] for kinds whose changes the service does not announce.
 	CompareIntervals map[string]time.Duration
-	// RetainEntries is how many changes the store keeps: mirroring a service that has more than half as many resources
-	// is warned of. Default: no warning.
+	// RetainEntries is the number of changes that the store keeps in its log. A warning is logged
+	// if a service to be mirrored has more than half as many resources. Default: no warning.
 	RetainEntries int
-	// Observe takes what is measured of writes and of what follows from them. Default: nothing is measured.
+	// Observe receives measurements of writes and their effects. Default: none.
 	Observe Observers
-	// Tracer traces what follows from changes that were made by traced requests. Default: nothing is.
+	// Tracer traces the effects of changes that traced requests have made. Default: no traces.
 	Tracer *span.Tracer
-	// Unreadable counts the stored resources whose bodies do not decode. Default: a
-	// counter that nobody reads.
+	// Unreadable counts the stored resources whose bodies cannot be decoded. Default: a
+	// new counter.
 	Unreadable *kind.UnreadableCounter
 }
 
-// Observers take what a service measures. A nil one takes nothing. Times are in seconds.
+// Observers receive the measurements of a service. Each may be nil. Times are in
+// seconds.
 type Observers struct {
-	// LockWait takes how long a write waited for others of the same resource, if it had to.
+	// LockWait receives the time for which a write waited for other writes of the same
+	// resource. It is not called if the write did not wait.
 	LockWait backend.Observer
-	// Raced is called when a write is repeated because another one came in between: of another gateway, or of what the
-	// resource refers to.
+	// Raced is called when a write is repeated because another gateway has changed the resource, or
+	// one that it refers to.
 	Raced func()
-	// Reconcile takes how long it took to handle what followed from changes: resources that stopped waiting, deletions
-	// that were finished.
+	// Reconcile receives the time it took to handle the effects of changes, such as resources that
+	// stop waiting and deletions that are finished.
 	Reconcile backend.Observer
-	// Reevaluated is called with how many resources were re-evaluated.
+	// Reevaluated is called with the number of resources that were re-evaluated.
 	Reevaluated func(resources int)
 }
 
@@ -167,11 +172,12 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// ReadOnly reports whether the service refuses writes: [Config.ReadOnly].
+// ReadOnly returns [Config.ReadOnly].
 func (s *Service) ReadOnly() bool { return s.cfg.ReadOnly }
 
-// Service is the resource service of a catalogue. What most callers need is in its parts: they read with Reader, follow
-// changes with Feed, and write with Writer. The service itself has what belongs to the catalogue as a whole.
+// Service is the resource service of a catalogue. Most callers use one of its parts: Reader reads,
+// Feed follows changes, and Writer writes. The methods of Service itself concern the catalogue as a
+// whole.
 type Service struct {
 	Reader *query.Reader
 	Feed   *change.Feed
@@ -230,13 +236,14 @@ func New(cfg Config) (*Service, error) {
 	return s, nil
 }
 
-// View returns the service for callers of a released version of the API. To them it is like a gateway with an older
-// catalogue: what names does not have cannot be named, is not shown, and is kept by writes. A view shares everything
-// else with the service, and needs no Run.
+// View returns the service for callers of a released version of the API. It behaves like a gateway
+// with an older catalogue: what is missing in names cannot be named, is not shown, and is kept by
+// writes. A view shares everything else with the service, and needs no Run.
 func (s *Service) View(names kind.Names) *Service { return s.view(s.kinds.View(names)) }
 
-// Newest returns the service as the newest catalogue has it, if the service has what the previous major version of the
-// API has besides. Like [Service.Previous] and [Service.View] it shares everything else with the service, which runs.
+// Newest returns a service with the kinds of the newest catalogue, if this service also has the
+// kinds of the API's previous major version. Like [Service.Previous] and [Service.View], it shares
+// everything else with the service and needs no Run.
 func (s *Service) Newest(kinds []descriptor.Kind) (*Service, error) {
 	newest, err := s.kinds.Newest(kinds)
 	if err != nil {
@@ -245,8 +252,9 @@ func (s *Service) Newest(kinds []descriptor.Kind) (*Service, error) {
 	return s.view(newest), nil
 }
 
-// Previous returns the service as the catalogue of the previous major version has it. What it accepts is judged by the
-// newest catalogue, too, which also says what can be read, and what is referred to and guarded.
+// Previous returns a service with the kinds of the API's previous major version. Writes through it
+// must also be valid in the newest catalogue. The newest catalogue alone decides which stored
+// resources can be read, and which references and guards there are.
 func (s *Service) Previous(kinds []descriptor.Kind) (*Service, error) {
 	previous, err := s.kinds.Previous(kinds)
 	if err != nil {
@@ -265,13 +273,13 @@ func (s *Service) view(kinds kind.Catalogue) *Service {
 	return &out
 }
 
-// compile compiles the catalogue.
+// compile compiles the kinds of the catalogue.
 func (s *Service) compile() (err error) {
 	s.kinds, err = kind.Compile(s.cfg.Kinds)
 	return err
 }
 
-// openHub takes the hub of the configuration, or makes one.
+// openHub sets the hub: the configured one, or a new one.
 func (s *Service) openHub() (err error) {
 	s.hub = s.cfg.Hub
 	s.ownHub = s.hub == nil
@@ -281,7 +289,7 @@ func (s *Service) openHub() (err error) {
 	return err
 }
 
-// openIndex makes the index, if anything is to be kept in memory.
+// openIndex makes the index if resources are to be kept in memory.
 func (s *Service) openIndex() (err error) {
 	if s.cfg.IndexMemory < 0 {
 		return nil
@@ -296,7 +304,8 @@ func (s *Service) openIndex() (err error) {
 	return err
 }
 
-// openPolicy takes the source of the policy that is configured, or makes one; none without access control.
+// openPolicy sets the source of the policy: the configured one, or a new one. There is none without
+// access control.
 func (s *Service) openPolicy() (err error) {
 	if !s.cfg.Access.Enabled {
 		s.cfg.Policy = nil
@@ -314,10 +323,11 @@ func (s *Service) openPolicy() (err error) {
 	return err
 }
 
-// Run follows the store's changes for all streams and reads the roles and bindings, unless hub and policy came with
-// the configuration, fills the index in memory, mirrors the resources that services own, re-evaluates what waits for
-// others, and encrypts with the first key what another or none has encrypted. Without it nothing stops waiting, each
-// stream follows the store by itself and filters read whole kinds. It returns when ctx ends, which is no error.
+// Run does the background work of the service until ctx ends, which is no error. It runs the hub
+// and the policy unless they were configured, fills the index in memory, mirrors the resources of
+// other services, re-evaluates waiting resources, and encrypts values with the first key that are
+// not encrypted with it. Without Run no resource stops waiting, each stream reads the store's log
+// by itself, and filters read all resources of a kind.
 func (s *Service) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if s.ownHub {
@@ -345,11 +355,11 @@ func (s *Service) Run(ctx context.Context) error {
 // Index returns the index in memory, nil if there is none.
 func (s *Service) Index() *index.Index { return s.index }
 
-// Now returns the time by the store's clock.
+// Now returns the time of the store's clock.
 func (s *Service) Now() time.Time { return s.clock() }
 
-// OldestDeletion returns when the deletion was requested that has waited longest, of the resources in memory; the zero
-// time for none.
+// OldestDeletion returns the time of the oldest requested deletion among the resources in memory;
+// zero if there is none.
 func (s *Service) OldestDeletion() (oldest time.Time) {
 	for served := range s.inMemory() {
 		served.Scan(index.Run{Index: kind.DeletionIndex}, false, func(_ string, e *index.Entry) bool {
@@ -366,7 +376,8 @@ func (s *Service) OldestDeletion() (oldest time.Time) {
 	return oldest
 }
 
-// DeletionsBefore returns how many resources in memory wait to be deleted since before an instant.
+// DeletionsBefore returns the number of resources in memory whose deletion was requested before a
+// time.
 func (s *Service) DeletionsBefore(at time.Time) (waiting int) {
 	run := index.Run{Index: kind.DeletionIndex, End: kind.AppendTime(nil, at)}
 	for served := range s.inMemory() {
@@ -375,11 +386,11 @@ func (s *Service) DeletionsBefore(at time.Time) (waiting int) {
 	return waiting
 }
 
-// maxWaitingLooks is how many resources that wait are looked at for the one that has waited longest.
+// maxWaitingLooks bounds how many waiting resources are read to find the oldest.
 const maxWaitingLooks = 1000
 
-// Waiting returns how many resources in memory wait for what they refer to, and since when the oldest of the first
-// thousand does; the zero time if none waits.
+// Waiting returns how many resources in memory wait for a resource that they refer to, and the time
+// at which the oldest of the first thousand began to wait; zero if none waits.
 func (s *Service) Waiting() (waiting int, oldest time.Time) {
 	pair := kind.Pair(dependency.Progressing, dependency.ReasonWaiting)
 	run := index.Run{Index: kind.ReasonIndex, Start: pair, End: append(slices.Clone(pair), math.MaxUint8)}
@@ -420,12 +431,12 @@ func (s *Service) inMemory() iter.Seq[*index.Kind] {
 	}
 }
 
-// Body is the shape of the stored bodies of a kind, nil if the kind is not known.
+// Body returns the shape of the stored bodies of a kind; nil if the kind is unknown.
 func (s *Service) Body(kind string) *body.Shape {
 	return s.kinds.Body(kind)
 }
 
-// Kind is the kind that a caller names: by name, singular or plural, in any case.
+// Kind returns the kind that a caller names in the singular or plural, in any case.
 func (s *Service) Kind(name string) (*descriptor.Kind, error) {
 	k, err := s.kinds.Find(name)
 	if err != nil {
@@ -434,17 +445,20 @@ func (s *Service) Kind(name string) (*descriptor.Kind, error) {
 	return k.Kind, nil
 }
 
-// KeyOf is the key that a global id means; BAD_USER_INPUT if it is none of this API.
+// KeyOf returns the key of a global id. The error is BAD_USER_INPUT if the id is not
+// one of this API.
 func (s *Service) KeyOf(id string) (backend.Key, error) { return s.kinds.KeyOf(id) }
 
-// Stored returns the kinds by which resources are stored. A view of the service may have fewer, or other names.
+// Stored returns the kinds by which resources are stored. A view of the service may have fewer
+// kinds, or other names.
 func (s *Service) Stored() []descriptor.Kind { return s.cfg.Kinds }
 
-// Kinds is the catalogue, in its order.
+// Kinds returns the catalogue, in its order.
 func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.Descriptors() }
 
-// Rebinding reports whether references of a kind are still to be taken by the declarations of this gateway's catalogue,
-// which is the newest: until then the store guards what the earlier declarations guard.
+// Rebinding reports whether stored references of a kind must still be updated to the declarations
+// of this gateway's catalogue, if it is the newest. Until then the store guards what the earlier
+// declarations guard.
 func (s *Service) Rebinding(ctx context.Context, name string) (bool, error) {
 	k, err := s.kinds.Find(name)
 	if err != nil {

@@ -21,62 +21,67 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// write is a write of one resource that is under way: what the caller asks for, checked as far as that is possible
-// without the stored resource. Each verb has a file of its name, which says which phases it goes through. The phases:
+// write is one write of one resource: the request, checked as far as that is possible without the
+// stored resource. Each verb has a file of its name, which shows the phases of the verb. The phases
+// are:
 //
 //	begin             finds the kind and the key, authorizes the verb and checks the metadata
 //	takeSpec          reads the spec that was sent (patch.go and status.go: the patch, the status)
 //
-// and then, in an [attempt], again as often as another writer comes in between:
+// The next ones belong to an [attempt]. They are repeated if another writer has changed the
+// resource meanwhile:
 //
 //	load              reads the stored resource
 //	admit             checks the expected revision, and that the resource is not being deleted
 //	validate          checks the change against the declarations of the kind
-//	relate            finds what the references wait for, and the conditions that follow
-//	authorizeContent  refuses what the caller may write, but not with this content
+//	relate            resolves the references and sets the conditions
+//	authorizeContent  refuses content that the caller may not write
 //	review            asks the service that reviews changes of the kind, if there is one
 //	commit            builds the batch and sends it
-//	answer            says what became of it
+//	answer            returns the result
 type write struct {
 	writer *Writer
 	kind   *kind.Kind
 	key    backend.Key
-	// verb that the caller asked for; of an apply see applyVerb.
+	// verb that the caller asked for; for an apply see applyVerb.
 	verb descriptor.Verb
-	// rights are the caller's.
+	// rights of the caller.
 	rights *access.Rights
-	// names are those by which the caller knows the fields: those of all errors and warnings.
+	// names are the names of fields in the caller's version of the API. All errors and
+	// warnings use them.
 	names  failure.FieldNames
 	dryRun bool
 	// expected is the revision that the stored resource must have, nil for any.
 	expected *string
-	// expectedOfManifest reports whether the expected revision is the manifest's own.
+	// expectedOfManifest reports whether the manifest itself contains the expected
+	// revision.
 	expectedOfManifest bool
 	meta               metadataChange
-	// subKind of a resource that is created; an existing one must have it, if it is given.
+	// subKind of a resource to be created. If it is set, an existing resource must have
+	// it.
 	subKind string
-	// spec that was sent as a whole; nil for a patch and for a status.
+	// spec that was sent as a whole; nil for a patch or a status.
 	spec map[string]any
 	// writeOnly is the effect of the spec on write-only fields.
 	writeOnly kind.Sent
-	// keepsSpec reports whether it is a patch that leaves the spec as it is.
+	// keepsSpec reports whether this is a patch that does not change the spec.
 	keepsSpec bool
 	// found are the violations outside the spec.
 	found    kind.Violations
 	warnings []failure.Warning
-	// reading says how the next attempt reads targets.
+	// reading determines how the next attempt reads targets.
 	reading dependency.Reading
-	// baseless is how often the service that owns the resource has said that it is another one than it shows.
+	// baseless counts the answers of the owner that contradict the resource which it shows.
 	baseless int
 }
 
-// target says which verb a caller asks for, and of which resource.
+// target is the resource that a caller wants to write, and the verb.
 type target struct {
 	verb descriptor.Verb
 	id   kind.Identity
-	// meta is the change of the metadata, nil for none.
+	// meta is the change of the metadata; nil for none.
 	meta changer
-	// needs is the verb that the caller must have; empty for verb.
+	// needs is the verb that the caller must have. Default: verb.
 	needs descriptor.Verb
 	names failure.FieldNames
 }
@@ -103,10 +108,10 @@ func (wr *Writer) begin(ctx context.Context, t target) (*write, error) {
 	return w, w.checkExpiry()
 }
 
-// lastYear is the last year that RFC 3339 can write.
+// lastYear is the last year of the times in RFC 3339.
 const lastYear = 9999
 
-// checkExpiry checks a new expiry, and cuts it to what stores keep.
+// checkExpiry checks a new expiry, and truncates it to the precision of stores.
 func (w *write) checkExpiry() error {
 	expiry := &w.meta.expiresAt
 	if !expiry.Set {
@@ -128,8 +133,8 @@ func (w *write) checkExpiry() error {
 	return nil
 }
 
-// ExpiresAt returns the expiry at a time, for [Metadata], where the zero time means none: here it is a
-// time in the past.
+// ExpiresAt returns an expiry for [Metadata]. A zero t becomes a time in the past, because in
+// Metadata the zero time means that there is no expiry.
 func ExpiresAt(t time.Time) Optional[time.Time] {
 	if t.IsZero() {
 		t = t.Add(1)
@@ -153,7 +158,7 @@ func (w *write) takeSpec(ctx context.Context, sent any) error {
 	return nil
 }
 
-// object reads the object that was sent for a part of the body; null is BAD_USER_INPUT.
+// object returns a part of the body, which must be an object; null is BAD_USER_INPUT.
 func (w *write) object(part string, sent any) (map[string]any, error) {
 	tree, err := jsontree.Object(sent)
 	switch {
@@ -165,8 +170,9 @@ func (w *write) object(part string, sent any) (map[string]any, error) {
 	return tree, nil
 }
 
-// setSubKind checks the subKind of a resource that may be created. An existing one may have a subKind that a view does
-// not have, and its manifest has it, too; so that is checked by validateNew.
+// setSubKind checks the subKind of a resource that may be created. It accepts a subKind that the
+// view does not have, because an existing resource and its manifest may have it. validateNew
+// refuses it if the resource is created.
 func (w *write) setSubKind(subKind string) {
 	w.subKind = subKind
 	if subKind != "" && !slices.Contains(w.kind.Whole().SubKinds, subKind) {
@@ -174,7 +180,7 @@ func (w *write) setSubKind(subKind string) {
 	}
 }
 
-// refuseSubKind adds that the kind does not have the subKind.
+// refuseSubKind adds the violation of an unknown subKind.
 func (w *write) refuseSubKind(found *kind.Violations) {
 	if len(w.kind.SubKinds) == 0 {
 		found.Add(failure.At("subKind"), "unknown", nil, "kind %s has no subKinds", w.kind.Name)
@@ -195,11 +201,12 @@ func (w *write) setsWriteOnly() bool {
 // isReadable reports whether the caller may read the resource.
 func (w *write) isReadable() bool { return w.rights.Sees(w.kind.Kind, w.key) }
 
-// errRaced means that another writer came in between, so that the write may be tried again.
+// errRaced means that another writer has changed the resource meanwhile, so that the write
+// may be repeated.
 var errRaced = errors.New("raced")
 
-// failed returns what the error of a batch means for the write: errRaced, [reconcile.ErrLost], or the error for the
-// caller.
+// failed translates the error of a batch: it returns errRaced, [reconcile.ErrLost], or the error
+// for the caller.
 func (w *write) failed(err error) error {
 	switch {
 	case sender.Raced(err, w.key):
@@ -210,16 +217,17 @@ func (w *write) failed(err error) error {
 	return failure.Of(err, w.key)
 }
 
-// Bounds of the pauses of a write that lost a race against another gateway.
+// Bounds of the pauses after a lost race against another gateway.
 const (
 	minRacePause = 2 * time.Millisecond
 	maxRacePause = 128 * time.Millisecond
 )
 
-// retry makes attempts until neither another writer comes in between nor the batch is lost, or until the request's
-// time is over; the backoff bounds the pauses alone. Where a service that contradicts itself would go on for all that
-// time, [write.contradicted] ends it. The writers of this gateway lock the key; random pauses give way to writers of
-// other gateways. What became of an attempt is known before the next begins.
+// retry calls try until it has a result, the caller gives up or the time of the request is over. It
+// repeats an attempt that lost a race or whose batch was lost. Writers of this gateway lock the
+// key, so races are lost only to other gateways; random pauses let those go first. The outcome of a
+// lost batch is known before the next attempt begins. [write.contradicted] ends the attempts if a
+// service contradicts itself.
 func (w *write) retry(ctx context.Context, try func() (*Written, error)) (*Written, error) {
 	if err := w.refuseReadOnly(); err != nil {
 		return nil, err
@@ -272,7 +280,8 @@ func (w *write) lock(ctx context.Context) (waited, locked bool) {
 	return waited, locked
 }
 
-// refuseReadOnly returns an error if the gateway takes no changes and this is no dry run.
+// refuseReadOnly returns an error if the gateway is read-only and the write is no dry
+// run.
 func (w *write) refuseReadOnly() error {
 	if w.writer.cfg.ReadOnly && !w.dryRun {
 		return failure.Of(backend.ErrReadOnly, w.key)
@@ -280,14 +289,15 @@ func (w *write) refuseReadOnly() error {
 	return nil
 }
 
-// awaitPolicy waits until this gateway, also for its streams, has the rights of the roles and bindings that are stored.
+// awaitPolicy waits until this gateway and its streams apply the stored roles and bindings.
 func (wr *Writer) awaitPolicy(ctx context.Context) {
 	_ = wr.reader.AwaitPolicy(ctx) // the write was made, so its answer does not depend on this
 }
 
-// change makes attempts at a resource that must be there. At first it takes what the index has. That may be old, so the
-// outcome is believed only if a batch was sent that holds it to be current. A write that is too large, or has too
-// many values, depends on the stored status, and is refused before it is sent.
+// change makes attempts at an existing resource. The first attempt uses the resource in the index,
+// which may be outdated; so its result counts only if a batch was sent on the condition that the
+// resource is current. Otherwise the attempt is repeated with the stored resource. A write that is
+// too large or has too many values depends on the stored status, so it is repeated, too.
 func (w *write) change(ctx context.Context, try func(*attempt) (*Written, error)) (*Written, error) {
 	first := true
 	return w.retry(ctx, func() (*Written, error) {
@@ -315,7 +325,7 @@ func (w *write) change(ctx context.Context, try func(*attempt) (*Written, error)
 	})
 }
 
-// hasCode reports whether an error is one for the caller with a code.
+// hasCode reports whether an error has a code.
 func hasCode(err error, code failure.Code) bool {
 	known, ok := errors.AsType[*failure.Error](err)
 	return ok && known.Code == code

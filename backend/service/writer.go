@@ -11,10 +11,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// Writer has the verbs that write. Each has a file of its name; write.go lists the phases that they go through.
+// Writer has the verbs that write. Each verb has a file of its name; write.go lists their phases.
 type Writer struct {
 	cfg Config
-	// kinds are the kinds that the version of the API has, and allKinds all kinds of the catalogue.
+	// kinds are the kinds of this version of the API; allKinds are all kinds of the catalogue.
 	kinds      kind.Catalogue
 	allKinds   kind.Catalogue
 	clock      func() time.Time // of the store
@@ -28,13 +28,16 @@ type Writer struct {
 	reviews    *reviews
 }
 
-// Locks returns the resources that most writers have locked or wait for, and how many resources are locked.
+// Locks returns the resources for which most writers hold or await the lock, and the number of
+// locked resources.
 func (wr *Writer) Locks(most int) (busiest []LockState, locked int) { return wr.locks.busiest(most) }
 
-// maxTag is how many characters of an id begin the request ids of a service.
+// maxTag is the number of characters of an id that are used as the prefix of request
+// ids.
 const maxTag = 16
 
-// newWriter returns the writer of a service, with the reconciler, which writes by the same sender.
+// newWriter returns the writer of a service, together with its reconciler, which shares the
+// sender.
 func (s *Service) newWriter() *Writer {
 	tag := s.cfg.NewID()
 	sends := &sender.Sender{

@@ -9,17 +9,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// addition is the record of a resource that is to be added.
+// addition is a record to be added.
 type addition struct {
-	// at is the number of the key in a look, and begin when its record was read.
+	// at is the index of the key in the call of look; begin is the time at which its
+	// record was read.
 	at     int
 	begin  time.Time
 	action backend.Action
 }
 
-// addAll adds records that are absent in batches, since a store makes many of them in the time of one. It returns which
-// of the resources were added. All others are left to store: those that are there, those that refer to others, and those
-// of a batch that failed as a whole, because one of its records was added by another gateway, for example.
+// addAll adds absent records in batches, because a store writes many of them in the time of one. It
+// reports which resources were added. It leaves all others to store: those that have a record,
+// those that refer to others, and those of a batch that failed as a whole, for example because
+// another gateway has added one of its records.
 func (l looker) addAll(ctx context.Context, records []record, got []owner.Got) (added []bool) {
 	added = make([]bool, len(records))
 	byNamespace := map[string][]addition{}
@@ -53,7 +55,8 @@ func (l looker) addAll(ctx context.Context, records []record, got []owner.Got) (
 	return added
 }
 
-// addition returns the action that adds the record of a resource; false if it is not added in a batch.
+// addition returns the action that adds the record of a resource. It returns false if the record
+// cannot be added in a batch.
 func (l looker) addition(ctx context.Context, rec record, got owner.Got) (backend.Action, bool) {
 	r := got.Resource
 	switch {
@@ -73,8 +76,8 @@ func (l looker) addition(ctx context.Context, rec record, got owner.Got) (backen
 	return actions[0], true
 }
 
-// add sends a batch that adds records, and reports whether it was made. It is not if the writer of one of them holds its
-// lock, or if one was deleted since it was read.
+// add sends a batch that adds records, and reports whether it succeeded. It does nothing if the
+// writer of one of the records holds its lock, or if one was deleted since it was read.
 func (l looker) add(ctx context.Context, batch []addition) bool {
 	actions := make([]backend.Action, len(batch))
 	for i, one := range batch {

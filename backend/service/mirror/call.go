@@ -13,21 +13,25 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Pauses before a write or a delete is sent again whose answer was lost.
+// Pauses before a write or a delete whose answer was lost is sent again.
 const (
 	minResendPause = 50 * time.Millisecond
 	maxResendPause = time.Second
 )
 
-// retryAfter is the number of seconds after which a service that cannot be reached is worth another try.
+// retryAfter is the number of seconds after which clients may try again if a service cannot be
+// reached.
 const retryAfter = 2
 
-// Write asks the service for a write, as the caller of ctx. If the answer is lost it asks again until ctx ends, unless
-// the write has no condition, so that it might be made twice. The error is for the caller: UNAVAILABLE if the service
-// was not asked, with the outcome UNKNOWN if nobody can tell whether the write was made.
+// Write sends a write to the service on behalf of the caller of ctx. If the answer is lost, it
+// sends the write again until ctx ends. A write without a condition is not sent again, because it
+// could be applied twice. The error is meant for the caller. It is UNAVAILABLE if the service was
+// not reached, and has the outcome UNKNOWN if it cannot be known whether the write was applied.
 //
-// If a later answer is Done, the write is made now, whatever became of the first. If it is another one and the resource
-// has the id of the write, the first was made. Else the first may have been made and replaced since, which is UNKNOWN.
+// If a later attempt is answered with Done, the write is applied now, whatever happened to the
+// first one. If it is answered otherwise and the resource has the id of the write, the first
+// attempt was applied. Otherwise the first attempt may have been applied and replaced since, so the
+// outcome is UNKNOWN.
 func (m *Mirror) Write(ctx context.Context, w owner.Write) (owner.Answer, error) {
 	key := w.Resource.Key
 	conditional := w.IfAbsent || w.IfTag != ""
@@ -62,10 +66,10 @@ func (m *Mirror) Write(ctx context.Context, w owner.Write) (owner.Answer, error)
 	}
 }
 
-// askLimit is how long a service is asked for a change again and again if the request has no deadline.
+// askLimit bounds the attempts to send a change if the request has no deadline.
 const askLimit = 30 * time.Second
 
-// limited returns ctx, with a deadline if it has none.
+// limited adds a deadline to ctx if it has none.
 func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
 		return context.WithCancel(ctx)
@@ -73,7 +77,8 @@ func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, askLimit)
 }
 
-// call makes a call of a service, for which an operation gives up its turn.
+// call makes a call of a service. While it waits, the operation gives up its place
+// among the running operations.
 func call[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	spent := budget.From(ctx)
 	spent.BeginWait()
@@ -81,8 +86,9 @@ func call[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	return do()
 }
 
-// settle finds out what became of a write whose answer was lost, and which was not made since: it was made if the
-// resource has its id. a is what the service has answered to the same write since; zero if it was not asked.
+// settle decides about a write whose answer was lost and which no later attempt has applied. The
+// write was applied if the resource has its id. a is the answer to the last attempt; zero if there
+// was none.
 func (m *Mirror) settle(ctx context.Context, w owner.Write, a owner.Answer) (owner.Answer, error) {
 	now := a.Resource
 	if now == nil || now.WriteID != w.Resource.WriteID {
@@ -98,10 +104,12 @@ func (m *Mirror) settle(ctx context.Context, w owner.Write, a owner.Answer) (own
 	return owner.Answer{Outcome: owner.Done, Resource: now}, nil
 }
 
-// Delete asks the service to delete a resource, as the caller of ctx. If the answer is lost it asks again until ctx
-// ends. A delete without a condition is not sent again, since it might delete another resource of that name. requested
-// reports whether the record here already says that the resource is to be deleted. If so, a resource that is gone after
-// a lost answer counts as deleted; if not, the outcome is unknown.
+// Delete sends a delete to the service on behalf of the caller of ctx. If the answer is lost, it
+// sends the delete again until ctx ends. A delete without a condition is not sent again, because it
+// could delete another resource of that name.
+//
+// requested reports whether the record already says that the deletion was requested. If so, a
+// resource that is absent after a lost answer counts as deleted. If not, the outcome is unknown.
 func (m *Mirror) Delete(ctx context.Context, d owner.Delete, requested bool) (owner.Answer, error) {
 	conditional := d.IfUID != "" || d.IfTag != ""
 	ctx, cancel := limited(ctx)
@@ -134,7 +142,7 @@ func (m *Mirror) Delete(ctx context.Context, d owner.Delete, requested bool) (ow
 	}
 }
 
-// maxMessage is how many bytes an error repeats of what a service says.
+// maxMessage is the maximum number of bytes of a service's message in an error.
 const maxMessage = 1 << 10
 
 func shortened(message string) string {
@@ -144,7 +152,7 @@ func shortened(message string) string {
 	return message
 }
 
-// unavailable returns the error of a service that was not asked.
+// unavailable returns the error for a service that was not reached.
 func (m *Mirror) unavailable(key backend.Key, cause error) error {
 	if known, ok := errors.AsType[*failure.Error](cause); ok {
 		return known
@@ -158,7 +166,7 @@ func (m *Mirror) unavailable(key backend.Key, cause error) error {
 	}).At(key)
 }
 
-// unimplemented returns the error of a service that takes no writes.
+// unimplemented returns the error for a service that accepts no writes.
 func (m *Mirror) unimplemented(key backend.Key) error {
 	return (&failure.Error{
 		Code:    failure.CodeUnavailable,
@@ -166,7 +174,8 @@ func (m *Mirror) unimplemented(key backend.Key) error {
 	}).At(key)
 }
 
-// explained returns UNREADABLE for an error that says that a resource of the service cannot be stored; else the error.
+// explained turns the error about a resource that cannot be stored into UNREADABLE. It returns
+// other errors unchanged.
 func (m *Mirror) explained(key backend.Key, err error) error {
 	if _, known := errors.AsType[*failure.Error](err); known || !isUnstorable(err) {
 		return err
@@ -178,7 +187,8 @@ func (m *Mirror) explained(key backend.Key, err error) error {
 	}).At(key)
 }
 
-// unknown returns the error of a change of which nobody can tell whether it was made.
+// unknown returns the error for a change of which it is not known whether it was
+// applied.
 func (m *Mirror) unknown(key backend.Key) error {
 	return (&failure.Error{
 		Code:    failure.CodeUnavailable,
@@ -188,13 +198,13 @@ func (m *Mirror) unknown(key backend.Key) error {
 	}).At(key)
 }
 
-// Refusal is [Refusal] of the service.
+// Refusal calls the function [Refusal] with the name of the service.
 func (m *Mirror) Refusal(key backend.Key, a owner.Answer, pathOf func(string) string) error {
 	return Refusal(m.name, key, a, pathOf)
 }
 
-// Refusal returns the error for the caller of what a service has refused. pathOf returns the path of a field, by which
-// the caller knows it.
+// Refusal returns the error that tells the caller what a service has refused. pathOf translates the
+// path of a field into the caller's names.
 func Refusal(service string, key backend.Key, a owner.Answer, pathOf func(string) string) error {
 	message := shortened(a.Message)
 	switch a.Outcome {

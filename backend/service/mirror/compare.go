@@ -19,25 +19,26 @@ import (
 )
 
 const (
-	// listSize is how many resources are listed at a time.
+	// listSize is the size of a page when resources are listed.
 	listSize = 500
-	// DefaultCompareInterval is how often a kind is compared if the settings of its service do not say.
+	// DefaultCompareInterval is the default pause between two comparisons of a kind.
 	DefaultCompareInterval = 10 * time.Minute
-	// UnfollowedInterval is the default for a kind of whose changes the service does not tell.
+	// UnfollowedInterval is the default pause for a kind whose changes the service does not
+	// announce.
 	UnfollowedInterval = 30 * time.Second
-	// maxListed is how many resources of a kind are compared at most: a list that has more is taken for one that does not
-	// end.
+	// maxListed is the maximum number of resources of a kind that are compared. A longer list is
+	// considered endless.
 	maxListed = 5_000_000
-	// maxIdlePages is how many pages in a row may show nothing new.
+	// maxIdlePages is the maximum number of consecutive pages without a new resource.
 	maxIdlePages = 1000
-	// holdTime is how long resources are kept that seem to have vanished at once: more than leastHeld, and more than half
-	// of their kind.
+	// holdTime is how long the records of resources are kept that seem to have vanished at once:
+	// more than leastHeld, and more than half of their kind.
 	holdTime  = 10 * time.Minute
 	leastHeld = 100
 )
 
-// compareAll compares kinds when they are due, until ctx ends: all once follow has asked for it, and then each at its
-// interval.
+// compareAll compares kinds until ctx ends: all of them when follow requests it, and then each one
+// at its interval.
 func (m *Mirror) compareAll(ctx context.Context) {
 	due := map[string]time.Time{}
 	for {
@@ -54,8 +55,8 @@ func (m *Mirror) compareAll(ctx context.Context) {
 	}
 }
 
-// awaitDue waits until something is due, if due is not zero, or everything is to be compared now. alive is false if ctx
-// ends before.
+// awaitDue waits until due, if it is not zero, or until a comparison of everything is requested;
+// now reports which. alive is false if ctx has ended first.
 func (m *Mirror) awaitDue(ctx context.Context, due time.Time) (now, alive bool) {
 	var alarm <-chan time.Time
 	if !due.IsZero() {
@@ -73,7 +74,7 @@ func (m *Mirror) awaitDue(ctx context.Context, due time.Time) (now, alive bool) 
 	}
 }
 
-// earliest returns the first of some times; zero for none.
+// earliest returns the earliest of the times; zero if there are none.
 func earliest(of map[string]time.Time) (first time.Time) {
 	for _, at := range of {
 		if first.IsZero() || at.Before(first) {
@@ -83,7 +84,7 @@ func earliest(of map[string]time.Time) (first time.Time) {
 	return first
 }
 
-// compareDue compares the kinds that are due, and sets when they are due again.
+// compareDue compares the kinds that are due, and sets their next times.
 func (m *Mirror) compareDue(ctx context.Context, due map[string]time.Time) {
 	now := time.Now()
 	for _, k := range m.kinds {
@@ -110,7 +111,8 @@ func (m *Mirror) compareDue(ctx context.Context, due map[string]time.Time) {
 	}
 }
 
-// compare compares everything of a kind, and returns when that is due again.
+// compare compares all resources of a kind, and returns the pause until its next
+// comparison.
 func (m *Mirror) compare(ctx context.Context, k *kind.Kind) (pause time.Duration, err error) {
 	m.mu.Lock()
 	described := m.description
@@ -147,8 +149,9 @@ func (m *Mirror) compare(ctx context.Context, k *kind.Kind) (pause time.Duration
 	return pause, nil
 }
 
-// unlistedNotes returns the resources of a kind that could not be mirrored and that a list did not show: they may be
-// gone. It forgets the names that the API cannot have and that were not shown since the list began.
+// unlistedNotes returns the resources of a kind that are noted as unreadable and that a list did
+// not show: they may be gone. It forgets names that are invalid in the API and that were not shown
+// since the list began.
 func (m *Mirror) unlistedNotes(k *kind.Kind, listed map[backend.Key]bool, begin time.Time) (out []backend.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -163,8 +166,8 @@ func (m *Mirror) unlistedNotes(k *kind.Kind, listed map[backend.Key]bool, begin 
 	return out
 }
 
-// compareListed compares what the service lists with the records, looks at what differs, and returns the keys that were
-// listed.
+// compareListed compares the pages of a list with the records, looks at what differs, and returns
+// the keys that were listed.
 func (m *Mirror) compareListed(
 	ctx context.Context, k *kind.Kind,
 ) (listed map[backend.Key]bool, differ int, err error) {
@@ -217,19 +220,21 @@ func (m *Mirror) compareListed(
 	}
 }
 
-// errEndless means that a list of a service does not end.
+// errEndless is the error for a list that does not end.
 var errEndless = errors.New("the list of the service does not end")
 
-// pageTokens notices that the list of a kind does not end.
+// pageTokens detects a list that does not end.
 type pageTokens struct {
 	kind string
-	// seen are the tokens since the last page that showed something new, and listed what was listed until then.
+	// seen are the tokens since the last page with a new resource; listed is the number of
+	// resources listed until then.
 	seen   map[string]bool
 	listed int
 }
 
-// next returns an error if the list does not end: if a token comes again without anything new between, or if there are
-// too many pages without anything new or too many resources. listed is how many resources were listed until now.
+// next returns an error if the list does not end: if a token repeats with no new resource in
+// between, if too many consecutive pages have nothing new, or if there are too many resources.
+// listed is the number of resources listed so far.
 func (p *pageTokens) next(token string, listed int) error {
 	if listed > p.listed || p.seen == nil {
 		p.listed = listed
@@ -249,8 +254,8 @@ func (p *pageTokens) next(token string, listed int) error {
 	return nil
 }
 
-// warnOfFill logs once for each kind that more of its resources differ from the mirror than half of the log has room
-// for.
+// warnOfFill logs, once for each kind, that more resources differ from the mirror than fit into
+// half of the store's log of changes.
 func (m *Mirror) warnOfFill(k *kind.Kind, differ int) {
 	if m.cfg.RetainEntries <= 0 || differ <= m.cfg.RetainEntries/2 || m.warned[k.Name] {
 		return
@@ -262,7 +267,8 @@ func (m *Mirror) warnOfFill(k *kind.Kind, differ int) {
 		zap.Int("retain-entries", m.cfg.RetainEntries))
 }
 
-// list asks the service for a page. That a kind can be listed is known once the last page has come.
+// list reads a page of a kind from the service. A list counts as successful only with its last
+// page.
 func (m *Mirror) list(ctx context.Context, kind, token string) (owner.Page, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
 	defer cancel()
@@ -275,15 +281,16 @@ func (m *Mirror) list(ctx context.Context, kind, token string) (owner.Page, erro
 	return page, err
 }
 
-// unlisted are records that a list did not show.
+// unlisted describes the records that a list did not show.
 type unlisted struct {
-	// absent are those that the service does not have either.
+	// absent are the keys of which the service has no resource either.
 	absent []backend.Key
-	// records is the number of all records of the kind.
+	// records is the number of records of the kind.
 	records int
 }
 
-// compareUnlisted finds the records that were not listed, and asks the service for them: a list may be old.
+// compareUnlisted finds the records that were not listed, and reads their resources from the
+// service, because a list may be outdated.
 func (m *Mirror) compareUnlisted(ctx context.Context, k *kind.Kind, listed map[backend.Key]bool) (unlisted, error) {
 	var out unlisted
 	var missing []backend.Key
@@ -318,8 +325,8 @@ func (m *Mirror) compareUnlisted(ctx context.Context, k *kind.Kind, listed map[b
 	return out, nil
 }
 
-// hold returns for how long resources of a kind that are absent have to be kept, because they are most of those that
-// were there. It is 0 if they are not, or were kept for long enough.
+// hold returns how long the records of absent resources must still be kept because they are most
+// records of their kind. It returns 0 if they are not, or if they were kept long enough.
 func (m *Mirror) hold(k *kind.Kind, absent []backend.Key, records int) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,12 +8,14 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// keepDeletions is for how long deletions are remembered: longer than a look or a write takes.
+// keepDeletions is how long deletions are remembered. It is longer than a look or a write
+// takes.
 const keepDeletions = 2 * time.Minute
 
-// deletions are the keys whose records were deleted lately, with the times at which this gateway knew. A record that is
-// absent, as it was when a look began, may have been there meanwhile and gone again: then what the look has found may
-// be older than what was there. It is safe for concurrent use; the zero value is empty.
+// deletions are the keys of recently deleted records, with the times at which this gateway learned
+// of the deletions. They are needed because a look at an absent record has no revision to compare.
+// The record may have been added and deleted while the look was under way; what the look has read
+// is then older than what was deleted. Safe for concurrent use. The zero value is empty.
 //
 //	look: no record, the service shows A ------------------------------------> A is not added: it may be gone
 //	others:         A is added ... A is deleted, B is added ... B is deleted
@@ -23,7 +25,7 @@ type deletions struct {
 	swept time.Time
 }
 
-// note notes that the record of a key was deleted.
+// note remembers that the record of a key was deleted.
 func (d *deletions) note(key backend.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -38,7 +40,7 @@ func (d *deletions) note(key backend.Key) {
 	d.at[key] = now
 }
 
-// since reports whether the record of a key was deleted at a time or after it.
+// since reports whether the record of a key was deleted at or after begin.
 func (d *deletions) since(key backend.Key, begin time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

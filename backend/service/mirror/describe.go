@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// describe asks the service what it has, and judges that.
+// describe reads the service's description and notes which kinds it contradicts.
 func (m *Mirror) describe(ctx context.Context) (*owner.Description, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
 	defer cancel()
@@ -75,8 +75,8 @@ func contradiction(k *kind.Kind, d owner.Description) string {
 	return ""
 }
 
-// Abilities returns what the service can do with a kind that a caller wants to write; UNAVAILABLE if nothing of the
-// kind can be written.
+// Abilities returns what the service can do with a kind that a caller wants to write. The error is
+// UNAVAILABLE if the kind cannot be written now.
 func (m *Mirror) Abilities(ctx context.Context, k *kind.Kind, key backend.Key) (owner.Kind, error) {
 	m.mu.Lock()
 	d := m.description

@@ -19,19 +19,20 @@ import (
 const (
 	// pollTime is how long a call for changes waits for one.
 	pollTime = 20 * time.Second
-	// leastPoll is how often a service is asked at most that does not wait for changes.
+	// leastPoll is the minimum pause between two calls to a service that does not wait
+	// for changes.
 	leastPoll = 500 * time.Millisecond
 	// Pauses after a failure.
 	minRetryPause = 100 * time.Millisecond
 	maxRetryPause = 5 * time.Second
 )
 
-// follow follows what the service tells, until ctx ends. What fails is logged and tried again.
+// follow follows the service's changes until ctx ends. Failures are logged and retried.
 func (m *Mirror) follow(ctx context.Context) {
 	m.retry(ctx, "following a service", m.followChanges)
 }
 
-// retry repeats do until ctx ends.
+// retry calls do until ctx ends, and pauses after failures.
 func (m *Mirror) retry(ctx context.Context, what string, do func(context.Context) error) {
 	backoff := wait.Backoff{Least: minRetryPause, Most: maxRetryPause}
 	for {
@@ -50,9 +51,9 @@ func (m *Mirror) retry(ctx context.Context, what string, do func(context.Context
 	}
 }
 
-// followChanges asks what the service has, and then for its changes. It begins with a position and a comparison of
-// everything after it, and so again if the service cannot go on. A call that fails is made again, from where the last
-// one ended.
+// followChanges reads the service's description, and then its changes. It starts with a position
+// and requests a comparison of everything; it does so again when the service cannot continue from a
+// position. After a failed call it continues from the last position.
 func (m *Mirror) followChanges(ctx context.Context) error {
 	d, err := m.describe(ctx)
 	if err != nil {
@@ -100,7 +101,8 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 	}
 }
 
-// redescribe asks now and then what the service has, which tells of no changes, until it does.
+// redescribe reads the description of a service that announces no changes at intervals, until
+// it announces some.
 func (m *Mirror) redescribe(ctx context.Context) error {
 	for wait.For(ctx, UnfollowedInterval) {
 		d, err := m.describe(ctx)
@@ -124,7 +126,7 @@ func (m *Mirror) kindsOf(d owner.Description) (out []owner.Kind) {
 	return out
 }
 
-// changes asks the service for changes after a position, for which it waits at most for poll.
+// changes reads the changes after a position, and waits for at most poll.
 func (m *Mirror) changes(ctx context.Context, position string, poll time.Duration) (owner.Changes, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), poll+callTimeout)
 	defer cancel()
@@ -133,7 +135,7 @@ func (m *Mirror) changes(ctx context.Context, position string, poll time.Duratio
 	return out, err
 }
 
-// followAdded looks once more at each resource that was added by somebody else than this mirror, and notes which
+// followAdded looks again at each resource that another gateway has added, and remembers which
 // records were deleted.
 func (m *Mirror) followAdded(ctx context.Context) {
 	m.retry(ctx, "following what others have mirrored", func(ctx context.Context) error {

@@ -12,9 +12,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// The names of calls in health. The failure of a call is kept until a call of the same name succeeds, so that the state
-// of a service does not flip which answers only some calls. Calls that are made now and then are otherCall: the next
-// answer to any call ends their failures.
+// Names of calls in health. The failure of a call is kept until a call of the same name succeeds.
+// So the state of a service that answers only some calls does not alternate. Rare calls are
+// otherCall: the next answer to any call clears their failures.
 const (
 	otherCall    = ""
 	changesCall  = "Changes"
@@ -24,15 +24,16 @@ const (
 // listCall returns the name of the calls that list a kind.
 func listCall(kind string) string { return "List " + kind }
 
-// health is how a mirror is. Its mirror's mu guards it.
+// health is the health of a service, guarded by mu of its mirror.
 type health struct {
-	// answered is when the service answered last, zero for never. failures are those of calls that it has not answered
-	// since, by the names of calls.
+	// answered is the time of the service's last answer, zero if there was none. failures are the
+	// errors of calls that have not succeeded since, by name of the call.
 	answered time.Time
 	failures map[string]error
-	// endless says of kinds that their last list did not end.
+	// endless has the kinds whose last list did not end, with the errors.
 	endless map[string]error
-	// listed and differed count the resources that were listed, and those that were found to differ from the mirror.
+	// listed and differed count the resources that were listed, and those that differed from their
+	// records.
 	listed, differed int64
 	// compared is, by kind, the start of the last comparison that has ended. found is the time at which all kinds had
 	// been compared once, zero before; filled says that everything which was found until then has been handled.
@@ -41,7 +42,7 @@ type health struct {
 	filled   bool
 }
 
-// noteAnswer notes whether the service has answered a call of a name.
+// noteAnswer records the result of a call.
 func (m *Mirror) noteAnswer(ctx context.Context, call string, err error) {
 	if err != nil && ctx.Err() != nil {
 		return // the caller has gone
@@ -60,7 +61,7 @@ func (m *Mirror) noteAnswer(ctx context.Context, call string, err error) {
 	}
 }
 
-// problem returns the failure of a call; nil if there is none.
+// problem returns the failure of one of the calls; nil if there is none.
 func (h *health) problem() error {
 	for _, call := range slices.Sorted(maps.Keys(h.failures)) {
 		return h.failures[call]
@@ -68,7 +69,7 @@ func (h *health) problem() error {
 	return nil
 }
 
-// noteDifferences counts resources of a page that were compared.
+// noteDifferences counts the compared resources of a page.
 func (m *Mirror) noteDifferences(listed, differed int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +77,7 @@ func (m *Mirror) noteDifferences(listed, differed int) {
 	m.differed += int64(differed)
 }
 
-// noteEndless notes that the list of a kind did not end.
+// noteEndless records that the list of a kind did not end.
 func (m *Mirror) noteEndless(k *kind.Kind, why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +85,7 @@ func (m *Mirror) noteEndless(k *kind.Kind, why error) {
 	m.endless[k.Name] = why
 }
 
-// noteCompared notes that a comparison of a kind has ended.
+// noteCompared records that a comparison of a kind has ended.
 func (m *Mirror) noteCompared(k *kind.Kind, begin time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,33 +97,35 @@ func (m *Mirror) noteCompared(k *kind.Kind, begin time.Time) {
 	}
 }
 
-// State is what is known of a service and its mirror.
+// State describes a service and its mirror.
 type State struct {
 	Name string
-	// Answered reports whether the service has ever answered, and Problem why it has not since; nil if it has.
+	// Answered reports whether the service has ever answered. Problem is the failure since; nil if
+	// there is none.
 	Answered bool
 	Problem  error
-	// Filled reports whether everything that the service has was looked at.
+	// Filled reports whether every resource of the service was looked at.
 	Filled bool
-	// Endless says why a kind could not be compared: its list does not end. Nil if each did.
+	// Endless is the error of a kind whose list does not end; nil if there is none.
 	Endless error
-	// Listed and Differed count the resources that were compared since the gateway has served this catalogue, and those
-	// of them that differed from the mirror.
+	// Listed and Differed count the resources that were compared since the gateway has served this
+	// catalogue, and those of them that differed from their records.
 	Listed, Differed int64
-	// Lag is how long ago everything that the service has shown was mirrored; 0 while nothing is left to mirror.
+	// Lag bounds how outdated the mirror may be: everything that the service had that long ago is
+	// mirrored. 0 if no key is waiting and the service answers.
 	Lag   time.Duration
 	Kinds []KindState
-	// Unreadable, Unnamed and Held count resources: those that cannot be mirrored, those that the API cannot name, and
-	// those that seem to have vanished at once.
+	// Unreadable counts resources that cannot be mirrored, Unnamed those whose names are invalid in
+	// the API, and Held the records that are kept because too many resources have vanished at once.
 	Unreadable, Unnamed, Held int
 }
 
-// KindState is what is known of a kind.
+// KindState describes the mirror of a kind.
 type KindState struct {
 	Name string
-	// Followed reports whether the service tells of changes.
+	// Followed reports whether the service announces changes of the kind.
 	Followed bool
-	// Problem says why the kind cannot be written; empty if it can.
+	// Problem is the reason why the kind cannot be written; empty if it can.
 	Problem string
 }
 

@@ -18,23 +18,25 @@ import (
 )
 
 const (
-	// callTimeout is how long a call of a mirror may take, besides waiting for changes. Protocols are quicker to give
-	// up.
+	// callTimeout bounds each call of a mirror, in addition to the time that it waits for changes.
+	// The protocols have shorter limits of their own.
 	callTimeout = 30 * time.Second
-	// maxPuts is how many records one look writes at a time.
+	// maxPuts is the maximum number of records that one look writes at a time.
 	maxPuts = 16
-	// leastAdded and maxAdded are the fewest and the most records that are added in one batch.
+	// leastAdded and maxAdded bound the number of records that are added in one batch.
 	leastAdded = 4
 	maxAdded   = 50
-	// maxAddedBytes is about the most bytes of such a batch.
+	// maxAddedBytes is the approximate maximum size of such a batch.
 	maxAddedBytes = 1 << 20
-	// maxLooks is how often a writer looks at one record, against others who write it.
+	// maxLooks is the maximum number of looks at one record for a writer, if others
+	// keep changing it.
 	maxLooks = 16
 	// maxLookPause bounds the pauses between them.
 	maxLookPause = 200 * time.Millisecond
 )
 
-// get asks the service for resources, as the gateway: what a caller may see at the service does not matter.
+// get reads resources from the service with the identity of the gateway, because a mirror needs
+// them independent of the rights of any caller.
 func (m *Mirror) get(ctx context.Context, keys []backend.Key) ([]owner.Got, error) {
 	spent := budget.From(ctx)
 	spent.BeginWait()
@@ -58,7 +60,7 @@ func (m *Mirror) lookQueued(ctx context.Context, keys []backend.Key) undone {
 	return out
 }
 
-// look makes the records of at most [owner.MaxKeys] keys what the service has.
+// look updates the records of at most [owner.MaxKeys] keys to the service's state.
 func (l looker) look(ctx context.Context, keys []backend.Key) (out undone, err error) {
 	records, err := l.read(ctx, keys)
 	if err != nil {
@@ -99,8 +101,9 @@ func (l looker) look(ctx context.Context, keys []backend.Key) (out undone, err e
 	return out, err
 }
 
-// Refresh makes the record of a key what the service has, and returns it; nil if the service has nothing. The caller
-// holds the lock of the key. edit is the write of the caller of ctx that was made before; nil for none.
+// Refresh updates the record of a key to the service's state and returns it; nil if the service has
+// no such resource. The caller holds the lock of the key. edit is the write that was made for the
+// caller of ctx; nil if there was none.
 func (m *Mirror) Refresh(ctx context.Context, key backend.Key, edit *Edit) (*backend.Resource, error) {
 	l := looker{Mirror: m, sender: m.cfg.Sender, locked: true, edit: edit}
 	backoff := wait.Backoff{Least: minPause, Most: maxLookPause}
@@ -124,8 +127,8 @@ func (m *Mirror) Refresh(ctx context.Context, key backend.Key, edit *Edit) (*bac
 	return nil, fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// noteUnreadable remembers that a resource of the service cannot be mirrored, and logs that once. Its record stays as
-// it is. Beyond maxNoted nothing is remembered or logged.
+// noteUnreadable remembers that a resource of the service cannot be mirrored, and logs it once. The
+// record is not changed. If maxNoted resources are remembered already, it does nothing.
 func (m *Mirror) noteUnreadable(key backend.Key, why error) {
 	m.mu.Lock()
 	_, known := m.unreadable[key]
@@ -139,7 +142,8 @@ func (m *Mirror) noteUnreadable(key backend.Key, why error) {
 	}
 }
 
-// noteUnnameable logs once that resources of a kind have fields that the SDL does not have. They are kept.
+// noteUnnameable logs once for each kind that resources have fields that the SDL does not have. The
+// fields are kept.
 func (m *Mirror) noteUnnameable(k *kind.Kind, key backend.Key) {
 	m.mu.Lock()
 	known := m.unnameable[k.Name]

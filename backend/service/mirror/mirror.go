@@ -19,31 +19,33 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// Config of [Mirrors]. All are required.
+// Config of [Mirrors]. Fields without a default are required.
 type Config struct {
 	// Owners are the services, by the names that kinds have in Service.
 	Owners map[string]owner.Service
 	// Kinds are all kinds of the catalogue.
 	Kinds      kind.Catalogue
 	Reconciler *reconcile.Reconciler
-	// Sender sends what callers cause. What mirrors do by themselves is sent like it, with a tag that begins with its
-	// tag, so that it is this gateway's.
+	// Sender sends writes of callers. A mirror's own writes are sent in the same way, with a tag
+	// that begins with the tag of Sender, so that they count as writes of this gateway.
 	Sender *sender.Sender
-	// Locks are the locks of keys, which writers hold while they ask a service.
+	// Locks are the locks of keys. Writers hold them while they call a service.
 	Locks Locks
 	// NewID makes uids and ids of writes.
 	NewID func() string
-	// CompareIntervals are how often everything of a service is compared, by its name. Default:
-	// DefaultCompareInterval, and UnfollowedInterval for kinds of whose changes the service does not tell.
+	// CompareIntervals are the pauses between comparisons, by name of the service. Default:
+	// DefaultCompareInterval, and UnfollowedInterval for kinds whose changes the service does not
+	// announce.
 	CompareIntervals map[string]time.Duration
-	// RetainEntries is how many changes the store keeps; 0 if that is not known.
+	// RetainEntries is the number of changes that the store keeps in its log; 0 if it
+	// is unknown.
 	RetainEntries int
 	Logger        *zap.Logger
 }
 
-// Locks are the locks of keys of one gateway.
+// Locks are the locks of keys in one gateway.
 type Locks interface {
-	// TryLock locks a key, unless somebody else holds its lock.
+	// TryLock locks a key. It returns false if the key is locked.
 	TryLock(key backend.Key) bool
 	Unlock(key backend.Key)
 }
@@ -97,8 +99,9 @@ func (s *Mirrors) Of(k *kind.Kind) (*Mirror, error) {
 	}
 }
 
-// Remove asks the owner of a resource to delete it, later and as often as that fails, if its deletion was requested and
-// nothing is bound to it. It does nothing if this gateway does not know the owner.
+// Remove asks the owner of a resource in the background to delete it, if its deletion was requested
+// and nothing is bound to it. Failures are retried. Remove does nothing if this gateway does not
+// know the owner.
 func (s *Mirrors) Remove(k *kind.Kind, key backend.Key) {
 	if m := s.byName[k.Service]; m != nil {
 		m.removals.add(key)
@@ -111,47 +114,49 @@ type Mirror struct {
 	name    string
 	service owner.Service
 	kinds   []*kind.Kind
-	// own sends what the mirror does by itself.
+	// own sends the mirror's own writes.
 	own *sender.Sender
-	// looks are keys that are to be looked at, and removals keys of resources that are to be deleted.
+	// looks has keys to look at, removals keys of resources to delete.
 	looks, removals *queue
 	log             *zap.Logger
-	// logOnce logs each message at most every few seconds.
+	// logOnce logs equal messages at most once in a few seconds.
 	logOnce *zap.Logger
-	// compareNow has an element if everything is to be compared.
+	// compareNow has an element if a comparison of everything is requested.
 	compareNow chan struct{}
-	// deleted are the records that were deleted lately.
+	// deleted has the recently deleted records.
 	deleted deletions
-	// warned are the kinds for which warnOfFill has logged. compareAll alone uses it.
+	// warned has the kinds for which warnOfFill has logged. Only compareAll uses it.
 	warned map[string]bool
 
 	mu sync.Mutex // guards all below
-	// description is the last one of the service, nil before the first.
+	// description is the service's latest description; nil before the first.
 	description *owner.Description
-	// problems say why kinds cannot be written, by their names.
+	// problems are the reasons why kinds cannot be written, by name of the kind.
 	problems map[string]string
 	health
-	// unreadable are resources that the service cannot show or that cannot be stored, with the reasons. unnamed are
-	// keys that the API cannot have, with the times at which they were shown last. Both are bounded by maxNoted.
+	// unreadable has resources that the service cannot show or that cannot be stored, with the
+	// reasons. unnamed has keys that are invalid in the API, with the times at which they were last
+	// shown. Both are bounded by maxNoted.
 	unreadable map[backend.Key]string
 	unnamed    map[backend.Key]time.Time
-	// unnameable are the kinds of which resources have fields that the SDL does not have.
+	// unnameable has the kinds with resources that have fields which the SDL does not
+	// have.
 	unnameable map[string]bool
-	// held are the resources that seem to have vanished at once, by kinds.
+	// held has, by kind, the resources that seem to have vanished at once.
 	held map[string]held
 }
 
-// held are resources of a kind that seem to have vanished at once.
+// held is a set of resources of a kind that seem to have vanished at once.
 type held struct {
 	count int
 	since time.Time
 }
 
-// maxNoted is how many resources are remembered that cannot be mirrored.
+// maxNoted bounds the number of remembered resources that cannot be mirrored.
 const maxNoted = 10_000
 
-// newMirror returns the mirror of a service. The tag begins the request ids of what it does by itself, and is no other
-// mirror's: each counts them.
+// newMirror returns the mirror of a service. Each mirror has its own tag: the request ids of its
+// own writes are the tag and a counter.
 func newMirror(cfg Config, name, tag string) *Mirror {
 	log := cfg.Logger.With(zap.String("service", name))
 	own := &sender.Sender{
@@ -185,7 +190,7 @@ func newMirror(cfg Config, name, tag string) *Mirror {
 	}
 }
 
-// Workers of a mirror.
+// Numbers of workers of a mirror.
 const (
 	lookWorkers    = 4
 	removalWorkers = 4
@@ -206,7 +211,7 @@ func (m *Mirror) run(ctx context.Context) {
 	g.Wait()
 }
 
-// work hands keys of a queue to do, until ctx ends.
+// work calls do with keys of a queue until ctx ends.
 func (m *Mirror) work(ctx context.Context, q *queue, most int, do func(context.Context, []backend.Key) undone) {
 	for {
 		keys := q.take(ctx, most)
@@ -217,8 +222,8 @@ func (m *Mirror) work(ctx context.Context, q *queue, most int, do func(context.C
 	}
 }
 
-// owns reports whether a key is of a kind that the service owns, and one that the API can have. Others are counted, and
-// logged once.
+// owns reports whether a key belongs to a kind of the service and is valid in the API. Other keys
+// are counted, and logged once.
 func (m *Mirror) owns(key backend.Key) bool {
 	k := m.kind(key.Kind)
 	if k == nil {
@@ -242,7 +247,7 @@ func (m *Mirror) owns(key backend.Key) bool {
 	return false
 }
 
-// kind returns a kind that the service owns, nil if it does not own it.
+// kind returns a kind that the service owns; nil if it does not own the kind.
 func (m *Mirror) kind(name string) *kind.Kind {
 	at := slices.IndexFunc(m.kinds, func(k *kind.Kind) bool { return k.Name == name })
 	if at < 0 {
@@ -251,14 +256,14 @@ func (m *Mirror) kind(name string) *kind.Kind {
 	return m.kinds[at]
 }
 
-// look adds keys to those that are looked at, once there is room for them.
+// look adds keys to the queue looks as soon as there is room.
 func (m *Mirror) look(ctx context.Context, keys ...backend.Key) {
 	keys = slices.DeleteFunc(slices.Clone(keys), func(key backend.Key) bool { return !m.owns(key) })
 	m.looks.awaitRoom(ctx)
 	m.looks.add(keys...)
 }
 
-// identity returns a context in which the service itself acts: what the mirror writes by itself is the service's.
+// identity returns a context whose caller is the service, for the mirror's own writes.
 func (m *Mirror) identity(ctx context.Context) context.Context {
 	return access.WithCaller(ctx, access.Caller{
 		Identity: &access.Identity{Name: "service:" + m.name, Source: "service"},

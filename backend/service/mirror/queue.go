@@ -10,41 +10,45 @@ import (
 )
 
 const (
-	// maxQueued is how many keys a queue should have at most: who can wait, waits.
+	// maxQueued is the number of keys from which on callers that can wait do wait.
 	maxQueued = 20_000
-	// Pauses before a key is worked on again that failed.
+	// Pauses before a key that failed is worked on again.
 	minPause = 10 * time.Millisecond
 	maxPause = 10 * time.Second
-	// Pauses after a race against another writer, which may hold the lock of the key while its service is slow.
+	// Pauses after a race with another writer, which may hold the lock of the key while its service
+	// is slow.
 	minRacedPause = 20 * time.Millisecond
 	maxRacedPause = time.Second
 )
 
-// undone are keys that have to be worked on again: some writer came in between, or something failed.
+// undone are keys that must be worked on again. raced were changed by another writer meanwhile;
+// failed had an error.
 type undone struct{ raced, failed []backend.Key }
 
-// queue has keys that are to be worked on. A key is in it once, and is worked on by one worker at a time: one that is
-// added meanwhile comes again afterwards. It is safe for concurrent use.
+// queue holds keys to be worked on. Each key is in it at most once, and only one worker has it at a
+// time. A key that is added while a worker has it is worked on again afterwards. Safe for
+// concurrent use.
 type queue struct {
 	wake chan struct{} // has an element if a worker may find a key
 	room chan struct{} // has an element if there may be room again
 
 	mu sync.Mutex // guards all below
-	// tasks are the keys in the queue and those that are worked on.
+	// tasks has the keys that are in the queue or that a worker has.
 	tasks map[backend.Key]*task
-	// ready are the keys that wait for a worker, in their order.
+	// ready are the keys that wait for a worker, in order.
 	ready []backend.Key
-	// paused are the keys that come back when they are due.
+	// paused are the keys that wait for a time.
 	paused map[backend.Key]time.Time
 }
 
 // task is the state of a key in a queue.
 type task struct {
-	// since is when the key was added that was not worked on with success yet.
+	// since is the time of the first addition since the last success.
 	since time.Time
-	// working reports whether a worker has it, and again whether it was added meanwhile.
+	// working reports whether a worker has the key; again reports whether it was added
+	// meanwhile.
 	working, again bool
-	// failures and races count those since then.
+	// failures and races are counted since the last success.
 	failures, races int
 }
 
@@ -55,7 +59,7 @@ func newQueue() *queue {
 	}
 }
 
-// signal puts an element into a channel that has room for one.
+// signal sends to a channel with a buffer of one, unless the buffer is full.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -63,7 +67,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// add adds keys, unless they wait already. Those that pause are worked on at once.
+// add adds keys that are not in the queue yet. The pause of a paused key ends.
 func (q *queue) add(keys ...backend.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -105,7 +109,8 @@ func (q *queue) awaitRoom(ctx context.Context) {
 	}
 }
 
-// take waits for keys, and returns some of them; none if ctx ends. They are handed back by done.
+// take waits for keys and returns at most most of them; none if ctx has ended. The caller must
+// return them with done.
 func (q *queue) take(ctx context.Context, most int) []backend.Key {
 	for {
 		keys, due := q.takeReady(most)
@@ -118,7 +123,7 @@ func (q *queue) take(ctx context.Context, most int) []backend.Key {
 	}
 }
 
-// await waits for a key or until one is due, if due is not zero. It returns false if ctx ends before.
+// await waits for a key, or until due if that is not zero. It returns false if ctx has ended first.
 func (q *queue) await(ctx context.Context, due time.Time) bool {
 	var alarm <-chan time.Time
 	if !due.IsZero() {
@@ -135,7 +140,8 @@ func (q *queue) await(ctx context.Context, due time.Time) bool {
 	return ctx.Err() == nil
 }
 
-// takeReady returns keys to be worked on, and when the next paused one is due; zero for none.
+// takeReady returns keys to work on, and the time at which the next paused key is due; zero
+// if there is none.
 func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -163,8 +169,8 @@ func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	return keys, due
 }
 
-// done hands back keys that were taken. Those that are undone come again after a pause, which doubles each
-// time.
+// done returns keys that were taken. Undone keys are worked on again after a pause, which doubles
+// each time.
 func (q *queue) done(keys []backend.Key, left undone) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -197,7 +203,8 @@ func (q *queue) done(keys []backend.Key, left undone) {
 	signal(q.room)
 }
 
-// oldest returns since when a key waits that was not worked on with success; false if there is none.
+// oldest returns the time since which the longest waiting key has had no success; false if there is
+// no key.
 func (q *queue) oldest() (since time.Time, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

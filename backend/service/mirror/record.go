@@ -23,13 +23,13 @@ import (
 type record struct {
 	kind *kind.Kind
 	key  backend.Key
-	// stored is nil if there is none, and if it is damaged.
+	// stored is nil if there is no record, or if it is damaged.
 	stored *backend.Resource
-	// was is the state of stored; nil if that is nil, or if its body cannot be read.
+	// was is the state of stored; nil if there is none or its body cannot be read.
 	was *kind.State
-	// damaged reports whether there is a record that does not decode.
+	// damaged reports whether there is a record that cannot be decoded.
 	damaged bool
-	// begin is when it was read, or before.
+	// begin is a time not after the read.
 	begin time.Time
 }
 
@@ -44,36 +44,38 @@ func newRecord(k *kind.Kind, key backend.Key, stored *backend.Resource, begin ti
 	return out
 }
 
-// Edit is what the gateway alone keeps of a write that a service has made for a caller.
+// Edit is the part of a caller's write that the gateway keeps and the service does not
+// have.
 type Edit struct {
 	// Managers are the field managers after the write.
 	Managers []body.Manager
-	// writeID and tag tell the version that the write made.
+	// writeID and tag identify the version that the write has made.
 	writeID, tag string
 }
 
-// made reports whether a version is the one that the write made.
+// made reports whether the write has made this version of the resource.
 func (e *Edit) made(r *owner.Resource) bool {
 	return e != nil && (e.tag != "" && e.tag == r.Tag || e.writeID != "" && e.writeID == r.WriteID)
 }
 
-// next is what is to be stored in the place of a record.
+// next is the state that is to replace a record.
 type next struct {
 	record
 	state    *kind.State
 	relation dependency.Decision
 	deleting bool
-	// callers reports whether it changes what callers set.
+	// callers reports whether the state differs in something that callers set.
 	callers bool
-	// same reports whether the record has all of it already.
+	// same reports whether the record already has this state.
 	same bool
-	// createdAt is when the resource was created; zero for now.
+	// createdAt is the time of the creation; zero means now.
 	createdAt time.Time
 	uid       string
 }
 
-// replacement returns what is to be stored for a resource in the place of its record, which is not damaged and not the
-// one of another resource. edit is the caller's write that made this version; nil if no caller of this gateway made it.
+// replacement returns the state that replaces a record. The record must not be damaged and must not
+// belong to an earlier resource of that name. edit is the write that has made this version; nil if
+// no caller of this gateway has made it.
 func (m *Mirror) replacement(
 	ctx context.Context, rec record, r *owner.Resource, edit *Edit, read dependency.Reading,
 ) (*next, error) {
@@ -120,7 +122,7 @@ func (m *Mirror) replacement(
 	return out, err
 }
 
-// updatedBy returns who made a change of what callers set.
+// updatedBy returns the name of the user who made a change of what callers set.
 func (m *Mirror) updatedBy(ctx context.Context, callers bool) string {
 	if !callers {
 		ctx = m.identity(ctx)
@@ -128,8 +130,8 @@ func (m *Mirror) updatedBy(ctx context.Context, callers bool) string {
 	return access.CallerFrom(ctx).UpdatedBy()
 }
 
-// specOf returns the spec of a resource as it is stored: with what the SDL cannot name, and without what is write-only,
-// which services do not show.
+// specOf returns the spec of a resource in the stored form. It keeps fields that the SDL does not
+// have, and leaves out write-only fields, which services do not show.
 func specOf(k *kind.Kind, r *owner.Resource) (map[string]any, error) {
 	spec := map[string]any{}
 	if len(bytes.TrimSpace(r.Spec)) > 0 {
@@ -146,7 +148,7 @@ func specOf(k *kind.Kind, r *owner.Resource) (map[string]any, error) {
 	return spec, nil
 }
 
-// takeStatus takes the status of the resource.
+// takeStatus sets the status from the resource.
 func (n *next) takeStatus(r *owner.Resource) error {
 	var status map[string]any
 	if len(bytes.TrimSpace(r.Status)) > 0 {
@@ -162,8 +164,8 @@ func (n *next) takeStatus(r *owner.Resource) error {
 	return nil
 }
 
-// takeMetadata takes the metadata of the resource. A deletion that was requested here and of which the service does not
-// know yet stays.
+// takeMetadata sets the metadata from the resource. A deletion that was requested here is kept even
+// if the service does not know of it yet.
 func (n *next) takeMetadata(r *owner.Resource, respecified bool) {
 	meta := &n.state.Meta
 	meta.Labels = r.Labels
@@ -196,7 +198,7 @@ func (n *next) takeMetadata(r *owner.Resource, respecified bool) {
 	}
 }
 
-// isStored reports whether the record has all of it.
+// isStored reports whether the record already has this state.
 func (n *next) isStored(respecified bool) bool {
 	if n.was == nil || respecified || n.deleting != n.stored.Deleting || !n.state.SameBesides(n.was) {
 		return false
@@ -207,7 +209,8 @@ func (n *next) isStored(respecified bool) bool {
 		now.DeletionRequestedAt.Equal(was.DeletionRequestedAt)
 }
 
-// actions returns the actions that store it, on the condition that the record has not changed.
+// actions returns the actions that store the state on the condition that the record has not
+// changed.
 func (m *Mirror) actions(n *next) ([]backend.Action, error) {
 	readable := n.stored
 	if n.was == nil {
@@ -242,20 +245,22 @@ func (m *Mirror) actions(n *next) ([]backend.Action, error) {
 	return append([]backend.Action{action}, n.relation.Checks...), nil
 }
 
-// errRaced means that a record has changed since it was read.
+// errRaced is the error for a record that has changed since it was read.
 var errRaced = errors.New("the record has changed")
 
-// errUnstorable means that a resource of a service cannot be stored as it is.
+// errUnstorable is the error for a resource of a service that the kind does not allow.
 var errUnstorable = errors.New("it is not what the kind can have")
 
-// isUnstorable reports whether an error is about one resource, so that it does not help to try again.
+// isUnstorable reports whether an error is about the resource itself, so that a retry cannot
+// succeed.
 func isUnstorable(err error) bool {
 	known, ok := errors.AsType[*failure.Error](err)
 	return errors.Is(err, errUnstorable) || errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) ||
 		ok && !known.Retryable
 }
 
-// failed returns errRaced if an error of a batch means that, else the error.
+// failed turns the error of a batch whose condition failed into errRaced. It returns
+// other errors unchanged.
 func failed(err error) error {
 	var refused *backend.ConditionError
 	if errors.As(err, &refused) || errors.Is(err, sender.ErrLost) {
@@ -264,18 +269,20 @@ func failed(err error) error {
 	return err
 }
 
-// looker looks at resources: it makes their records what their owner has.
+// looker updates records to the state of the owner.
 type looker struct {
 	*Mirror
 	sender *sender.Sender
 	// locked reports whether the caller holds the locks of the keys.
 	locked bool
-	// edit is the write that the caller of the context has made; nil for none.
+	// edit is the write that was made for the caller of the context; nil if there was
+	// none.
 	edit *Edit
 }
 
-// store stores what the owner has under a key in the place of the record that was read before it was asked. It returns
-// errRaced if the record has changed since, or is about to be changed by a writer of this gateway.
+// store updates a record, which was read before the owner was asked, to what the owner has under
+// its key. It returns errRaced if the record has changed since, or if a writer of this gateway
+// holds the lock of the key.
 func (l looker) store(ctx context.Context, rec record, got owner.Got) (*backend.Resource, error) {
 	switch r := got.Resource; {
 	case got.Unreadable != "":
@@ -303,7 +310,7 @@ func (l looker) store(ctx context.Context, rec record, got owner.Got) (*backend.
 	}
 }
 
-// put stores a resource in the place of its record.
+// put replaces a record by the state of a resource.
 func (l looker) put(
 	ctx context.Context, rec record, r *owner.Resource, read dependency.Reading,
 ) (*backend.Resource, error) {
@@ -328,7 +335,7 @@ func (l looker) put(
 	return res.Resources[0], nil
 }
 
-// remove removes a record. One that is damaged is removed so that the next look can write it.
+// remove deletes a record. A damaged record is deleted so that the next look can write it.
 func (l looker) remove(ctx context.Context, rec record) error {
 	action := backend.Action{Key: rec.key, Op: backend.OpDelete, If: backend.Condition{Presence: backend.Present}}
 	if !rec.damaged {
@@ -344,7 +351,7 @@ func (l looker) remove(ctx context.Context, rec record) error {
 	return nil
 }
 
-// apply sends a batch about one key, holding its lock.
+// apply sends a batch about one key while it holds the lock of the key.
 func (l looker) apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
 	if !l.locked {
 		key := actions[0].Key
@@ -381,7 +388,8 @@ func (m *Mirror) read(ctx context.Context, keys []backend.Key) ([]record, error)
 	return out, nil
 }
 
-// isListed reports whether a record is what a list shows; if not, both are looked at.
+// isListed reports whether a record equals the resource in a list. If not, a look at
+// both follows.
 func (m *Mirror) isListed(ctx context.Context, rec record, r *owner.Resource) bool {
 	if rec.stored == nil || rec.was == nil || r.UID != "" && r.UID != rec.stored.UID {
 		return false

@@ -16,8 +16,9 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Deletion returns what deletes the resource of a record at its service. The uid tells it from another resource of that
-// name; the tag, where the service has no uids, or always with atRevision, if it has not changed.
+// Deletion returns the request that deletes a record's resource at its service. The uid makes sure
+// that no other resource of that name is deleted. The tag is set if the service has no uids; with
+// atRevision it is always set, so that only an unchanged resource is deleted.
 func Deletion(k *kind.Kind, stored *backend.Resource, atRevision bool) owner.Delete {
 	d := owner.Delete{Key: stored.Key}
 	rec := newRecord(k, stored.Key, stored, time.Time{})
@@ -34,7 +35,8 @@ func Deletion(k *kind.Kind, stored *backend.Resource, atRevision bool) owner.Del
 	return d
 }
 
-// removeQueued finishes the deletion of a resource that was requested here, once nothing is bound to it.
+// removeQueued deletes resources at the service if their deletion was requested here and nothing is
+// bound to them.
 func (m *Mirror) removeQueued(ctx context.Context, keys []backend.Key) (out undone) {
 	for _, key := range keys {
 		switch err := m.finish(ctx, key); {
@@ -52,9 +54,9 @@ func (m *Mirror) removeQueued(ctx context.Context, keys []backend.Key) (out undo
 	return out
 }
 
-// finish asks the service to delete a resource, if its deletion was requested here and nothing is bound to it. It holds
-// the lock of the key meanwhile, so that a verb that does the same is not told that the resource was gone. It returns
-// errRaced if a writer has the lock.
+// finish asks the service to delete a resource, if its deletion was requested here and nothing is
+// bound to it. It holds the lock of the key during the call, so that a verb that deletes the same
+// resource is not answered that it is absent. It returns errRaced if a writer holds the lock.
 func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 	k := m.kind(key.Kind)
 	if k == nil {
@@ -103,15 +105,17 @@ func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 }
 
 const (
-	// AskLimit is for how long after the request of a deletion the caller's gateway may ask the service for it.
+	// AskLimit is how long after the request of a deletion the caller's gateway may send it to the
+	// service.
 	AskLimit = 30 * time.Second
-	// askTime is how old such a request is before another gateway takes it back: by then, the caller's gateway has taken
-	// it back itself, or will not.
+	// askTime is the age from which on other gateways take such a request back. By then the
+	// caller's gateway has either done so or has stopped.
 	askTime = AskLimit + 10*time.Second
 )
 
-// finishAsking takes back the deletion of a resource for which a caller's gateway should have asked the service by now:
-// the gateway has stopped, or never heard what the service said. Nobody was told that the resource will be deleted.
+// finishAsking takes back a deletion that the caller's gateway should have sent to the service by
+// now. That gateway has stopped, or has received no answer. No caller was told that the resource
+// will be deleted.
 func (m *Mirror) finishAsking(ctx context.Context, rec record) error {
 	if m.cfg.Sender.Clock().Sub(rec.was.Meta.DeletionRequestedAt) < askTime {
 		return nil // pending deletions are looked at now and then
@@ -124,9 +128,10 @@ func (m *Mirror) finishAsking(ctx context.Context, rec record) error {
 	return m.TakeBack(ctx, rec.kind, stored)
 }
 
-// TakeBack takes back that the deletion of a resource was requested. The caller holds the lock of its key. If the
-// record has changed since, that is repeated with the new one, but only of a deletion for which a caller's gateway
-// asks. Any other one that is still to be made is asked for again.
+// TakeBack removes the request of a deletion from a record. The caller holds the lock of the key.
+// If the record has changed since it was read, TakeBack repeats this with the new record, but only
+// if its deletion is one that a caller's gateway is still sending. Any other requested deletion is
+// sent to the service again.
 func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Resource) error {
 	backoff := wait.Backoff{Least: minPause, Most: maxLookPause}
 	rec := newRecord(k, stored.Key, stored, time.Time{})
@@ -150,7 +155,8 @@ func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Res
 	return nil // finishAsking takes it back
 }
 
-// isSameRequest reports whether a record still has the deletion that it had, for which a caller's gateway asks.
+// isSameRequest reports whether a record still has the same requested deletion, and a caller's
+// gateway is still sending it.
 func isSameRequest(was, now record) bool {
 	if was.was == nil || now.was == nil || !now.stored.Deleting {
 		return false
@@ -159,7 +165,8 @@ func isSameRequest(was, now record) bool {
 	return of != nil && of.Asking && now.was.Meta.DeletionRequestedAt.Equal(was.was.Meta.DeletionRequestedAt)
 }
 
-// takeBack is TakeBack of a record that was read. It returns errRaced if the record has changed since.
+// takeBack is TakeBack for a record that was read. It returns errRaced if the record has changed
+// since.
 func (m *Mirror) takeBack(ctx context.Context, rec record) error {
 	was, err := kind.StateOf(rec.stored)
 	if err != nil {

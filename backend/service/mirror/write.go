@@ -14,26 +14,29 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// storeTime is how long it may take to mirror a write that a service has made.
+// storeTime bounds the time to mirror a write that a service has applied.
 const storeTime = 30 * time.Second
 
-// Answered is a write that a service has made for a caller.
+// Answered is a caller's write that a service has applied.
 type Answered struct {
 	Kind *kind.Kind
 	Key  backend.Key
-	// Stored is the record that was read before the service was asked, nil for none, and Asked when it was asked.
+	// Stored is the record that was read before the service was called, nil if there was none.
+	// Asked is the time of the call.
 	Stored *backend.Resource
 	Asked  time.Time
-	// Write is what the service was asked for, and Resource what it has made of that; nil if it does not show it.
+	// Write is the request, and Resource the resulting resource; nil if the service does not show
+	// it.
 	Write    owner.Write
 	Resource *owner.Resource
-	// Edit is what the gateway keeps of the write.
+	// Edit is the part of the write that only the gateway keeps.
 	Edit Edit
 }
 
-// Store mirrors a write that a service has made for the caller of ctx, and returns the record. If others have written
-// it since, it is what they have made of it. The caller holds the lock of the key. The change was made, so it is
-// mirrored even if the caller has gone, and the error has the outcome APPLIED.
+// Store mirrors a write that a service has applied for the caller of ctx, and returns the record.
+// If others have changed the resource since, the record has their changes too. The caller holds the
+// lock of the key. Since the write was applied, it is mirrored even if the caller has gone, and an
+// error has the outcome APPLIED.
 func (m *Mirror) Store(ctx context.Context, w Answered) (*backend.Resource, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
@@ -55,8 +58,9 @@ func (m *Mirror) Store(ctx context.Context, w Answered) (*backend.Resource, erro
 	return nil, m.applied(w.Key, err)
 }
 
-// applied returns the error of a change that the service has made and that is not mirrored, because of err; nil: the
-// resource is gone again. It has no cause: the write must not be tried again, whatever that was.
+// applied returns the error for a change that the service has applied and that is not mirrored
+// because of err; a nil err means that the resource is absent again. The error wraps no cause,
+// because no cause may lead to a retry of the write.
 func (m *Mirror) applied(key backend.Key, err error) error {
 	e := &failure.Error{
 		Code:    failure.CodeUnavailable,
@@ -89,8 +93,8 @@ func (m *Mirror) Preview(ctx context.Context, w Answered) ([]backend.Action, err
 	return m.actions(n)
 }
 
-// Deleted mirrors that a service has deleted a resource for the caller of ctx, or that it waits to be. The caller holds
-// the lock of the key. Its error has the outcome APPLIED.
+// Deleted mirrors that a service has deleted a resource for the caller of ctx, or will delete it.
+// The caller holds the lock of the key. The error has the outcome APPLIED.
 func (m *Mirror) Deleted(ctx context.Context, key backend.Key) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()

@@ -8,24 +8,25 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Outcomes of calls beside those of an [Answer], for [Observed].
+// Outcomes of calls for [Observed], in addition to the outcomes of an [Answer].
 const (
-	// CallOK: a call that decides nothing was answered.
+	// CallOK means that the service has answered a call that is no write or delete.
 	CallOK = "OK"
-	// CallNotSent: the service was not asked.
+	// CallNotSent means that the call was not sent.
 	CallNotSent = "NOT_SENT"
-	// CallUnimplemented: the service does not have the call.
+	// CallUnimplemented means that the service does not have the call.
 	CallUnimplemented = "UNIMPLEMENTED"
-	// CallCancelled: nobody waits for the answer any more.
+	// CallCancelled means that the caller has given up.
 	CallCancelled = "CANCELLED"
-	// CallLost: there was no answer, or none that can be understood.
+	// CallLost means that there was no answer, or an invalid one.
 	CallLost = "LOST"
 )
 
-// Observed returns a service like s that calls seen after each call, with the name of the method and the outcome.
+// Observed returns a service that calls s, and then seen with the name of the method and the
+// outcome.
 func Observed(s Service, seen func(method, outcome string)) Service { return &observed{s, seen} }
 
-// observed is the service of [Observed].
+// observed is the service that [Observed] returns.
 type observed struct {
 	service Service
 	seen    func(method, outcome string)
@@ -33,7 +34,7 @@ type observed struct {
 
 var _ Service = (*observed)(nil)
 
-// note tells of a call that was answered with an outcome, or failed.
+// note reports a call that was answered with an outcome, or failed.
 func (o *observed) note(ctx context.Context, method, outcome string, err error) {
 	switch {
 	case err == nil:

@@ -1,9 +1,9 @@
-// Package owner describes the resource services of other teams. Such a service owns the resources of some kinds: their
-// data, their rules and their side effects. The gateway keeps a copy of each, its mirror, and sends the service what
-// callers write.
+// Package owner describes the resource services of other teams. Such a service owns the resources
+// of some kinds: their data, their rules and their side effects. The gateway keeps a copy of each
+// resource in a mirror, and forwards the writes of its callers.
 //
-// The contract is schema/service/v1/resource.proto; this package has it in the gateway's own types, so that other
-// protocols can stand behind the same interface.
+// The contract is schema/service/v1/resource.proto. This package has it in the gateway's own types,
+// so that other protocols can implement the same interface.
 package owner
 
 import (
@@ -14,80 +14,86 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// MaxKeys is the most keys of one call of Get.
+// MaxKeys is the maximum number of keys in one call of Get.
 const MaxKeys = 100
 
-// Service is a resource service. Its methods are safe for concurrent use. The context has the caller who asks, and the
-// id of the request; the gateway itself asks without a caller.
+// Service is a resource service. Its methods are safe for concurrent use. The context carries the
+// caller and the id of the request; it has no caller if the gateway calls on its own behalf.
 //
-// An error means that the service did not decide: [ErrNotSent] that it was not asked, [ErrUnimplemented] that it does
-// not have the call, any other that the answer was lost, so that a write may have been made. What a service decides is
-// the outcome of an [Answer].
+// An error means that the service made no decision: [ErrNotSent] if it was not called,
+// [ErrUnimplemented] if it does not have the call. Any other error means that the answer was lost,
+// so a write may have been applied. A decision of the service is the outcome of an [Answer].
 type Service interface {
-	// Describe returns what the service has.
+	// Describe returns the kinds of the service, and what it can do with them.
 	Describe(ctx context.Context) (Description, error)
-	// List returns a page of the resources of a kind, in any order that does not change while pages are read. It may be
-	// older than Get. token is empty for the first page.
+	// List returns a page of the resources of a kind, in an order that does not change between
+	// pages. It may be older than Get. token is empty for the first page.
 	List(ctx context.Context, kind, token string, size int) (Page, error)
-	// Get returns up to MaxKeys resources, parallel to the keys. It reads every write that was acknowledged.
+	// Get returns up to MaxKeys resources, parallel to the keys. It sees every write that was
+	// acknowledged.
 	Get(ctx context.Context, keys []backend.Key) ([]Got, error)
-	// Changes waits, at most for wait, until something has changed after a position. At the empty position it returns
-	// the present one at once.
+	// Changes waits until something has changed after a position, or wait is over. For the empty
+	// position it returns the current position at once.
 	Changes(ctx context.Context, position string, wait time.Duration) (Changes, error)
-	// Write creates or replaces what callers set of one resource.
+	// Write creates a resource, or replaces the parts that callers set.
 	Write(ctx context.Context, w Write) (Answer, error)
-	// Delete removes one resource, or notes that it is to go.
+	// Delete removes a resource, or marks it for deletion.
 	Delete(ctx context.Context, d Delete) (Answer, error)
 }
 
 // Errors of calls.
 var (
-	// ErrNotSent means that the service was not asked: it cannot be reached, or too many of its calls failed or wait.
+	// ErrNotSent means that the service was not called: it cannot be reached, or too many calls
+	// have failed or are waiting.
 	ErrNotSent = errors.New("the service was not asked")
 	// ErrUnimplemented means that the service does not have the call.
 	ErrUnimplemented = errors.New("the service does not have this call")
 )
 
-// Resource is a resource as its owner has it.
+// Resource is a resource in its owner's state.
 type Resource struct {
 	backend.Key
-	// Tag names this version of the resource; empty if the service cannot write conditionally. Versions that differ in
-	// spec, metadata or status have different tags, and a resource that has not changed keeps its tag.
+	// Tag identifies this version of the resource; empty if the service cannot write conditionally.
+	// Versions that differ in spec, metadata or status have different tags. A resource that has not
+	// changed keeps its tag.
 	Tag string
-	// UID is another one for another resource under the same key. Empty: the gateway makes one.
+	// UID differs between resources that have had the same key. If it is empty, the gateway
+	// makes one.
 	UID string
-	// WriteID is that of the write which made this version; empty if the service does not keep it.
+	// WriteID is the id of the write that has made this version; empty if the service does not
+	// store it.
 	WriteID     string
 	Labels      map[string]string
 	Annotations map[string]string
 	Description string
-	// CreatedAt is zero if the service does not tell.
+	// CreatedAt is zero if the service does not know it.
 	CreatedAt time.Time
-	// DeletionRequestedAt is not zero if the resource is on its way out.
+	// DeletionRequestedAt is not zero if the resource is being deleted.
 	DeletionRequestedAt time.Time
-	// Spec and Status are JSON objects in the stored form of the SDL; Status is empty if there is none.
+	// Spec and Status are JSON objects in the stored form of the SDL; Status is empty if there is
+	// none.
 	Spec, Status []byte
-	// Generation is that of the spec; 0: the gateway counts.
+	// Generation of the spec; 0 if the gateway is to count.
 	Generation int64
 }
 
-// Description is what a service has.
+// Description is a service's description of itself.
 type Description struct {
-	// Service is its name for errors and metrics.
+	// Service is the service's name in errors and metrics.
 	Service string
 	Kinds   []Kind
 	// SDL has the annotated types of the kinds, for `sluice service pull`.
 	SDL string
 }
 
-// Kind is a kind that a service owns, and what it can do with it.
+// Kind is a kind of a service, with the service's capabilities for it.
 type Kind struct {
 	Name string
-	// Changes reports whether [Service.Changes] tells of this kind.
+	// Changes reports whether [Service.Changes] announces changes of this kind.
 	Changes bool
 	// Writes reports whether the kind can be written and deleted.
 	Writes bool
-	// Conditional reports whether the tag of a write is judged in the same atomic step as the write is made.
+	// Conditional reports whether the service checks the tag of a write atomically with the write.
 	Conditional bool
 	DryRun      bool
 }
@@ -95,7 +101,7 @@ type Kind struct {
 // Page is a page of [Service.List].
 type Page struct {
 	Resources []Resource
-	// Unreadable are there, but cannot be shown.
+	// Unreadable are resources that exist but cannot be shown.
 	Unreadable []Unreadable
 	// Next is the token of the next page; empty at the end.
 	Next string
@@ -107,32 +113,35 @@ type Unreadable struct {
 	Message string
 }
 
-// Got is what a service has under a key. The zero value: nothing.
+// Got is the resource of a key. The zero value means that there is none.
 type Got struct {
 	Resource *Resource
-	// Unreadable says why a resource that is there cannot be shown.
+	// Unreadable is the reason why an existing resource cannot be shown.
 	Unreadable string
 }
 
-// Changes are the keys that have changed after a position. Keys may come too often, in any order and together; the key
-// of a change comes after each position that was told before the change.
+// Changes are the keys that have changed after a position. A key may be repeated, and the order is
+// arbitrary. Several changes of a key may be reported as one. A change is reported after every
+// position that was returned before the change.
 type Changes struct {
 	Keys []backend.Key
-	// Position is the one to go on from.
+	// Position is the one to continue from.
 	Position string
-	// Expired reports that the position is of another history, too old or unknown, so that everything is compared.
+	// Expired reports that the position is unknown, too old, or of another history. All resources
+	// are compared then.
 	Expired bool
 }
 
-// Write is a request to create or replace a resource. Exactly one of IfAbsent and IfTag is set if the service takes
-// conditions.
+// Write is a request to create or replace a resource. If the service takes conditions, exactly one
+// of IfAbsent and IfTag is set.
 type Write struct {
-	// Resource has what callers set: key, labels, annotations, description and spec, and the id of the write.
+	// Resource has the parts that callers set: key, labels, annotations, description and spec. It
+	// also has the id of the write.
 	Resource Resource
 	IfAbsent bool
 	IfTag    string
 	IfUID    string
-	// DryRun only judges.
+	// DryRun validates the write without applying it.
 	DryRun bool
 }
 
@@ -144,45 +153,46 @@ type Delete struct {
 	DryRun bool
 }
 
-// Answer is what a service has decided about a write or a delete.
+// Answer is a service's decision about a write or a delete.
 type Answer struct {
 	Outcome Outcome
-	// Resource is the resource as it is now: after Done as it was written, of a delete as it was or as it waits; after
-	// Conflict and Exists as it is instead. nil: the service does not show it.
+	// Resource is the resource after the call; nil if the service does not show it. After a
+	// deletion it is the last state. After Conflict and Exists it is the resource that was found
+	// instead.
 	Resource *Resource
-	// Message is for the caller.
+	// Message is text for the caller.
 	Message    string
 	Violations []Violation
 	Warnings   []Violation
 }
 
-// Violation is a field that a service does not accept, or warns about.
+// Violation is an error of a field, or a warning about it.
 type Violation struct {
-	// Path is that of the field, such as "spec.email".
+	// Path of the field, such as "spec.email".
 	Path, Rule, Message string
 }
 
-// Outcome is what became of a write or a delete. The zero value is no outcome.
+// Outcome is the outcome of a write or a delete. The zero value is no outcome.
 type Outcome int
 
 // The outcomes.
 const (
 	_ Outcome = iota
-	// Done: it was made.
+	// Done means that the change was applied.
 	Done
-	// Waits: the resource will be deleted later, without another call.
+	// Waits means that the resource will be deleted later, without another call.
 	Waits
-	// Conflict: the tag or the uid does not hold.
+	// Conflict means that the tag or the uid does not match.
 	Conflict
-	// Exists: the resource was to be absent.
+	// Exists means that a resource exists which the write was to create.
 	Exists
-	// Absent: there is nothing to replace or delete.
+	// Absent means that there is no resource to replace or delete.
 	Absent
-	// Invalid: the violations say why.
+	// Invalid means that the violations are the reason.
 	Invalid
-	// Forbidden: the caller may not.
+	// Forbidden means that the caller has no right to the change.
 	Forbidden
-	// Refused: the message says why.
+	// Refused means that the message is the reason.
 	Refused
 )
 

@@ -17,30 +17,31 @@ import (
 )
 
 const (
-	// maxDepth bounds objects within objects.
+	// maxDepth bounds the nesting of objects.
 	maxDepth = 8
-	// variants is how many values a field takes that varies.
+	// variants is the number of values of the field that varies.
 	variants = 64
-	// repeats bounds how often a part of a pattern is repeated beyond what it demands.
+	// repeats bounds the additional repetitions of a part of a pattern.
 	repeats = 4
-	// drawn is how many texts are drawn for a pattern.
+	// drawn is the number of strings that are generated for a pattern.
 	drawn = 8
 )
 
-// generator makes specs of a kind, from examples or from the descriptor. Between two calls of avoid it is safe for
-// concurrent use.
+// generator makes specs of a kind, from examples or from the descriptor. Safe for concurrent use,
+// except for avoid.
 type generator struct {
 	kind     *descriptor.Kind
 	examples []owner.Resource
-	// texts are the candidates of each field of text, by path.
+	// texts are the candidates of each string field, by path.
 	texts map[string][]string
-	// choice is which candidate a field has, by path.
+	// choice is the index of the candidate of a field, by path.
 	choice map[string]int
-	// optional are the paths of fields that are set though they are not required.
+	// optional are the paths of optional fields that are set.
 	optional map[string]bool
-	// full: all fields are set that can be.
+	// full reports whether all possible fields are set.
 	full bool
-	// varied is the field that makes specs differ, and values are its values; nil if there is none.
+	// varied is the path of the field in which specs differ, and values are its values; nil if
+	// there is none.
 	varied []string
 	values []any
 	random *rand.Rand
@@ -58,7 +59,7 @@ func newGenerator(k *descriptor.Kind, examples []owner.Resource, random *rand.Ra
 	return g
 }
 
-// prepare draws the candidates of all texts.
+// prepare generates the candidates of all strings.
 func (g *generator) prepare(s *descriptor.Shape, at string, depth int) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
@@ -72,7 +73,7 @@ func (g *generator) prepare(s *descriptor.Shape, at string, depth int) {
 	}
 }
 
-// vary looks for a field that may have many values, and change.
+// vary looks for a field that can have many values and can be changed.
 func (g *generator) vary(s *descriptor.Shape, at []string) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
@@ -122,10 +123,11 @@ func (g *generator) valuesOf(f *descriptor.Field, path string) (out []any) {
 	return out
 }
 
-// canVary reports whether specs can differ.
+// canVary reports whether the generator can make different specs.
 func (g *generator) canVary() bool { return len(g.values) > 1 || len(g.examples) > 1 }
 
-// spec returns a spec. Those of different variants differ, as far as the field that varies has enough values.
+// spec returns a spec. The specs of different variants differ, as far as the varied field has
+// enough values.
 func (g *generator) spec(variant int) []byte {
 	if len(g.examples) > 0 {
 		return g.examples[variant%len(g.examples)].Spec
@@ -155,7 +157,8 @@ func set(tree map[string]any, path []string, value any) {
 	tree[path[len(path)-1]] = value
 }
 
-// object returns an object with the fields that it must have, and those that were found to be needed.
+// object returns an object with its required fields and the optional ones that turned out to be
+// needed.
 func (g *generator) object(s *descriptor.Shape, at string, depth int) map[string]any {
 	out := map[string]any{}
 	if depth > maxDepth {
@@ -193,7 +196,8 @@ func (g *generator) value(f *descriptor.Field, path string, depth int) any {
 	return out
 }
 
-// element returns the i-th of the values of a field; they differ as far as it has enough of them.
+// element returns the i-th value of a field. The values differ, as far as the field has enough of
+// them.
 func (g *generator) element(f *descriptor.Field, path string, i, depth int) any {
 	n := g.choice[path] + i
 	switch f.Type {
@@ -222,7 +226,7 @@ func (g *generator) element(f *descriptor.Field, path string, i, depth int) any 
 	return texts[n%len(texts)]
 }
 
-// number returns the i-th of the whole numbers within the bounds.
+// number returns the i-th integer within the bounds.
 func number(c descriptor.Constraint, i int) int64 {
 	least := 1.0
 	if c.Max != nil {
@@ -238,7 +242,7 @@ func number(c descriptor.Constraint, i int) int64 {
 	return int64(n)
 }
 
-// candidates returns texts that a field accepts, the likely ones first.
+// candidates returns strings that a field accepts, the most plausible ones first.
 func (g *generator) candidates(name string, c descriptor.Constraint) []string {
 	if len(c.In) > 0 {
 		return c.In
@@ -263,7 +267,8 @@ func (g *generator) candidates(name string, c descriptor.Constraint) []string {
 	return out
 }
 
-// fits reports whether a text is within the bounds. Texts of a format are taken from byFormat alone.
+// fits reports whether a string is within the bounds. It does not check formats: strings of a
+// format come only from byFormat.
 func fits(c descriptor.Constraint, text string) bool {
 	n := utf8.RuneCountInString(text)
 	if c.MinLength != nil && n < *c.MinLength || c.MaxLength != nil && n > *c.MaxLength {
@@ -279,7 +284,7 @@ func fits(c descriptor.Constraint, text string) bool {
 	return err == nil && pattern.MatchString(text)
 }
 
-// byName returns what a field of that name probably means, whether or not its SDL says so.
+// byName returns plausible values for a field of this name. The SDL need not accept them.
 func byName(name string) []string {
 	name = strings.ToLower(name)
 	for _, guess := range []struct{ part, text string }{
@@ -294,7 +299,7 @@ func byName(name string) []string {
 	return nil
 }
 
-// byFormat returns texts of a format.
+// byFormat returns strings of a format.
 func byFormat(f descriptor.Format) []string {
 	switch f {
 	case descriptor.FormatUUID:
@@ -313,7 +318,7 @@ func byFormat(f descriptor.Format) []string {
 	return nil
 }
 
-// commonTexts are tried for each field.
+// commonTexts returns strings that are tried for each field.
 func commonTexts() []string {
 	return []string{
 		"example", "Example", "a", "A", "1", "10", "100", "1.0", "v1", "1h", "10Gi", "example.org", "192.0.2.1",
@@ -322,7 +327,7 @@ func commonTexts() []string {
 	}
 }
 
-// draw returns texts that match a pattern, if it is not of an unusual form.
+// draw returns strings that match a pattern; none if the pattern has an unusual form.
 func (g *generator) draw(pattern string) (out []string) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -361,7 +366,8 @@ func (g *generator) drawPart(text *strings.Builder, part *syntax.Regexp) {
 	}
 }
 
-// drawTimes draws a part from least to most times; a most of -1 is no bound.
+// drawTimes generates a part from least to most times; if most is -1, there is no
+// maximum.
 func (g *generator) drawTimes(text *strings.Builder, part *syntax.Regexp, least, most int) {
 	if most < 0 || most > least+repeats {
 		most = least + repeats
@@ -371,8 +377,8 @@ func (g *generator) drawTimes(text *strings.Builder, part *syntax.Regexp, least,
 	}
 }
 
-// drawRune returns a character of a class, which is given as pairs of bounds; one that can be printed if the first pair
-// or the last one has some.
+// drawRune returns a character of a class, which is given as pairs of bounds. It is printable if
+// the first or the last pair has printable characters.
 func (g *generator) drawRune(pairs []rune) rune {
 	i := 2 * g.random.IntN(len(pairs)/2)
 	low := max(pairs[i], min(' ', pairs[i+1]))
@@ -382,7 +388,8 @@ func (g *generator) drawRune(pairs []rune) rune {
 
 var indexes = regexp.MustCompile(`\[\d*\]|\.\d+`)
 
-// avoid changes what violations name, and reports whether there is another spec to try.
+// avoid changes the fields that violations name, and reports whether there is another
+// spec to try.
 func (g *generator) avoid(violations []owner.Violation) bool {
 	if len(g.examples) > 0 {
 		return false

@@ -1,6 +1,6 @@
-// Package kit tests whether a resource service keeps the promises of the contract: each promise is a test over
-// [owner.Service], with resources that are generated from the SDL of the kind. All resources of a run have a prefix of
-// their own, and are deleted at its end.
+// Package kit tests whether a resource service keeps the promises of the contract. Each promise is
+// a test over [owner.Service], with resources that are generated from the SDL of the kind. The
+// names of all resources of a run have the same prefix. They are deleted at the end.
 package kit
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// Status is what became of a test.
+// Status is the result of a test.
 type Status string
 
 // The statuses.
@@ -25,54 +25,58 @@ const (
 	Skipped Status = "skipped"
 )
 
-// Result is what the test of a promise has found.
+// Result is the result of the test of a promise.
 type Result struct {
-	// Kind is the kind that was tested; empty for a promise of the whole service.
+	// Kind is the tested kind; empty for a promise of the whole service.
 	Kind string
 	// Promise is the short name of the promise, such as "reads-own-writes".
 	Promise string
 	// Says is the promise in a sentence.
 	Says   string
 	Status Status
-	// Detail says what broke the promise, or which capability is lacking.
+	// Detail says what broke the promise, or which capability is missing.
 	Detail string
 }
 
-// Config is what a run tests, and how. Service is required.
+// Config of a run. Service is required.
 type Config struct {
 	Service owner.Service
-	// Kinds are the names of the kinds to test; none: all that the service describes.
+	// Kinds are the names of the kinds to test. Default: all kinds of the service.
 	Kinds []string
-	// Descriptors are the kinds of the service's SDL. Specs of kinds that are not among them are those of Examples.
+	// Descriptors are the kinds of the service's SDL. For other kinds, the specs are taken from
+	// Examples.
 	Descriptors []descriptor.Kind
-	// Examples are resources that the service accepts, by kind: their specs, and their namespaces if Namespace is
-	// empty.
+	// Examples are resources that the service accepts, by kind. Their specs are used, and their
+	// namespaces if Namespace is empty.
 	Examples map[string][]owner.Resource
-	// Namespace is where resources of namespaced kinds are made; "default" by default.
+	// Namespace is the namespace of the resources of namespaced kinds. Default
+	// "default".
 	Namespace string
-	// Seed chooses the values of specs and the prefix of names. Two runs with one seed must not overlap.
+	// Seed determines the values of specs and the prefix of names. Runs with the same seed must not
+	// overlap.
 	Seed uint64
-	// Restart restarts the service and returns when it was started; nil: it is not restarted.
+	// Restart restarts the service and returns when it has started. If it is nil, the service
+	// is not restarted.
 	Restart func(context.Context) error
-	// Raw sends a body in the JSON form of the contract to a call, such as "Get", and returns the answer's; nil: the
-	// service has no such form.
+	// Raw sends a body in the JSON form of the contract to a call, such as "Get", and returns the
+	// body of the answer. It is nil if the service has no such form.
 	Raw func(ctx context.Context, call string, body []byte) ([]byte, error)
-	// Patience is how long a change may take to be told, and a restart to end; 10 s by default.
+	// Patience bounds the wait for a change to appear, and for a restart. Default 10 s.
 	Patience time.Duration
-	// Report is called with each result, in the order of the tests; nil: it is not.
+	// Report is called with each result, in the order of the tests. Default: no call.
 	Report func(Result)
 }
 
 // Defaults of a [Config].
 const (
 	DefaultPatience = 10 * time.Second
-	// cleanupTime bounds how long a run deletes what it made.
+	// cleanupTime bounds the deletion of the resources of a run.
 	cleanupTime = 30 * time.Second
-	// prefix begins the names of all resources of all runs.
+	// prefix is the prefix of the names of all resources of all runs.
 	prefix = "sluice-test-"
 )
 
-// Validate returns what of the configuration is not acceptable.
+// Validate returns what is wrong with the configuration.
 func (c Config) Validate() error {
 	if c.Service == nil {
 		return errors.New("service: a service wanted")
@@ -89,14 +93,15 @@ var ErrChoice = errors.New("the service has no kind")
 // promise is a promise of the contract and its test.
 type promise struct {
 	name, says string
-	// needs are the capabilities that the test needs.
+	// needs are the capabilities that the test requires.
 	needs []capability
-	// shared: the promise is one of the whole service, and tested with its first suitable kind.
+	// shared reports whether the promise concerns the whole service. It is tested with the
+	// first suitable kind.
 	shared bool
 	test   func(context.Context, *trial) error
 }
 
-// capability is something that a service may lack.
+// capability is a capability that a service may lack.
 type capability string
 
 const (
@@ -119,13 +124,13 @@ func has(k owner.Kind, c capability) bool {
 	}
 }
 
-// skip is the error of a test that cannot be made, and why.
+// skip is the error of a test that was skipped: the reason.
 type skip string
 
 func (s skip) Error() string { return string(s) }
 
-// Run tests the promises of a service and returns the results. It ends early, and still deletes what it made, if ctx
-// is done. An error means that nothing could be tested.
+// Run tests the promises of a service and returns the results. If ctx is cancelled it stops early,
+// and still deletes its resources. An error means that nothing could be tested.
 func Run(ctx context.Context, c Config) ([]Result, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -149,7 +154,7 @@ func Run(ctx context.Context, c Config) ([]Result, error) {
 	return r.results, ctx.Err()
 }
 
-// chosen returns the described kinds that are to be tested.
+// chosen returns the kinds to test.
 func chosen(d owner.Description, names []string) ([]owner.Kind, error) {
 	known := map[string]owner.Kind{}
 	var all []string
@@ -177,13 +182,13 @@ func chosen(d owner.Description, names []string) ([]owner.Kind, error) {
 	return out, nil
 }
 
-// run is a run of the kit.
+// run is the state of [Run].
 type run struct {
 	Config
 	random  *rand.Rand
 	prefix  string
 	results []Result
-	// done are the shared promises that were tested.
+	// done has the shared promises that were tested.
 	done map[string]bool
 }
 
@@ -238,7 +243,7 @@ func (r *run) report(result Result, err error) {
 	}
 }
 
-// lacks returns the [skip] of a promise that the kind cannot be tested for.
+// lacks returns a [skip] if the kind lacks a capability that the promise needs.
 func (t *trial) lacks(p promise) error {
 	for _, c := range p.needs {
 		if !has(t.kind, c) {
@@ -248,7 +253,7 @@ func (t *trial) lacks(p promise) error {
 	return nil
 }
 
-// promises returns all promises, in the order in which they are tested.
+// promises returns all promises in the order of their tests.
 func promises() []promise {
 	var all []promise
 	for _, group := range [][]promise{

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// fullPage is the size of a page when it does not matter.
+// fullPage is the page size of tests that do not depend on it.
 const fullPage = 500
 
 func readPromises() []promise {
@@ -124,14 +124,14 @@ func listAgrees(ctx context.Context, t *trial) error {
 	})
 }
 
-// pageSize returns a size with which List has many pages, but not too many.
+// pageSize returns a size with which List has several pages, but not too many.
 func (t *trial) pageSize(ctx context.Context) (int, error) {
 	const pages = 20
 	all, err := t.list(ctx, fullPage)
 	return max(2, (len(all.Resources)+len(all.Unreadable))/pages), err
 }
 
-// listedOnce returns an error unless a list shows each key once.
+// listedOnce returns an error unless a list has each key exactly once.
 func listedOnce(page owner.Page, keys []backend.Key) error {
 	times := map[backend.Key]int{}
 	for _, r := range page.Resources {
@@ -148,7 +148,7 @@ func listedOnce(page owner.Page, keys []backend.Key) error {
 	return nil
 }
 
-// series creates n resources, whose names begin in the same way.
+// series creates n resources whose names have the same prefix.
 func (t *trial) series(ctx context.Context, name string, n int) ([]backend.Key, error) {
 	var keys []backend.Key
 	for i := range n {
@@ -179,8 +179,9 @@ func listPages(ctx context.Context, t *trial) error {
 	})
 }
 
-// listUnderWrites deletes what the first pages have shown while the later ones are read, and then creates what belongs
-// on the first pages: a token that counts resources leaves out some of them, or shows some again.
+// listUnderWrites deletes resources of the first pages while the later ones are read, and then
+// creates resources that belong on the first pages. It finds services whose token counts resources:
+// they leave out resources, or show them twice.
 func listUnderWrites(ctx context.Context, t *trial) error {
 	const early = 12
 	before, err := t.series(ctx, "a", early)
@@ -224,7 +225,8 @@ func listUnderWrites(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// listBetween reads the list, calls do between its pages, and returns an error unless each key was shown once.
+// listBetween reads the list, calls do between its pages, and returns an error unless each key
+// appears exactly once.
 func (t *trial) listBetween(ctx context.Context, keys []backend.Key, do func(i int) error) error {
 	size, err := t.pageSize(ctx)
 	if err != nil {

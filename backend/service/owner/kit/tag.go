@@ -20,7 +20,8 @@ func tagPromises() []promise {
 	}
 }
 
-// tagChanges changes one thing after another. Two versions with one tag must be equal.
+// tagChanges changes one part of a resource after another. Versions with the same tag
+// must be equal.
 func tagChanges(ctx context.Context, t *trial) error {
 	r, err := t.fresh(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// versionLabel is the label that makes each version of a resource another one.
+// versionLabel is a label whose value differs between the versions of a resource.
 const versionLabel = "sluice-test"
 
 // trial tests the promises with one kind.
@@ -28,7 +28,7 @@ type trial struct {
 	kind      owner.Kind
 	namespace string
 	specs     *generator
-	// varies reports whether the service accepts specs that differ.
+	// varies reports whether the service accepts different specs.
 	varies bool
 
 	mu    sync.Mutex // guards all below
@@ -36,7 +36,7 @@ type trial struct {
 	names int
 }
 
-// key returns a key that no resource of the run has had.
+// key returns a new key.
 func (t *trial) key() backend.Key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,21 +44,23 @@ func (t *trial) key() backend.Key {
 	return t.track(t.prefix + strconv.Itoa(t.names))
 }
 
-// named returns the key of a name that no other test uses.
+// named returns the key of a name, which no other test may use.
 func (t *trial) named(name string) backend.Key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.track(name)
 }
 
-// track returns the key of a name. Its resource is deleted in the end. The caller holds mu.
+// track returns the key of a name and notes that its resource must be deleted at the end.
+// The caller holds mu.
 func (t *trial) track(name string) backend.Key {
 	key := backend.Key{Kind: t.kind.Name, Namespace: t.namespace, Name: name}
 	t.made[key] = true
 	return key
 }
 
-// desired returns what a caller sets of a resource. Each version has another content.
+// desired returns a version of a resource, with the parts that callers set. Each
+// version has another content.
 func (t *trial) desired(key backend.Key, version int) owner.Resource {
 	variant := 0
 	if t.varies {
@@ -78,8 +80,8 @@ func (t *trial) create(ctx context.Context, key backend.Key) (*owner.Resource, e
 // fresh creates a resource under a new key.
 func (t *trial) fresh(ctx context.Context) (*owner.Resource, error) { return t.create(ctx, t.key()) }
 
-// replacing returns the write that makes a version of a resource, on condition that it is as was says if the kind
-// takes conditions.
+// replacing returns the write of a version of a resource. If the kind takes conditions, it is
+// conditional on was.
 func (t *trial) replacing(was *owner.Resource, version int) owner.Write {
 	w := owner.Write{Resource: t.desired(was.Key, version)}
 	if t.kind.Conditional {
@@ -88,7 +90,7 @@ func (t *trial) replacing(was *owner.Resource, version int) owner.Write {
 	return w
 }
 
-// update makes a version of a resource.
+// update writes a version of a resource.
 func (t *trial) update(ctx context.Context, was *owner.Resource, version int) (*owner.Resource, error) {
 	return done(t.Service.Write(ctx, t.replacing(was, version)))
 }
@@ -117,7 +119,7 @@ func (t *trial) mustGet(ctx context.Context, key backend.Key) (*owner.Resource, 
 	return r, err
 }
 
-// stays returns an error unless Get shows a resource as it was.
+// stays returns an error unless Get shows a resource unchanged.
 func (t *trial) stays(ctx context.Context, was *owner.Resource, after string) error {
 	now, err := t.mustGet(ctx, was.Key)
 	if err != nil {
@@ -129,7 +131,8 @@ func (t *trial) stays(ctx context.Context, was *owner.Resource, after string) er
 	return nil
 }
 
-// done returns the resource of an answer that must be DONE.
+// done returns the resource of an answer. It returns an error unless the outcome is
+// DONE.
 func done(a owner.Answer, err error) (*owner.Resource, error) {
 	if err := outcome(a, err, owner.Done); err != nil {
 		return nil, err
@@ -140,7 +143,7 @@ func done(a owner.Answer, err error) (*owner.Resource, error) {
 	return a.Resource, nil
 }
 
-// outcome returns an error unless an answer is as wanted.
+// outcome returns an error unless the outcome of an answer is one of those wanted.
 func outcome(a owner.Answer, err error, want ...owner.Outcome) error {
 	if err != nil {
 		return err
@@ -162,7 +165,7 @@ func outcome(a owner.Answer, err error, want ...owner.Outcome) error {
 	return errors.New(text)
 }
 
-// difference says in what two resources differ; empty if they are equal.
+// difference describes how two resources differ; empty if they are equal.
 func difference(a, b *owner.Resource) string {
 	var out []string
 	add := func(field string, x, y any) {
@@ -186,7 +189,7 @@ func difference(a, b *owner.Resource) string {
 	return strings.Join(out, ", ")
 }
 
-// contentDifference says in what of the spec, the metadata and the status two resources differ.
+// contentDifference describes how spec, metadata and status of two resources differ.
 func contentDifference(a, b *owner.Resource) string {
 	var out []string
 	add := func(field string, x, y any) {
@@ -217,7 +220,8 @@ func sameMap(a, b map[string]string) bool {
 	return len(a) == 0 && len(b) == 0 || maps.Equal(a, b)
 }
 
-// sameJSON reports whether two texts are the same JSON; the empty text is an empty object.
+// sameJSON reports whether two texts are equal as JSON. An empty text equals an empty
+// object.
 func sameJSON(a, b []byte) bool {
 	x, err := decoded(a)
 	if err != nil {
@@ -236,7 +240,7 @@ func decoded(raw []byte) (map[string]any, error) {
 	return out, err
 }
 
-// short writes a value for a person, cut if it is long.
+// short formats a value for a message, and cuts it if it is long.
 func short(v any) string {
 	const most = 200
 	text := fmt.Sprintf("%q", fmt.Sprint(v))
@@ -246,7 +250,7 @@ func short(v any) string {
 	return text
 }
 
-// parallel calls do n times at once and returns the first error.
+// parallel calls do n times concurrently and returns the first error.
 func parallel(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
@@ -257,7 +261,7 @@ func parallel(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// list returns all that List shows of the kind, page by page.
+// list returns all resources of the kind that List shows, page by page.
 func (t *trial) list(ctx context.Context, size int) (owner.Page, error) {
 	const mostPages = 100_000
 	var all owner.Page
@@ -283,7 +287,7 @@ func (t *trial) list(ctx context.Context, size int) (owner.Page, error) {
 	return all, fmt.Errorf("List has not ended after %d pages", mostPages)
 }
 
-// eventually calls check until it returns nil, for as long as the patience lasts, and returns its last error.
+// eventually calls check until it returns nil or the patience is over, and returns its last error.
 func (t *trial) eventually(ctx context.Context, check func() error) error {
 	end := time.Now().Add(t.Patience)
 	for {
@@ -303,7 +307,8 @@ func (t *trial) pause(ctx context.Context) {
 	}
 }
 
-// cleanup deletes what the last test made, also when ctx is done. What cannot be deleted is a result.
+// cleanup deletes the resources of the last test, even if ctx is cancelled. It reports resources
+// that cannot be deleted as a result.
 func (t *trial) cleanup(ctx context.Context) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer end()
@@ -376,7 +381,8 @@ func (t *trial) namespaceOf(described *descriptor.Kind, examples []owner.Resourc
 	return descriptor.DefaultNamespace
 }
 
-// accepted creates a resource, with one spec after the other until the service accepts one.
+// accepted creates a resource. It tries one spec after another until the service accepts
+// one.
 func (t *trial) accepted(ctx context.Context) (*owner.Resource, error) {
 	const attempts = 60
 	key := t.key()

@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// writers is how many write at once in tests of concurrency.
+	// writers is the number of concurrent writers in a test.
 	writers = 8
-	// rounds is how often such a test is made.
+	// rounds is the number of repetitions of such a test.
 	rounds = 5
-	// longestName is the most characters of a name that the gateway accepts.
+	// longestName is the maximum length of a name, in characters, that the gateway
+	// accepts.
 	longestName = 253
-	// longestPart is the most characters between two dots of a name.
+	// longestPart is the maximum number of characters between two dots of a name.
 	longestPart = 63
-	// largeBytes is the size of large annotations; the gateway accepts 256 KiB of them.
+	// largeBytes is the size of large annotations. The gateway accepts 256 KiB of them.
 	largeBytes = 200 << 10
 )
 
@@ -166,7 +167,7 @@ func keepsMetadata(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// metadataDifference says in what callers' metadata differ.
+// metadataDifference describes how the metadata that callers set differ.
 func metadataDifference(a, b *owner.Resource) string {
 	x, y := *a, *b
 	x.Spec, x.Status = nil, nil
@@ -174,7 +175,8 @@ func metadataDifference(a, b *owner.Resource) string {
 	return contentDifference(&x, &y)
 }
 
-// takenOrRefused writes a resource and returns an error unless it is refused by an outcome, or kept.
+// takenOrRefused writes a resource. It returns an error unless the service refuses the write with
+// an outcome, or stores the resource unchanged.
 func (t *trial) takenOrRefused(ctx context.Context, want owner.Resource) error {
 	a, err := t.Service.Write(ctx, owner.Write{Resource: want, IfAbsent: true})
 	if err := outcome(a, err, owner.Done, owner.Invalid, owner.Refused); err != nil {
@@ -329,7 +331,7 @@ func invalid(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// broken returns specs that the SDL does not accept.
+// broken returns specs that violate the SDL.
 func (g *generator) broken() (out [][]byte) {
 	const most = 12
 	if g.kind == nil || g.kind.Spec == nil {

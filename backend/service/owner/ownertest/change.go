@@ -8,16 +8,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// Here is what the team does with its resources, past every gateway.
+// This file has the changes that the team itself makes to its resources, without a
+// gateway.
 
-// Put stores a resource as it is, but for its tag. Without a UID it keeps the one that is there, or gets a new one.
+// Put stores a resource with a new tag. If it has no UID, it keeps the UID of the stored resource,
+// or gets a new one.
 func (s *Service) Put(r owner.Resource) owner.Resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.putOwn(r)
 }
 
-// Update changes a resource that is there, and reports whether it is.
+// Update changes an existing resource, and reports whether there is one.
 func (s *Service) Update(key backend.Key, change func(r *owner.Resource)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,7 +31,7 @@ func (s *Service) Update(key backend.Key, change func(r *owner.Resource)) bool {
 	return there
 }
 
-// putOwn is Put. The caller holds mu.
+// putOwn is Put for a caller that holds mu.
 func (s *Service) putOwn(r owner.Resource) owner.Resource {
 	k, err := s.kind(r.Kind)
 	if err != nil {
@@ -50,7 +52,7 @@ func (s *Service) putOwn(r owner.Resource) owner.Resource {
 	return r
 }
 
-// Remove removes a resource, also one whose deletion waits, and reports whether it was there.
+// Remove removes a resource, even if its deletion waits, and reports whether there was one.
 func (s *Service) Remove(key backend.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +63,7 @@ func (s *Service) Remove(key backend.Key) bool {
 	return there
 }
 
-// MakeUnreadable makes the service unable to show a resource, until it is put again.
+// MakeUnreadable makes the service unable to show a resource until the next Put.
 func (s *Service) MakeUnreadable(key backend.Key, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +87,7 @@ func (s *Service) All() map[backend.Key]owner.Resource {
 	return s.clone().resources
 }
 
-// FreezeList makes List show what there is now, until ThawList.
+// FreezeList makes List return the current resources until ThawList is called.
 func (s *Service) FreezeList() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,14 +95,14 @@ func (s *Service) FreezeList() {
 	s.listed = &now
 }
 
-// ThawList ends FreezeList.
+// ThawList ends the effect of FreezeList.
 func (s *Service) ThawList() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listed = nil
 }
 
-// Expire forgets all changes, so that positions before now are too old.
+// Expire forgets all changes, so that earlier positions are too old.
 func (s *Service) Expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,17 +112,17 @@ func (s *Service) Expire() {
 	s.changed = make(chan struct{})
 }
 
-// Backup is what a service had at a time.
+// Backup is a copy of a service's resources.
 type Backup struct{ of state }
 
-// Backup returns what the service has now.
+// Backup returns a copy of the resources.
 func (s *Service) Backup() Backup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Backup{s.clone()}
 }
 
-// Restore puts the service back to a backup, which begins another history.
+// Restore replaces the resources by a backup, which starts another history.
 func (s *Service) Restore(b Backup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package ownertest is a resource service in memory, for tests of the gateway and of what carries its calls. It keeps
-// every promise of package owner. What services do wrong, or late, is up to its [Hooks] and to wrappers of tests.
+// Package ownertest is a resource service in memory, for tests of the gateway and of protocols. It
+// keeps every promise of package owner. Its [Hooks], and wrappers of tests, make it misbehave or
+// answer late.
 package ownertest
 
 import (
@@ -20,30 +21,34 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// Call is a call of the service, for [Hooks].
+// Call describes a call of the service to [Hooks].
 type Call struct {
 	// Method is the name of the method, such as "Write".
 	Method string
-	// Keys are those of Get, Write and Delete.
+	// Keys of Get, Write and Delete.
 	Keys []backend.Key
-	// DryRun is that of Write and Delete.
+	// DryRun of Write and Delete.
 	DryRun bool
 }
 
-// Hooks change what the service does. They are called without a lock, by several goroutines at a time.
+// Hooks change the behaviour of the service. They are called without a lock, by several goroutines
+// at a time.
 type Hooks struct {
-	// Before is called before a call is executed. It may wait. If it fails, nothing is executed.
+	// Before is called before a call is executed. It may wait. If it returns an error, the call
+	// is not executed.
 	Before func(ctx context.Context, c Call) error
-	// After is called after a call was executed. If it fails, its error takes the place of the answer, which is lost.
+	// After is called after a call was executed. If it returns an error, the caller gets the error,
+	// and the answer is lost.
 	After func(ctx context.Context, c Call) error
-	// Write decides on a write in the place of the service, unless it returns nil.
+	// Write decides about a write instead of the service, unless it returns nil.
 	Write func(w owner.Write) *owner.Answer
-	// Delete decides on a delete in the place of the service, unless it returns nil. [owner.Waits] is no decision
-	// alone: the resource stays, on its way out, until [Service.Remove].
+	// Delete decides about a delete instead of the service, unless it returns nil. If it returns
+	// [owner.Waits], the resource is marked for deletion and stays until [Service.Remove].
 	Delete func(d owner.Delete) *owner.Answer
-	// Admit changes a resource that is written, as services do that set defaults or a status.
+	// Admit changes a resource that is written, like a service that sets defaults or a
+	// status.
 	Admit func(r *owner.Resource)
-	// Changes replaces an answer of Changes: it may repeat, reorder and withhold keys.
+	// Changes replaces an answer of Changes. It may repeat, reorder or leave out keys.
 	Changes func(c owner.Changes) owner.Changes
 }
 
@@ -55,19 +60,19 @@ type Service struct {
 	mu    sync.Mutex // guards all below
 	hooks Hooks
 	state
-	// listed is what List shows while it is frozen; nil while it is not.
+	// listed is the list that List returns while it is frozen; nil otherwise.
 	listed *state
 	// log has the keys of changes. The position of its first element is trimmed.
 	log     []backend.Key
 	trimmed int
-	// history is another one after each [Service.Restore].
+	// history changes with each [Service.Restore].
 	history int
 	// changed is closed at the next change.
 	changed chan struct{}
 	uids    int
 }
 
-// state is what the service has.
+// state is the set of a service's resources.
 type state struct {
 	resources  map[backend.Key]owner.Resource
 	unreadable map[backend.Key]string
@@ -79,7 +84,7 @@ func (s state) clone() state {
 
 var _ owner.Service = (*Service)(nil)
 
-// Full returns a kind with which everything can be done.
+// Full returns a kind with all capabilities.
 func Full(name string) owner.Kind {
 	return owner.Kind{Name: name, Changes: true, Writes: true, Conditional: true, DryRun: true}
 }
@@ -99,14 +104,14 @@ func (s *Service) SetHooks(h Hooks) {
 	s.hooks = h
 }
 
-// SetKinds replaces what the service says it has.
+// SetKinds replaces the kinds in the description.
 func (s *Service) SetKinds(kinds ...owner.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kinds = kinds
 }
 
-// begin returns the hooks, after Before was called.
+// begin calls Before and returns the hooks.
 func (s *Service) begin(ctx context.Context, c Call) (Hooks, error) {
 	s.mu.Lock()
 	h := s.hooks
@@ -149,7 +154,8 @@ func (s *Service) Describe(ctx context.Context) (owner.Description, error) {
 	return d, h.end(ctx, c)
 }
 
-// List implements [owner.Service]: resources are in the order of their keys, and a token is the last key of a page.
+// List implements [owner.Service]. The resources are in the order of their keys, and a token is the
+// last key of a page.
 func (s *Service) List(ctx context.Context, kind, token string, size int) (owner.Page, error) {
 	c := Call{Method: "List"}
 	h, err := s.begin(ctx, c)
@@ -199,7 +205,7 @@ func (s *Service) list(kind, token string, size int) (owner.Page, error) {
 	return page, nil
 }
 
-// placeOf returns where a key is in a list, never empty.
+// placeOf returns the position of a key in a list, which is never empty.
 func placeOf(key backend.Key) string { return key.Namespace + "/" + key.Name }
 
 // Get implements [owner.Service].
@@ -256,7 +262,8 @@ func (s *Service) Changes(ctx context.Context, position string, wait time.Durati
 	}
 }
 
-// changesAfter returns what has changed after a position, and a channel that is closed at the next change.
+// changesAfter returns the changes after a position, and a channel that is closed at the next
+// change.
 func (s *Service) changesAfter(position string) (owner.Changes, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -340,7 +347,7 @@ func (s *Service) write(h Hooks, w owner.Write) (owner.Answer, error) {
 	return owner.Answer{Outcome: owner.Done, Resource: &next}, nil
 }
 
-// tagOf returns the tag of a resource: equal ones for equal resources.
+// tagOf returns the tag of a resource. Equal resources have equal tags.
 func tagOf(k owner.Kind, r owner.Resource) string {
 	if !k.Conditional {
 		return ""
@@ -360,7 +367,7 @@ func compact(raw []byte) []byte {
 	return out.Bytes()
 }
 
-// put stores a resource and notes the change. The caller holds mu.
+// put stores a resource and logs the change. The caller holds mu.
 func (s *Service) put(r owner.Resource) {
 	s.resources[r.Key] = r
 	delete(s.unreadable, r.Key)

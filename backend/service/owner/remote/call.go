@@ -17,19 +17,20 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// servicePath is the path of all calls.
+// servicePath is the prefix of the paths of all calls.
 const servicePath = "/sluice.resource.v1.ResourceService/"
 
-// maxErrorText is the most bytes of what a service says of an error.
+// maxErrorText is the maximum number of bytes of a service's text in an error.
 const maxErrorText = 500
 
-// errGaveUp is what the breaker hears of a call whose caller did not wait for the answer: nothing about the service.
+// errGaveUp is reported to the breaker if the caller gave up before the answer. It counts neither
+// as a success nor as a failure of the service.
 var errGaveUp = errors.New("the caller did not wait")
 
-// errLate is the cause of a context whose call was not answered in time.
+// errLate is the cause of a context whose deadline for the answer has passed.
 var errLate = errors.New("no answer in time")
 
-// endpoint is where calls are sent.
+// endpoint is the destination of calls.
 type endpoint struct {
 	client  *http.Client
 	address string
@@ -46,7 +47,7 @@ func newCall[Req, Res any](to endpoint, method string) call[Req, Res] {
 	return call[Req, Res]{method, connect.NewClient[Req, Res](to.client, to.address+servicePath+method, to.options...)}
 }
 
-// ask sends a call if there is a slot for it and the breaker is closed, and waits for the answer.
+// ask takes a slot, sends a call if the breaker is closed, and waits for the answer.
 func (m call[Req, Res]) ask(ctx context.Context, c *Client, in *Req) (*Res, error) {
 	if err := c.takeSlot(ctx); err != nil {
 		return nil, c.notSent(m.method, err)
@@ -61,12 +62,13 @@ func (m call[Req, Res]) ask(ctx context.Context, c *Client, in *Req) (*Res, erro
 	return out, err
 }
 
-// send sends a call and waits for the answer, for limit at most.
+// send sends a call and waits for the answer, at most until limit is over.
 func (m call[Req, Res]) send(ctx context.Context, c *Client, limit time.Duration, in *Req) (*Res, error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
-	// sent is whether a connection has the request. Nothing is sent twice: the transport asks for a second connection
-	// only if nothing was written to the first, or the service has not looked at what was.
+	// sent reports whether the request was written to a connection. No request is processed twice:
+	// the transport takes a second connection only if nothing was written to the first, or if the
+	// service has reported that it did not process the request.
 	var sent atomic.Bool
 	bounded = httptrace.WithClientTrace(bounded, &httptrace.ClientTrace{
 		GetConn: func(string) { sent.Store(false) },
@@ -95,7 +97,7 @@ func (m call[Req, Res]) send(ctx context.Context, c *Client, limit time.Duration
 	return nil, c.failed(m.method, err)
 }
 
-// takeSlot waits for a slot, for a while.
+// takeSlot waits for a slot, at most for Config.SlotWait.
 func (c *Client) takeSlot(ctx context.Context) error {
 	select {
 	case c.slots <- struct{}{}:
@@ -114,8 +116,8 @@ func (c *Client) takeSlot(ctx context.Context) error {
 	}
 }
 
-// outage returns what the breaker hears of a call: an error if the service could not be reached, or has not answered.
-// What the service itself answers is a success, whatever it is.
+// outage returns the error of a call that is reported to the breaker: that the service could not be
+// reached or has not answered. Any answer of the service is a success.
 func outage(ctx context.Context, err error) error {
 	switch {
 	case err == nil, connect.IsWireError(err), errors.Is(err, owner.ErrUnimplemented):
@@ -132,7 +134,7 @@ type callError struct {
 	err             error
 }
 
-// Error returns one line that names the service and the call.
+// Error returns one line with the names of the service and the call.
 func (e *callError) Error() string {
 	return fmt.Sprintf("service %s: %s: %s", e.service, e.method, oneLine(e.err.Error(), maxErrorText))
 }
@@ -156,7 +158,7 @@ func oneLine(text string, n int) string {
 	return cut(text, n)
 }
 
-// cut returns the first n bytes of a text at most, and no part of a character.
+// cut returns at most n bytes of a text. It does not split a character.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text

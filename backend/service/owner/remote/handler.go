@@ -14,13 +14,14 @@ import (
 	pb "github.com/sluicegw/sluice/schema/service/v1/resourcev1"
 )
 
-// maxRequest is the most bytes of a request, after decompression.
+// maxRequest is the maximum size of a request in bytes, after decompression.
 const maxRequest = 16 << 20
 
-// Handler serves a service by the contract, to clients of Connect, with JSON and protobuf, and of gRPC. The context of
-// its calls has the caller, as the headers tell it, and none if the gateway itself asks: who sends these headers has to
-// be a gateway, which the server makes sure of by its client certificate. gRPC needs HTTP/2
-// ([http.Protocols.SetUnencryptedHTTP2] without TLS).
+// Handler serves a service to clients of Connect, with JSON or protobuf, and of gRPC. The context
+// of its calls carries the caller from the headers; it has none if the gateway calls on its own
+// behalf. Anyone who can reach the handler can set these headers, so the server must accept only
+// gateways, by their client certificates. gRPC needs HTTP/2 (without TLS
+// [http.Protocols.SetUnencryptedHTTP2]).
 func Handler(service owner.Service) http.Handler {
 	s := server{service}
 	mux := http.NewServeMux()
@@ -47,7 +48,7 @@ func serve[Req, Res any](mux *http.ServeMux, method string, answer func(context.
 	}, connect.WithReadMaxBytes(maxRequest)))
 }
 
-// withCode gives the error of a service a code.
+// withCode adds a code to the error of a service.
 func withCode(err error) error {
 	var coded *connect.Error
 	switch {
@@ -65,7 +66,7 @@ func withCode(err error) error {
 	return connect.NewError(connect.CodeUnknown, err)
 }
 
-// server has the calls of a service as messages.
+// server implements the calls of a service with the messages of the contract.
 type server struct{ service owner.Service }
 
 func (s server) describe(ctx context.Context, _ *pb.DescribeRequest) (*pb.DescribeResponse, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// The headers of calls.
+// Headers of calls.
 const (
 	userHeader    = "Sluice-User"
 	groupHeader   = "Sluice-Group"
@@ -19,7 +19,8 @@ const (
 	traceHeader   = "Traceparent"
 )
 
-// setHeaders tells a service who asks. traced is the span of the call.
+// setHeaders sets the headers with the caller, the request id and the trace. traced is the span of
+// the call.
 func setHeaders(ctx context.Context, to http.Header, traced span.Span) {
 	caller := access.CallerFrom(ctx)
 	to.Set(userHeader, escape(access.ActorFrom(ctx).Name))
@@ -36,7 +37,8 @@ func setHeaders(ctx context.Context, to http.Header, traced span.Span) {
 	}
 }
 
-// withCaller returns a context with the caller that setHeaders has told; without one if the gateway itself asks.
+// withCaller returns a context with the caller from the headers. It has no caller if the gateway
+// calls on its own behalf.
 func withCaller(ctx context.Context, from http.Header) context.Context {
 	user := unescape(from.Get(userHeader))
 	if user == access.Gateway {
@@ -57,8 +59,8 @@ func withCaller(ctx context.Context, from http.Header) context.Context {
 	return access.WithCaller(ctx, caller)
 }
 
-// escape percent-encodes what a header cannot carry, or what would be ambiguous: all but visible ASCII, commas, which
-// join headers, and percent signs.
+// escape percent-encodes everything in a text except visible ASCII characters. It also encodes
+// commas, which separate the values of a header, and percent signs.
 func escape(text string) string {
 	const digits = "0123456789ABCDEF"
 	var out strings.Builder
@@ -75,7 +77,8 @@ func escape(text string) string {
 	return out.String()
 }
 
-// unescape returns what was escaped; a text that was not is returned as it is.
+// unescape reverses escape. A text that is not valid percent-encoding is returned
+// unchanged.
 func unescape(text string) string {
 	if out, err := url.PathUnescape(text); err == nil {
 		return out

@@ -11,7 +11,7 @@ import (
 	pb "github.com/sluicegw/sluice/schema/service/v1/resourcev1"
 )
 
-// This file makes messages. What reads them is in read.go, for answers, and in handler.go, for requests.
+// This file makes messages. They are read in read.go, for answers, and in handler.go, for requests.
 
 func keyOf(k backend.Key) *pb.Key { return &pb.Key{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name} }
 
@@ -23,7 +23,8 @@ func keysOf(keys []backend.Key) []*pb.Key {
 	return out
 }
 
-// writeOf makes the request of a write. It fails with an inexactError, or if the spec is no JSON object.
+// writeOf returns the request of a write. It fails with an inexactError, or if the spec is no JSON
+// object.
 func writeOf(w owner.Write) (*pb.WriteRequest, error) {
 	r := w.Resource
 	spec, err := parseObject(r.Spec, "spec")
@@ -42,7 +43,7 @@ func writeOf(w owner.Write) (*pb.WriteRequest, error) {
 	}, nil
 }
 
-// resourceOf makes the message of a resource; nil for nil.
+// resourceOf returns the message of a resource; nil for nil.
 func resourceOf(r *owner.Resource) (*pb.Resource, error) {
 	if r == nil {
 		return nil, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// inexactError says that a number of a resource cannot be sent as it is.
+// inexactError is the error for a number that the contract cannot express exactly.
 type inexactError struct {
 	path, number string
 }
@@ -37,7 +37,7 @@ func (e *inexactError) answer() owner.Answer {
 	}
 }
 
-// parseObject reads a JSON object; path is its own, for errors.
+// parseObject parses a JSON object. path is the path of the object, for errors.
 func parseObject(raw []byte, path string) (*structpb.Struct, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -101,7 +101,8 @@ func valueOf(value any, path string) (*structpb.Value, error) {
 	return nil, fmt.Errorf("%s: a %T is no JSON", path, value)
 }
 
-// numberOf refuses integers that would be other ones after they were sent. Fractions are rounded, as JSON decoders do.
+// numberOf parses a number. It refuses integers that a 64-bit float cannot represent exactly.
+// Fractions are rounded, as by any JSON decoder.
 func numberOf(text string) (float64, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -113,7 +114,7 @@ func numberOf(text string) (float64, error) {
 	return n, nil
 }
 
-// printObject returns an object as JSON, with the names in order; nil for none.
+// printObject returns an object as JSON with sorted names; nil for none.
 func printObject(object *structpb.Struct) ([]byte, error) {
 	if object == nil {
 		return nil, nil
@@ -166,7 +167,8 @@ func appendValue(out []byte, value *structpb.Value) ([]byte, error) {
 	return append(out, "null"...), nil
 }
 
-// appendString appends a string without the escapes that HTML alone needs.
+// appendString appends a JSON string. It does not escape the characters that are
+// special only in HTML.
 func appendString(out []byte, text string) ([]byte, error) {
 	plain := func(b byte) bool { return b >= ' ' && b < utf8.RuneSelf && b != '"' && b != '\\' }
 	for i := range len(text) {

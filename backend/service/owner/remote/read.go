@@ -13,9 +13,9 @@ import (
 	pb "github.com/sluicegw/sluice/schema/service/v1/resourcev1"
 )
 
-// This file checks answers and turns them into the types of package owner.
+// This file validates answers and converts them to the types of package owner.
 
-// The most bytes of texts in answers. Longer ones that people read are cut.
+// Limits of texts in answers, in bytes. Longer messages are cut.
 const (
 	maxTag     = 1024
 	maxUID     = 256
@@ -25,10 +25,11 @@ const (
 	maxText    = 4096
 )
 
-// maxViolations is the most violations, and the most warnings, of an answer that are read.
+// maxViolations is the maximum number of violations, and of warnings, that are read from
+// an answer.
 const maxViolations = 1000
 
-// kindName is what a kind can be called: a name in GraphQL that is not reserved.
+// kindName matches the valid names of kinds: names of GraphQL that are not reserved.
 var kindName = regexp.MustCompile(`^[A-Za-z][_0-9A-Za-z]*$`)
 
 func readDescription(in *pb.DescribeResponse) (owner.Description, error) {
@@ -56,7 +57,8 @@ func readDescription(in *pb.DescribeResponse) (owner.Description, error) {
 	return out, nil
 }
 
-// readPage reads the answer to a request. A resource that breaks the contract is an unreadable one.
+// readPage converts an answer to List. A resource that violates the contract becomes an unreadable
+// one.
 func readPage(asked *pb.ListRequest, in *pb.ListResponse) (owner.Page, error) {
 	if err := atMost("nextPageToken", in.NextPageToken, maxToken); err != nil {
 		return owner.Page{}, err
@@ -122,7 +124,8 @@ func readGot(asked []backend.Key, in *pb.GetResponse) ([]owner.Got, error) {
 	return out, nil
 }
 
-// readChanges leaves out keys that no resource of a gateway can have.
+// readChanges converts an answer to Changes. It leaves out keys that are invalid for
+// every kind.
 func readChanges(in *pb.ChangesResponse) (owner.Changes, error) {
 	if in.Position == "" {
 		return owner.Changes{}, errors.New("position: it is missing")
@@ -177,7 +180,7 @@ func readViolations(in []*pb.Violation) []owner.Violation {
 	return out
 }
 
-// readKey refuses keys that no resource of a gateway can have, whatever its kinds are.
+// readKey converts a key. It refuses keys that are invalid for every kind.
 func readKey(in *pb.Key) (backend.Key, error) {
 	key := backend.Key{Kind: in.GetKind(), Namespace: in.GetNamespace(), Name: in.GetName()}
 	n := len(key.Kind) + len(key.Namespace) + len(key.Name)
@@ -194,7 +197,7 @@ func readKey(in *pb.Key) (backend.Key, error) {
 	return key, nil
 }
 
-// sameKey refuses a resource under another key.
+// sameKey returns an error if a resource has another key than the requested one.
 func sameKey(asked backend.Key, in *pb.Resource) error {
 	key := backend.Key{Kind: in.GetKey().GetKind(), Namespace: in.GetKey().GetNamespace(), Name: in.GetKey().GetName()}
 	if key != asked {
@@ -203,7 +206,7 @@ func sameKey(asked backend.Key, in *pb.Resource) error {
 	return nil
 }
 
-// readResource reads a resource whose key was checked.
+// readResource converts a resource whose key was checked.
 func readResource(key backend.Key, in *pb.Resource) (owner.Resource, error) {
 	for _, err := range []error{
 		atMost("tag", in.Tag, maxTag), atMost("uid", in.Uid, maxUID), atMost("writeId", in.WriteId, maxWriteID),
@@ -250,7 +253,7 @@ func readResource(key backend.Key, in *pb.Resource) (owner.Resource, error) {
 	}, nil
 }
 
-// readTime returns the zero time for nil.
+// readTime converts a time; nil becomes the zero time.
 func readTime(in *timestamppb.Timestamp) (time.Time, error) {
 	if in == nil {
 		return time.Time{}, nil

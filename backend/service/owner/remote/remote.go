@@ -1,12 +1,14 @@
-// Package remote carries the calls of package owner over HTTP, by the contract in schema/service/v1/resource.proto:
-// [Client] asks a service at an address, and [Handler] serves one.
+// Package remote carries the calls of package owner over HTTP, by the contract in
+// schema/service/v1/resource.proto: [Client] calls a service at an address, and [Handler] serves
+// one.
 //
 //	owner.Service calls        Client                                        Handler        owner.Service
 //	----------------------> slot, breaker, deadline --HTTP (JSON or gRPC)--> caller ---------------------->
 //	<---------------------- checked answer <--------------------------------
 //
-// What a service sends is checked before anything believes it. An answer that breaks the contract is an error like any
-// lost answer; a resource that breaks it, in an answer that is well-formed otherwise, is an unreadable one.
+// The client validates every answer. An answer that violates the contract is an error, like any
+// lost answer. If only a resource in it violates the contract, that resource is returned as
+// unreadable.
 package remote
 
 import (
@@ -27,14 +29,15 @@ import (
 	pb "github.com/sluicegw/sluice/schema/service/v1/resourcev1"
 )
 
-// Protocol is how calls are written on the wire.
+// Protocol is a protocol for the calls.
 type Protocol string
 
 // The protocols.
 const (
-	// ConnectJSON is the unary form of Connect: an HTTP POST of JSON that is answered with JSON.
+	// ConnectJSON is the unary protocol of Connect: an HTTP POST of JSON that is answered with
+	// JSON.
 	ConnectJSON Protocol = "connect+json"
-	// GRPC is gRPC over HTTP/2, without TLS too.
+	// GRPC is gRPC over HTTP/2, with or without TLS.
 	GRPC Protocol = "grpc"
 )
 
@@ -50,39 +53,45 @@ const (
 
 // Limits of a connection.
 const (
-	// maxAnswer is the most bytes of an answer, after decompression.
+	// maxAnswer is the maximum size of an answer in bytes, after decompression.
 	maxAnswer = 64 << 20
-	// idleTimeout is shorter than the 5 s after which servers of Node.js and of Python close idle connections: a write
-	// that meets the end of its connection is one whose answer is lost.
+	// idleTimeout is shorter than the 5 s after which servers of Node.js and Python close idle
+	// connections. If a server closes a connection just when a write is sent, the answer to that
+	// write is lost.
 	idleTimeout = 4 * time.Second
-	// A connection of HTTP/2 on which nothing was read for pingAfter is probed, and closed after pingTimeout.
+	// An HTTP/2 connection from which nothing was read for pingAfter is pinged, and closed if there
+	// is no answer within pingTimeout.
 	pingAfter   = 15 * time.Second
 	pingTimeout = 5 * time.Second
 	maxHeader   = 64 << 10
 )
 
-// The breaker opens after tripAfter failures without a success between them, and lets one call try after openFor.
+// The breaker opens after tripAfter consecutive failures. After openFor it lets one call through as
+// a test.
 const (
 	tripAfter = 5
 	openFor   = time.Second
 )
 
-// Config says where a service is and how it is asked.
+// Config of a [Client].
 type Config struct {
-	// Name is what errors call the service. Required.
+	// Name of the service in errors. Required.
 	Name string
-	// Address is the URL of the service, http or https. The paths of calls are appended to its path. Required.
+	// Address is the URL of the service, http or https. The paths of calls are appended to its
+	// path. Required.
 	Address string
-	// Protocol is ConnectJSON by default.
+	// Protocol of the calls. Default: ConnectJSON.
 	Protocol Protocol
-	// TLS returns the configuration of TLS for a new connection to an https address, which is not changed. Nil, or if
-	// it returns nil: the CAs of the system, and no client certificate.
+	// TLS returns the TLS configuration of a new connection to an https address. It is not
+	// modified. If TLS is nil or returns nil, the system's CAs are used, and no client certificate.
 	TLS func() *tls.Config
-	// Timeout bounds each call; the wait of Changes is added to it. Default: DefaultTimeout.
+	// Timeout bounds each call. For Changes, the requested wait is added. Default:
+	// DefaultTimeout.
 	Timeout time.Duration
-	// InFlight is the most calls at a time, without Changes. Default: DefaultInFlight.
+	// InFlight is the maximum number of concurrent calls, not counting Changes.
+	// Default: DefaultInFlight.
 	InFlight int
-	// SlotWait is how long a call waits while InFlight others are executed. Default: DefaultSlotWait.
+	// SlotWait is how long a call waits if InFlight calls are running. Default: DefaultSlotWait.
 	SlotWait time.Duration
 }
 
@@ -109,7 +118,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// address returns the URL before the paths of calls.
+// address returns the URL to which the paths of calls are appended.
 func (c Config) address() (string, error) {
 	const accepted = "a URL such as https://teams.example:8443 is accepted"
 	u, err := url.Parse(c.Address)
@@ -130,11 +139,11 @@ func (c Config) address() (string, error) {
 	return strings.TrimSuffix(u.String(), "/"), nil
 }
 
-// Client is a service at an address. It is safe for concurrent use.
+// Client calls a service at an address. It is safe for concurrent use.
 type Client struct {
 	cfg       Config
 	transport *http.Transport
-	// slots has an element for each call that is executed.
+	// slots has an element for each running call.
 	slots   chan struct{}
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 
@@ -148,7 +157,7 @@ type Client struct {
 
 var _ owner.Service = (*Client)(nil)
 
-// New returns a client, which has not connected yet.
+// New returns a client. It does not connect yet.
 func New(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -197,10 +206,10 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close closes the connections that no call uses.
+// Close closes the idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// newTransport returns a transport that connects without proxies.
+// newTransport returns a transport that uses no proxy.
 func newTransport(cfg Config) *http.Transport {
 	t := &http.Transport{
 		MaxIdleConnsPerHost:    cfg.InFlight,
@@ -221,7 +230,7 @@ func newTransport(cfg Config) *http.Transport {
 	return t
 }
 
-// dialTLS connects with the configuration of TLS as it is now.
+// dialTLS connects with the current TLS configuration.
 func dialTLS(ctx context.Context, cfg Config, network, address string) (net.Conn, error) {
 	security := &tls.Config{MinVersion: tls.VersionTLS12}
 	if cfg.TLS != nil {
@@ -236,7 +245,7 @@ func dialTLS(ctx context.Context, cfg Config, network, address string) (net.Conn
 	return (&tls.Dialer{Config: security}).DialContext(ctx, network, address)
 }
 
-// refuseRedirect keeps calls from being sent to an address that is not configured.
+// refuseRedirect prevents calls from being sent to an address that is not configured.
 func refuseRedirect(to *http.Request, _ []*http.Request) error {
 	return fmt.Errorf("it redirects to %s; redirects are not followed", to.URL.Redacted())
 }
