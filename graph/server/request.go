@@ -66,13 +66,17 @@ func factsOf(ctx context.Context) facts {
 	return f
 }
 
-// ids returns the fields by which a line of the log names a request.
+// lineFields is how many fields a line of the log about a request has, as a rule.
+const lineFields = 6
+
+// ids returns the fields by which a line of the log names a request. There is room for those of the line.
 func ids(ctx context.Context) []zap.Field {
 	f := factsOf(ctx)
-	if f.trace == "" {
-		return []zap.Field{zap.String("requestId", f.id)}
+	fields := append(make([]zap.Field, 0, lineFields), zap.String("requestId", f.id))
+	if f.trace != "" {
+		fields = append(fields, zap.String("traceId", f.trace))
 	}
-	return []zap.Field{zap.String("requestId", f.id), zap.String("traceId", f.trace)}
+	return fields
 }
 
 // setIDs sets the extensions by which an error names its request.
