@@ -49,7 +49,7 @@ func (w *write) upsert(ctx context.Context) (*Written, error) {
 
 // upsertExisting replaces the resource. If the verb of the write is CREATE, because an apply
 // could not be an UPSERT, the caller also needs UPDATE.
-func (w *write) upsertExisting(ctx context.Context, current *stored) (*Written, error) {
+func (w *write) upsertExisting(ctx context.Context, current *storedResource) (*Written, error) {
 	if w.verb == descriptor.VerbCreate {
 		if err := w.rights.Authorize(w.kind.Kind, descriptor.VerbUpdate, w.key); err != nil {
 			return w.applyUnchanged(ctx, current, err)
@@ -82,7 +82,7 @@ func (w *write) upsertAbsent(ctx context.Context) (*Written, error) {
 // applyUnchanged answers an apply whose caller may not update. It returns refused, which names the
 // missing verb, unless the apply would change nothing. Write-only values are not compared, because
 // a caller could guess them.
-func (w *write) applyUnchanged(ctx context.Context, current *stored, refused error) (*Written, error) {
+func (w *write) applyUnchanged(ctx context.Context, current *storedResource, refused error) (*Written, error) {
 	if w.setsWriteOnly() {
 		return nil, refused
 	}

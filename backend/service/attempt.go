@@ -22,7 +22,7 @@ import (
 type attempt struct {
 	*write
 	// current is the stored resource, nil for none.
-	current *stored
+	current *storedResource
 	// was is the state of current; nil if there is none or it cannot be read.
 	was *kind.State
 	// concealed reports whether was lacks the sensitive values because they cannot be decrypted.
@@ -45,7 +45,7 @@ type attempt struct {
 }
 
 // attempt returns an attempt at the write, based on a stored resource; nil for none.
-func (w *write) attempt(current *stored) *attempt {
+func (w *write) attempt(current *storedResource) *attempt {
 	return &attempt{write: w, current: current, warnings: slices.Clip(w.warnings)}
 }
 

@@ -89,7 +89,7 @@ func (w *write) remove(ctx context.Context) (*Written, error) {
 
 // loadToDelete loads the resource to delete and checks the expected revision, if any. It returns
 // nil for a record that does not decode.
-func (w *write) loadToDelete(ctx context.Context) (*stored, error) {
+func (w *write) loadToDelete(ctx context.Context) (*storedResource, error) {
 	current, err := w.writer.loader.load(ctx, w.kind, w.key)
 	switch {
 	case replaceable(err, w.expected):
@@ -135,7 +135,7 @@ func (w *write) requestDeletion(ctx context.Context) (*Written, error) {
 // markDeleting stores the request of a deletion that has come as far as deletion says. For
 // Finalizing it also stores conditions that say so. Unless it is Pending, nothing may be bound to
 // the resource.
-func (w *write) markDeleting(ctx context.Context, current *stored, deletion Deletion) (*backend.Resource, error) {
+func (w *write) markDeleting(ctx context.Context, current *storedResource, deletion Deletion) (*backend.Resource, error) {
 	wr := w.writer
 	was, err := kind.StateOf(current.Resource)
 	if err != nil {

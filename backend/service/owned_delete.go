@@ -95,7 +95,7 @@ func askingOwner(was *body.Owner) *body.Owner {
 // asks the owner to delete it when none is bound any more. So the owner is asked now, by a dry run
 // if it offers that, whether this caller may delete it.
 func (w *write) requestOwned(
-	ctx context.Context, m *mirror.Mirror, can owner.Kind, current *stored,
+	ctx context.Context, m *mirror.Mirror, can owner.Kind, current *storedResource,
 ) (*Written, error) {
 	if current.Deleting {
 		return &Written{Deletion: Pending, Resource: w.writer.present(w.kind, current.Resource)}, nil
@@ -135,7 +135,7 @@ func (w *write) refreshed(ctx context.Context, m *mirror.Mirror) error {
 // be bound meanwhile, the deletion is first requested in the record, and taken back if the owner
 // does not delete.
 func (w *write) removeOwned(
-	ctx context.Context, m *mirror.Mirror, can owner.Kind, current *stored,
+	ctx context.Context, m *mirror.Mirror, can owner.Kind, current *storedResource,
 ) (*Written, error) {
 	deletion, err := w.writer.deletionOf(ctx, current.Resource)
 	if err != nil {

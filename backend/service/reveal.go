@@ -78,7 +78,7 @@ const maxReveals = 8
 const revealedCopies = 4
 
 // holdRevealed charges values to the budget of the operation. It may wait for memory.
-func holdRevealed(ctx context.Context, current *stored) error {
+func holdRevealed(ctx context.Context, current *storedResource) error {
 	bytes := len(current.Body)
 	if current.sensitive != nil {
 		bytes += revealedCopies * len(current.sensitive.Body)
@@ -115,7 +115,7 @@ func (s *Service) sensitiveKinds() (out []string) {
 // loadWhole loads a resource with its sensitive values at one revision: it reads the
 // resource before and after the values, and each change of the values changes the
 // resource too.
-func (s *Service) loadWhole(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
+func (s *Service) loadWhole(ctx context.Context, k *kind.Kind, key backend.Key) (*storedResource, error) {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.cfg.RetryTimeout)

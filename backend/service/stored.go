@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// stored is a resource as the store returned it.
-type stored struct {
+// storedResource is a resource as the store returned it.
+type storedResource struct {
 	*backend.Resource
 	// sensitive is the decrypted record of its sensitive values, nil if there is none.
 	// unread is the reason why it could not be read.
@@ -35,8 +35,8 @@ type loader struct {
 // load reads a resource from the store, nil if there is none, and then its sensitive
 // values. A write that depends on both is conditional on the revision of the resource,
 // which changes with either.
-func (l *loader) load(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
-	var out *stored
+func (l *loader) load(ctx context.Context, k *kind.Kind, key backend.Key) (*storedResource, error) {
+	var out *storedResource
 	for range maxLoads {
 		got, err := l.store.Get(ctx, key)
 		if err != nil {
@@ -45,7 +45,7 @@ func (l *loader) load(ctx context.Context, k *kind.Kind, key backend.Key) (*stor
 		if got[0] == nil {
 			return nil, nil
 		}
-		out = &stored{Resource: got[0]}
+		out = &storedResource{Resource: got[0]}
 		if err := l.loadSensitive(ctx, k, out); err != nil || !out.mixed() {
 			return out, err
 		}
@@ -57,7 +57,7 @@ func (l *loader) load(ctx context.Context, k *kind.Kind, key backend.Key) (*stor
 
 // loadToWrite is load for a write, which is charged for reading and writing the whole
 // resource.
-func (l *loader) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
+func (l *loader) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key) (*storedResource, error) {
 	out, err := l.load(ctx, k, key)
 	if err == nil {
 		err = out.payToWrite(ctx)
@@ -66,7 +66,7 @@ func (l *loader) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key)
 }
 
 // payToWrite charges reading and writing the resource; nil is free.
-func (r *stored) payToWrite(ctx context.Context) error {
+func (r *storedResource) payToWrite(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
@@ -78,12 +78,12 @@ func (r *stored) payToWrite(ctx context.Context) error {
 const maxLoads = 16
 
 // mixed reports whether the sensitive values belong to another resource.
-func (r *stored) mixed() bool { return r.sensitive != nil && r.sensitive.UID != r.UID }
+func (r *storedResource) mixed() bool { return r.sensitive != nil && r.sensitive.UID != r.UID }
 
 // recent returns a resource from the index, nil if the index lacks it or its references were
 // derived by other declarations, which the index does not keep. It may be outdated, so a result
 // holds only if a batch that is conditional on its revision was applied.
-func (l *loader) recent(k *kind.Kind, key backend.Key) *stored {
+func (l *loader) recent(k *kind.Kind, key backend.Key) *storedResource {
 	if l.index == nil || k.Sensitive {
 		return nil
 	}
@@ -95,11 +95,11 @@ func (l *loader) recent(k *kind.Kind, key backend.Key) *stored {
 	if err != nil || r.Declared != k.Declared {
 		return nil
 	}
-	return &stored{Resource: r, read: st}
+	return &storedResource{Resource: r, read: st}
 }
 
 // loadSensitive adds the record with the sensitive values, if the kind has them.
-func (l *loader) loadSensitive(ctx context.Context, k *kind.Kind, to *stored) error {
+func (l *loader) loadSensitive(ctx context.Context, k *kind.Kind, to *storedResource) error {
 	if !k.Sensitive {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (l *loader) loadSensitive(ctx context.Context, k *kind.Kind, to *stored) er
 }
 
 // decrypt decrypts the record with the sensitive values.
-func (l *loader) decrypt(to *stored) {
+func (l *loader) decrypt(to *storedResource) {
 	plain := *to.sensitive
 	plain.Body, to.unread = l.keys.Open(plain.Key, plain.UID, plain.Body)
 	if to.unread != nil {
@@ -130,7 +130,7 @@ func (l *loader) decrypt(to *stored) {
 }
 
 // state returns the stored state, which is read once and must not be changed.
-func (r *stored) state(k *kind.Kind) (*kind.State, error) {
+func (r *storedResource) state(k *kind.Kind) (*kind.State, error) {
 	if r.read != nil {
 		return r.read, nil
 	}
@@ -148,7 +148,7 @@ func (r *stored) state(k *kind.Kind) (*kind.State, error) {
 }
 
 // removalOfSensitive deletes the record with the sensitive values, if there is one.
-func (r *stored) removalOfSensitive() []backend.Action {
+func (r *storedResource) removalOfSensitive() []backend.Action {
 	if r.sensitive == nil && r.unread == nil {
 		return nil
 	}

@@ -51,7 +51,7 @@ func (wr *Writer) present(k *kind.Kind, stored *backend.Resource) *query.Resourc
 // deleteUnreadable deletes a resource whose record does not decode.
 func (w *write) deleteUnreadable(ctx context.Context) (*Written, error) {
 	wr := w.writer
-	unreadable := &stored{Resource: &backend.Resource{Key: w.key}}
+	unreadable := &storedResource{Resource: &backend.Resource{Key: w.key}}
 	if err := wr.loader.loadSensitive(ctx, w.kind, unreadable); err != nil {
 		return nil, err
 	}
