@@ -35,6 +35,7 @@ var rules = []rule{
 	{"backend/service/jsontree", nil, "a tree is JSON; it knows no kind"},
 	{"backend/service/kind", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/index", "backend/service/failure", "backend/service/jsontree"}, "a compiled kind judges trees; it knows no verb"},
 	{"backend/service/owner/remote", []string{"backend", "backend/service/access", "backend/service/owner", "schema/service", "internal/wait", "internal/span"}, "a protocol carries calls to an owner; it knows no kind"},
+	{"backend/service/owner/standard", []string{"backend", "backend/manifest", "backend/service/access", "backend/service/owner", "internal/wait"}, "standard methods become the contract of an owner; it knows no kind of a catalogue"},
 	{"backend/service/owner/kit", []string{"backend", "backend/descriptor", "backend/service/owner"}, "promises are tested through the contract, with specs made of descriptors"},
 	{"backend/service/owner/ownertest", []string{"backend", "backend/service/owner"}, "a service for tests keeps resources in memory and knows no gateway"},
 	{"backend/service/owner", []string{"backend"}, "what a resource service offers, whatever the protocol"},
@@ -86,7 +87,7 @@ var rules = []rule{
 	{"schema", nil, "SDL files and nothing else"},
 	{"cmd/sluice/terminal", nil, "streams know no command and no gateway"},
 	{"cmd/sluice/version", nil, "a version is text"},
-	{"cmd/sluice/config", []string{"backend/manifest", "backend/service/access", "backend/service/owner/remote", "graph/identity", "graph/server", "internal/wait"}, "settings are read before anything is opened"},
+	{"cmd/sluice/config", []string{"backend/manifest", "backend/service/access", "backend/service/owner/remote", "backend/service/owner/standard", "graph/identity", "graph/server", "internal/wait"}, "settings are read before anything is opened"},
 	{"cmd/sluice/credential", []string{"cmd/sluice/config", "graph/client", "internal/settings", "internal/wait"}, "contexts and logins are files; they know no command"},
 	{"cmd/sluice/input", []string{"backend/descriptor", "backend/manifest", "graph/client"}, "what people write is parsed without flags and streams"},
 	{"cmd/sluice/output", []string{"backend/descriptor", "backend/manifest", "graph/client"}, "resources are written without flags"},
@@ -153,15 +154,17 @@ var testsMay = map[string][]string{
 	"graph/transport":              {"backend", "backend/memory", "backend/service", "graph/engine", "graph/engine/enginetest", "graph/kinds/kindstest"},
 	"cmd/sluice/auth":              {"cmd/sluice/commandtest", "cmd/sluice/read"},
 	"cmd/sluice/config":            {"graph/transport", "backend/service/mirror"},
-	"cmd/sluice/operate":           {"backend/keyring/kms/kmstest", "cmd/sluice/commandtest", "cmd/sluice/read", "backend/service/owner/ownertest", "backend/bolt", "internal/redistest"},
+	"cmd/sluice/operate":           {"backend/keyring/kms/kmstest", "cmd/sluice/commandtest", "cmd/sluice/read", "backend/service/owner/ownertest", "backend/service/owner/standard/standardtest", "backend/bolt", "internal/redistest"},
 	"cmd/sluice/remote":            {"cmd/sluice/auth", "cmd/sluice/commandtest", "cmd/sluice/read", "cmd/sluice/terminal"},
 	"cmd/sluice/write":             {"cmd/sluice/commandtest"},
 	"cmd/sluice/read":              {"cmd/sluice/commandtest"},
 	"cmd/sluice/command":           {"cmd/sluice/commandtest"},
+	// Standard methods are tested with the SDL that is pulled.
+	"backend/service/owner/standard": {"backend/descriptor", "backend/service/owner/kit", "graph/kinds"},
 	// The example is tested with its own SDL.
 	"examples/service": {"backend/descriptor", "graph/kinds"},
 	"resolvers":        {"backend/memory", "graph/kinds/kindstest"},
-	"e2e":              {"backend", "backend/bolt", "backend/service/owner/remote", "backend/keyring/kms/kmstest", "graph/engine/enginetest", "internal/redistest", "internal/span/spantest"},
+	"e2e":              {"backend", "backend/bolt", "backend/service/owner/standard/standardtest", "backend/service/owner/remote", "backend/keyring/kms/kmstest", "graph/engine/enginetest", "internal/redistest", "internal/span/spantest"},
 }
 
 var bannedNames = []string{"util", "utils", "common", "helpers", "tools", "types", "misc", "shared"}

@@ -96,6 +96,12 @@ type Kind struct {
 	// Conditional reports whether the service checks the tag of a write atomically with the write.
 	Conditional bool
 	DryRun      bool
+	// NoCreate reports whether its resources can be written and deleted, and not created.
+	NoCreate bool
+	// NoLabels, NoAnnotations and NoDescription report what its resources cannot have: a write that has it is Invalid.
+	NoLabels      bool
+	NoAnnotations bool
+	NoDescription bool
 }
 
 // Page is a page of [Service.List].

@@ -190,7 +190,7 @@ func (g *Gateway) Settings() []Setting {
 		{
 			Name:  "services",
 			Value: &g.Services,
-			Help:  "resource services of other teams, by the names that kinds have in @resource(service:): in the configuration file a mapping of each with address, protocol, ca, cert, key, server-name, timeout, in-flight and compare-interval; as a flag NAME=ADDRESS, separated by commas, or that mapping in JSON",
+			Help:  "resource services of other teams, by the names that kinds have in @resource(service:): in the configuration file a mapping of each with address, protocol, mapping, ca, cert, key, server-name, timeout, in-flight and compare-interval; as a flag NAME=ADDRESS, separated by commas, or that mapping in JSON",
 			Check: func() error { return g.Services.Validate() },
 		},
 		{

@@ -33,6 +33,9 @@ type Service struct {
 	// CompareInterval is how often all its resources are compared with the mirror. Default:
 	// [mirror.DefaultCompareInterval], and [mirror.UnfollowedInterval] for kinds of whose changes it does not tell.
 	CompareInterval time.Duration
+	// Mapping is the file that says how its own methods are called, if it has standard methods of gRPC. Default: it has
+	// the contract of schema/service.
+	Mapping string
 }
 
 // Bounds of what a service may be given.
@@ -175,6 +178,7 @@ func serviceKeys() []serviceKey {
 	return []serviceKey{
 		textKey("address", func(s *Service) *string { return &s.Address }),
 		textKey("protocol", func(s *Service) *string { return (*string)(&s.Protocol) }),
+		textKey("mapping", func(s *Service) *string { return &s.Mapping }),
 		textKey("ca", func(s *Service) *string { return &s.CA }),
 		textKey("cert", func(s *Service) *string { return &s.Cert }),
 		textKey("key", func(s *Service) *string { return &s.Key }),

@@ -186,7 +186,7 @@ func TestServices_RefusalsNameThePlace(t *testing.T) {
 		},
 		{
 			"services: {t: {address: http://a, protocol: soap}}",
-			`services: t: protocol: "soap"; accepted: connect+json, grpc`,
+			`services: t: protocol: "soap"; accepted: connect+json, connect, grpc, grpc-web`,
 		},
 		{
 			"services: {t: {address: https://a, cert: x}}",

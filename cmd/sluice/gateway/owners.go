@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/service/owner"
 	"github.com/sluicegw/sluice/backend/service/owner/remote"
+	"github.com/sluicegw/sluice/backend/service/owner/standard"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/graph/identity"
 )
@@ -25,7 +26,7 @@ const maxCertificates = 1 << 20
 
 // owners are the resource services that a gateway asks. All catalogues that it serves have the same.
 type owners struct {
-	clients map[string]*remote.Client
+	clients map[string]ownerClient
 	// files are those of services with TLS.
 	files []*identity.Files
 	// certificates are those that the gateway shows to services.
@@ -38,9 +39,16 @@ type validity struct {
 	until   func() time.Time
 }
 
+// ownerClient is a client of a service.
+type ownerClient interface {
+	owner.Service
+	// Close closes what no call uses.
+	Close()
+}
+
 // openOwners makes the clients of services, which connect to nothing yet. The error joins all that is wrong.
 func openOwners(ctx context.Context, services config.Services, log *zap.Logger) (*owners, error) {
-	out := &owners{clients: map[string]*remote.Client{}}
+	out := &owners{clients: map[string]ownerClient{}}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(services)) {
 		if err := out.open(ctx, name, services[name], log); err != nil {
@@ -54,11 +62,11 @@ func (o *owners) open(ctx context.Context, name string, s config.Service, log *z
 	security := &serviceTLS{service: s}
 	cfg := s.Remote(name)
 	cfg.TLS = security.current.Load
-	client, err := remote.New(cfg)
+	client, closeIdle, err := newOwnerClient(cfg, s.Mapping)
 	if err != nil {
 		return fmt.Errorf("services: %s: %w", name, err)
 	}
-	security.replaced = client.Close
+	security.replaced = closeIdle
 	files := &identity.Files{Setting: "services: " + name, Most: maxCertificates, Load: security.load, Logger: log}
 	for _, path := range []string{s.CA, s.Cert, s.Key} {
 		if path != "" {
@@ -76,6 +84,27 @@ func (o *owners) open(ctx context.Context, name string, s config.Service, log *z
 	}
 	o.clients[name] = client
 	return nil
+}
+
+// newOwnerClient returns the client of a service, and what closes its idle connections. mapping is the file of a service of
+// standard methods; empty for one that has the contract.
+func newOwnerClient(cfg remote.Config, mapping string) (client ownerClient, closeIdle func(), err error) {
+	if mapping == "" {
+		made, err := remote.New(cfg)
+		if err != nil {
+			return nil, nil, err
+		}
+		return made, made.Close, nil
+	}
+	mapped, descriptors, err := config.ReadMapping(mapping)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mapping: %w", err)
+	}
+	made, err := standard.New(standard.Config{Remote: cfg, Descriptors: descriptors, Mapping: mapped})
+	if err != nil {
+		return nil, nil, fmt.Errorf("mapping: %s: %w", mapping, err)
+	}
+	return made, made.CloseIdle, nil
 }
 
 // services returns the services by their names.

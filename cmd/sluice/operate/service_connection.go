@@ -27,7 +27,7 @@ func (c *serviceConnection) register(cmd *cobra.Command) {
 	}
 	c.protocol = protocols[0]
 	command.AddEnumFlag(cmd, &c.protocol, pflag.Flag{
-		Name: "protocol", Usage: "how calls are written: connect+json, or grpc",
+		Name: "protocol", Usage: "how calls are written: connect+json, connect, grpc or grpc-web",
 	}, protocols...)
 	f := cmd.Flags()
 	f.StringVar(&c.access.CA, "ca", "", "file with the certificates (PEM) of the authorities to trust (default: the system's)")
@@ -47,14 +47,23 @@ func (c *serviceConnection) tlsConfig(ctx context.Context) (*tls.Config, error) 
 // serviceTimeout is how long a command waits for an answer of a service.
 const serviceTimeout = 30 * time.Second
 
+// config returns how the service at an address is asked.
+func (c *serviceConnection) config(ctx context.Context, address string) (remote.Config, error) {
+	secure, err := c.tlsConfig(ctx)
+	if err != nil {
+		return remote.Config{}, err
+	}
+	return remote.Config{
+		Name: address, Address: address, Protocol: remote.Protocol(c.protocol), Timeout: serviceTimeout,
+		TLS: func() *tls.Config { return secure },
+	}, nil
+}
+
 // client returns a client of the service at an address.
 func (c *serviceConnection) client(ctx context.Context, address string) (*remote.Client, error) {
-	secure, err := c.tlsConfig(ctx)
+	cfg, err := c.config(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	return remote.New(remote.Config{
-		Name: address, Address: address, Protocol: remote.Protocol(c.protocol), Timeout: serviceTimeout,
-		TLS: func() *tls.Config { return secure },
-	})
+	return remote.New(cfg)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 	"github.com/sluicegw/sluice/backend/service/owner/kit"
 	"github.com/sluicegw/sluice/backend/service/owner/remote"
+	"github.com/sluicegw/sluice/backend/service/owner/standard"
 	"github.com/sluicegw/sluice/cmd/sluice/command"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
@@ -41,6 +42,8 @@ type serviceTest struct {
 	seed       uint64
 	restart    string
 	patience   time.Duration
+	// mapping is the file of a service of standard methods; empty for one that has the contract.
+	mapping string
 }
 
 func serviceTestCommand(std terminal.Streams) *cobra.Command {
@@ -60,6 +63,9 @@ func serviceTestCommand(std terminal.Streams) *cobra.Command {
 			if !cmd.Flags().Changed("seed") {
 				t.seed = uint64(rand.Uint32())
 			}
+			if t.mapping != "" && !cmd.Flags().Changed("protocol") {
+				t.connection.protocol = string(remote.GRPC)
+			}
 			return t.run(cmd.Context(), args[0])
 		},
 	}
@@ -70,6 +76,8 @@ func serviceTestCommand(std terminal.Streams) *cobra.Command {
 	f.StringVarP(&t.namespace, "namespace", "n", "", "namespace of what is made (default: that of the examples, or else default)")
 	f.Uint64Var(&t.seed, "seed", 0, "number that chooses specs and names, to repeat a run (default: another one each time)")
 	f.StringVar(&t.restart, "restart", "", "shell command that restarts the service, after which it must have kept everything")
+	f.StringVar(&t.mapping, "mapping", "",
+		"file that says how the methods of a service of standard methods are called (default: it has the contract)")
 	config.DurationVar(f, &t.patience, "patience", kit.DefaultPatience, "how long a change may take to be told, and a restart to end")
 	return cmd
 }
@@ -82,7 +90,7 @@ func (t serviceTest) run(ctx context.Context, address string) error {
 	if err != nil {
 		return exit.Usage(err)
 	}
-	client, err := t.connection.client(ctx, address)
+	client, sdl, err := t.client(ctx, address)
 	if err != nil {
 		return exit.Usage(err)
 	}
@@ -90,6 +98,9 @@ func (t serviceTest) run(ctx context.Context, address string) error {
 	d, err := client.Describe(ctx)
 	if err != nil {
 		return err
+	}
+	if sdl != "" {
+		d.SDL = sdl
 	}
 	described, err := describedKinds(d)
 	if err != nil {
@@ -105,7 +116,7 @@ func (t serviceTest) run(ctx context.Context, address string) error {
 	if t.restart != "" {
 		tested.Restart = t.restartService
 	}
-	if t.connection.protocol == string(remote.ConnectJSON) {
+	if t.connection.protocol == string(remote.ConnectJSON) && t.mapping == "" {
 		tested.Raw, err = t.raw(ctx, address)
 		if err != nil {
 			return exit.Usage(err)
@@ -127,6 +138,45 @@ func (t serviceTest) run(ctx context.Context, address string) error {
 		err = exit.ErrReported
 	}
 	return err
+}
+
+// testedService is a service that is tested.
+type testedService interface {
+	owner.Service
+	Close()
+}
+
+// client returns a client of the service, and the SDL of one that has none itself.
+func (t serviceTest) client(ctx context.Context, address string) (testedService, string, error) {
+	if t.mapping == "" {
+		client, err := t.connection.client(ctx, address)
+		if err != nil {
+			return nil, "", err
+		}
+		return client, "", nil
+	}
+	mapping, descriptors, err := config.ReadMapping(t.mapping)
+	if err != nil {
+		return nil, "", err
+	}
+	limits := standard.Limits{Length: standard.DefaultLength, Items: standard.DefaultItems}
+	var names []string
+	for name := range mapping.Kinds {
+		names = append(names, name)
+	}
+	described, err := descriptors.Catalogue("tested", names, mapping, limits)
+	if err != nil {
+		return nil, "", err
+	}
+	cfg, err := t.connection.config(ctx, address)
+	if err != nil {
+		return nil, "", err
+	}
+	client, err := standard.New(standard.Config{Remote: cfg, Descriptors: descriptors, Mapping: mapping})
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", t.mapping, err)
+	}
+	return client, described.SDL, nil
 }
 
 // print prints the result of a test.

@@ -25,6 +25,9 @@ type servicePull struct {
 	name       string
 	to         string
 	catalogue  string
+	standard   standardPull
+	// protocolChosen reports whether --protocol was given.
+	protocolChosen bool
 }
 
 func servicePullCommand(std terminal.Streams) *cobra.Command {
@@ -34,13 +37,21 @@ func servicePullCommand(std terminal.Streams) *cobra.Command {
 		Short: "Write the kinds of a resource service as a file of a catalogue",
 		Long: "Ask a resource service for the SDL of its kinds, and write it as a file of a catalogue: the kinds are\n" +
 			"owned by the service, and have the verbs that it can carry out. The SDL is checked, and nothing is written if\n" +
-			"it cannot be served. Review the file before you serve it: what the service says later does not change it.",
+			"it cannot be served. Review the file before you serve it: what the service says later does not change it.\n\n" +
+			"With --grpc, the service is one of standard methods (CreateFoo, GetFoo, ListFoos, ...) that knows nothing of\n" +
+			"the gateway. Its descriptors are asked for by reflection, or read from a file in the place of the address. A\n" +
+			"second file, the mapping, says how its methods are called. What cannot be expressed is named with the reason.",
 		Example: "  sluice service pull http://127.0.0.1:9310\n" +
-			"  sluice service pull https://teams.example.org --catalogue kinds --to kinds/teams.graphqls",
+			"  sluice service pull https://teams.example.org --catalogue kinds --to kinds/teams.graphqls\n" +
+			"  sluice service pull --grpc foos.binpb --kind Foo --to kinds/foos.graphqls --mapping foos.yaml",
 		Args: command.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return p.run(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p.protocolChosen = cmd.Flags().Changed("protocol")
+			return p.run(cmd.Context(), args[0])
+		},
 	}
 	p.connection.register(cmd)
+	p.standard.register(cmd)
 	f := cmd.Flags()
 	f.StringVar(&p.name, "name", "", "name of the service in the setting services (default: the one that it calls itself)")
 	f.StringVar(&p.to, "to", "", "file to write (default: the standard output)")
@@ -52,6 +63,12 @@ func servicePullCommand(std terminal.Streams) *cobra.Command {
 func (p servicePull) run(ctx context.Context, address string) error {
 	if p.to != "" && filepath.Ext(p.to) != ".graphqls" {
 		return exit.Usage(fmt.Errorf("to: %s: a name that ends with .graphqls is accepted", output.Printable(p.to)))
+	}
+	if err := p.standard.validate(p.to); err != nil {
+		return exit.Usage(err)
+	}
+	if p.standard.grpc {
+		return p.runStandard(ctx, address)
 	}
 	client, err := p.connection.client(ctx, address)
 	if err != nil {
@@ -136,20 +153,5 @@ func (p servicePull) write(text string) error {
 		_, err := fmt.Fprint(p.std.Out, text)
 		return err
 	}
-	part, err := createPart(p.to)
-	if err != nil {
-		return err
-	}
-	_, err = part.WriteString(text)
-	if err == nil {
-		err = part.Chmod(0o644) // it is no secret, and gateways of other users read it
-	}
-	if err == nil {
-		err = part.complete()
-	}
-	if err != nil {
-		part.discard()
-		return err
-	}
-	return part.name()
+	return writeFile(p.to, []byte(text))
 }

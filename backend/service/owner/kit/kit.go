@@ -109,6 +109,9 @@ const (
 	writes      capability = "writes"
 	conditional capability = "conditional"
 	dryRun      capability = "dry_run"
+	labels      capability = "labels"
+	annotations capability = "annotations"
+	description capability = "description"
 )
 
 func has(k owner.Kind, c capability) bool {
@@ -119,6 +122,12 @@ func has(k owner.Kind, c capability) bool {
 		return k.Writes
 	case conditional:
 		return k.Conditional
+	case labels:
+		return !k.NoLabels
+	case annotations:
+		return !k.NoAnnotations
+	case description:
+		return !k.NoDescription
 	default:
 		return k.DryRun
 	}
@@ -194,6 +203,10 @@ type run struct {
 
 // kind tests all promises with a kind.
 func (r *run) kind(ctx context.Context, k owner.Kind) {
+	if k.NoCreate { // there is nothing that could be written
+		k.Writes = false
+		k.Conditional = false
+	}
 	t := &trial{run: r, kind: k, made: map[backend.Key]bool{}}
 	begin := Result{Kind: k.Name, Promise: "accepts", Says: "a spec that the SDL allows is accepted"}
 	if err := t.calibrate(ctx); err != nil {

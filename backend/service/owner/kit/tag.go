@@ -29,15 +29,19 @@ func tagChanges(ctx context.Context, t *trial) error {
 	}
 	versions := map[string]*owner.Resource{r.Tag: r}
 	for _, change := range []struct {
-		what string
-		make func(next *owner.Resource)
+		what  string
+		lacks bool
+		make  func(next *owner.Resource)
 	}{
-		{"a label", func(next *owner.Resource) { next.Labels = map[string]string{versionLabel: "other"} }},
-		{"an annotation", func(next *owner.Resource) { next.Annotations = map[string]string{"example.org/a": "b"} }},
-		{"the description", func(next *owner.Resource) { next.Description = "other" }},
-		{"the spec", func(next *owner.Resource) { next.Spec = t.desired(r.Key, 2).Spec }},
-		{"a label once more", func(next *owner.Resource) { next.Labels = nil }},
+		{"a label", t.kind.NoLabels, func(next *owner.Resource) { next.Labels = map[string]string{versionLabel: "other"} }},
+		{"an annotation", t.kind.NoAnnotations, func(next *owner.Resource) { next.Annotations = map[string]string{"example.org/a": "b"} }},
+		{"the description", t.kind.NoDescription, func(next *owner.Resource) { next.Description = "other" }},
+		{"the spec", false, func(next *owner.Resource) { next.Spec = t.desired(r.Key, 2).Spec }},
+		{"a label once more", t.kind.NoLabels, func(next *owner.Resource) { next.Labels = nil }},
 	} {
+		if change.lacks {
+			continue
+		}
 		w := owner.Write{Resource: owner.Resource{
 			Key: r.Key, Spec: r.Spec, Labels: r.Labels, Annotations: r.Annotations, Description: r.Description,
 		}, IfTag: r.Tag}

@@ -66,10 +66,13 @@ func (t *trial) desired(key backend.Key, version int) owner.Resource {
 	if t.varies {
 		variant = version
 	}
-	return owner.Resource{
-		Key: key, Spec: t.specs.spec(variant), Labels: map[string]string{versionLabel: "v" + strconv.Itoa(version)},
-		WriteID: fmt.Sprintf("%s/%d", key.Name, version),
+	out := owner.Resource{
+		Key: key, Spec: t.specs.spec(variant), WriteID: fmt.Sprintf("%s/%d", key.Name, version),
 	}
+	if !t.kind.NoLabels {
+		out.Labels = map[string]string{versionLabel: "v" + strconv.Itoa(version)}
+	}
+	return out
 }
 
 // create creates the first version of a resource.

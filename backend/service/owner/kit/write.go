@@ -41,7 +41,7 @@ func writePromises() []promise {
 		},
 		{
 			name: "keeps-metadata", says: "labels, annotations and the description are kept, in any script, and replaced",
-			needs: []capability{writes}, test: keepsMetadata,
+			needs: []capability{writes, labels}, test: keepsMetadata,
 		},
 		{
 			name: "names", says: "a name of 253 characters with dots is kept, or refused by an outcome",
@@ -49,7 +49,7 @@ func writePromises() []promise {
 		},
 		{
 			name: "large", says: "annotations of 200 KiB are kept, or refused by an outcome",
-			needs: []capability{writes}, test: large,
+			needs: []capability{writes, annotations}, test: large,
 		},
 		{
 			name: "write-id", says: "a resource has the id of the write that made it, and of no other one",
@@ -145,8 +145,12 @@ func keepsMetadata(ctx context.Context, t *trial) error {
 	const text = "Grüße, 東京, \U0001F600, \"quoted\"\n<&>\t\u2028"
 	want := t.desired(t.key(), 1)
 	want.Labels["example.org/team"] = "a.b_c-d"
-	want.Annotations = map[string]string{"example.org/note": text, "empty": ""}
-	want.Description = text
+	if !t.kind.NoAnnotations {
+		want.Annotations = map[string]string{"example.org/note": text, "empty": ""}
+	}
+	if !t.kind.NoDescription {
+		want.Description = text
+	}
 	r, err := done(t.Service.Write(ctx, owner.Write{Resource: want, IfAbsent: true}))
 	if err != nil {
 		return err

@@ -27,6 +27,9 @@ const maxErrorText = 500
 // as a success nor as a failure of the service.
 var errGaveUp = errors.New("the caller did not wait")
 
+// errEnded is the error of a stream that its service has ended.
+var errEnded = errors.New("the service has ended the stream")
+
 // errLate is the cause of a context whose deadline for the answer has passed.
 var errLate = errors.New("no answer in time")
 

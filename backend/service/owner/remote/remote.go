@@ -37,12 +37,16 @@ const (
 	// ConnectJSON is the unary protocol of Connect: an HTTP POST of JSON that is answered with
 	// JSON.
 	ConnectJSON Protocol = "connect+json"
+	// Connect is the protocol of Connect with binary messages.
+	Connect Protocol = "connect"
 	// GRPC is gRPC over HTTP/2, with or without TLS.
 	GRPC Protocol = "grpc"
+	// GRPCWeb is gRPC as pages of browsers speak it, over any HTTP.
+	GRPCWeb Protocol = "grpc-web"
 )
 
 // Protocols returns all protocols, the default first.
-func Protocols() []Protocol { return []Protocol{ConnectJSON, GRPC} }
+func Protocols() []Protocol { return []Protocol{ConnectJSON, Connect, GRPC, GRPCWeb} }
 
 // Defaults of Config.
 const (
@@ -105,9 +109,10 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("address: %w", err))
 	}
 	switch c.Protocol {
-	case "", ConnectJSON, GRPC:
+	case "", ConnectJSON, Connect, GRPC, GRPCWeb:
 	default:
-		errs = append(errs, fmt.Errorf("protocol: %q; accepted: %s, %s", c.Protocol, ConnectJSON, GRPC))
+		errs = append(errs, fmt.Errorf("protocol: %q; accepted: %s, %s, %s, %s",
+			c.Protocol, ConnectJSON, Connect, GRPC, GRPCWeb))
 	}
 	if c.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("timeout: %s; a positive duration is accepted", c.Timeout))
@@ -144,8 +149,9 @@ type Client struct {
 	cfg       Config
 	transport *http.Transport
 	// slots has an element for each running call.
-	slots   chan struct{}
-	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+	slots    chan struct{}
+	endpoint endpoint
+	breaker  *gobreaker.TwoStepCircuitBreaker[struct{}]
 
 	describe call[pb.DescribeRequest, pb.DescribeResponse]
 	list     call[pb.ListRequest, pb.ListResponse]
@@ -192,11 +198,15 @@ func New(cfg Config) (*Client, error) {
 	}
 	to := endpoint{client: &http.Client{Transport: c.transport, CheckRedirect: refuseRedirect}, address: address}
 	to.options = []connect.ClientOption{connect.WithReadMaxBytes(maxAnswer)}
-	if cfg.Protocol == GRPC {
+	switch cfg.Protocol {
+	case GRPC:
 		to.options = append(to.options, connect.WithGRPC())
-	} else {
+	case GRPCWeb:
+		to.options = append(to.options, connect.WithGRPCWeb())
+	case ConnectJSON:
 		to.options = append(to.options, connect.WithProtoJSON())
 	}
+	c.endpoint = to
 	c.describe = newCall[pb.DescribeRequest, pb.DescribeResponse](to, "Describe")
 	c.list = newCall[pb.ListRequest, pb.ListResponse](to, "List")
 	c.get = newCall[pb.GetRequest, pb.GetResponse](to, "Get")

@@ -1,0 +1,30 @@
+package standard
+
+import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/owner"
+)
+
+// Conversion is the conversion of the specs of a kind, for tests.
+type Conversion struct{ plan *plan }
+
+// NewConversion returns the conversion of a kind.
+func NewConversion(d *Descriptors, kind string) (*Conversion, error) {
+	p, err := d.compile(kind, &KindMapping{})
+	return &Conversion{p}, err
+}
+
+// Message returns the message of the resource.
+func (c *Conversion) Message() protoreflect.MessageDescriptor { return c.plan.resource }
+
+// Fill writes a spec into a message.
+func (c *Conversion) Fill(m protoreflect.Message, key backend.Key, spec []byte) []owner.Violation {
+	return c.plan.fill(m, owner.Resource{Key: key, Spec: spec})
+}
+
+// Show returns the spec of a message.
+func (c *Conversion) Show(m protoreflect.Message) ([]byte, error) {
+	return shownPart(c.plan.spec, c.plan.specAt, m)
+}

@@ -1,0 +1,214 @@
+package standard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/sluicegw/sluice/backend/service/owner"
+	"github.com/sluicegw/sluice/backend/service/owner/remote"
+)
+
+// Fields of the messages of grpc.reflection.v1, which v1alpha has, too.
+const (
+	requestFileByName      = 3
+	requestFileOfSymbol    = 4
+	requestListServices    = 7
+	answerFiles            = 4
+	answerServices         = 6
+	answerError            = 7
+	firstField             = 1
+	secondField            = 2
+	maxReflectedServices   = 1000
+	reflectionMethod       = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+	reflectionMethodBefore = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+)
+
+// Reflect asks a service for its descriptors by gRPC reflection, and returns them as a FileDescriptorSet.
+func Reflect(ctx context.Context, c *remote.Client) ([]byte, error) {
+	r := &reflection{files: map[string]*descriptorpb.FileDescriptorProto{}}
+	r.method = remote.NewMethod[emptypb.Empty, emptypb.Empty](c, reflectionMethod)
+	services, err := r.services(ctx)
+	if errors.Is(err, owner.ErrUnimplemented) {
+		r.method = remote.NewMethod[emptypb.Empty, emptypb.Empty](c, reflectionMethodBefore)
+		services, err = r.services(ctx)
+	}
+	if errors.Is(err, owner.ErrUnimplemented) {
+		return nil, fmt.Errorf("the service has no gRPC reflection; give a file with its descriptors, as "+
+			"`buf build -o x.binpb` writes it: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range services {
+		if strings.HasPrefix(name, "grpc.reflection.") {
+			continue
+		}
+		if err := r.fetch(ctx, requestFileOfSymbol, name); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.fetchImports(ctx); err != nil {
+		return nil, err
+	}
+	set := &descriptorpb.FileDescriptorSet{}
+	for _, path := range r.order {
+		set.File = append(set.File, r.files[path])
+	}
+	return proto.MarshalOptions{Deterministic: true}.Marshal(set)
+}
+
+// reflection is what was answered.
+type reflection struct {
+	method *remote.Method[emptypb.Empty, emptypb.Empty]
+	files  map[string]*descriptorpb.FileDescriptorProto
+	// order has the paths of the files as they came.
+	order []string
+	size  int
+}
+
+// ask sends a request with one field, and returns the answer in its binary form.
+func (r *reflection) ask(ctx context.Context, number protowire.Number, text string) ([]byte, error) {
+	in := &emptypb.Empty{} // whose unknown fields are the request, so that no code is generated for it
+	in.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), text))
+	var answer []byte
+	answered := false
+	err := r.method.Listen(ctx, in, func(out *emptypb.Empty) {
+		if !answered {
+			answer = out.ProtoReflect().GetUnknown()
+			answered = true
+		}
+	})
+	switch {
+	case answered:
+		return answer, reflectionError(answer)
+	case connect.CodeOf(err) == connect.CodeUnimplemented:
+		return nil, fmt.Errorf("%w: %w", owner.ErrUnimplemented, err)
+	}
+	return nil, err
+}
+
+// reflectionError returns the error in an answer.
+func reflectionError(answer []byte) (err error) {
+	eachField(answer, func(number protowire.Number, value []byte) {
+		if number == answerError {
+			eachField(value, func(number protowire.Number, message []byte) {
+				if number == secondField {
+					err = fmt.Errorf("the reflection of the service says: %s", shortText(string(message)))
+				}
+			})
+			if err == nil {
+				err = errors.New("the reflection of the service says that it failed")
+			}
+		}
+	})
+	return err
+}
+
+// eachField calls do with each field of a message in its binary form whose value is bytes, until it is damaged.
+func eachField(raw []byte, do func(number protowire.Number, value []byte)) {
+	for len(raw) > 0 {
+		number, form, n := protowire.ConsumeTag(raw)
+		if n < 0 {
+			return
+		}
+		raw = raw[n:]
+		size := protowire.ConsumeFieldValue(number, form, raw)
+		if size < 0 {
+			return
+		}
+		if form == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(raw)
+			do(number, value)
+		}
+		raw = raw[size:]
+	}
+}
+
+// services returns the names of the services, in order.
+func (r *reflection) services(ctx context.Context) (names []string, err error) {
+	answer, err := r.ask(ctx, requestListServices, "")
+	if err != nil {
+		return nil, err
+	}
+	eachField(answer, func(number protowire.Number, list []byte) {
+		if number != answerServices {
+			return
+		}
+		eachField(list, func(number protowire.Number, one []byte) {
+			eachField(one, func(of protowire.Number, name []byte) {
+				if number == firstField && of == firstField {
+					names = append(names, string(name))
+				}
+			})
+		})
+	})
+	if len(names) > maxReflectedServices {
+		return nil, fmt.Errorf("the service has %d services; at most %d are accepted", len(names), maxReflectedServices)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// fetch asks for a file, and keeps all files of the answer.
+func (r *reflection) fetch(ctx context.Context, number protowire.Number, name string) error {
+	answer, err := r.ask(ctx, number, name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", shortText(name), err)
+	}
+	eachField(answer, func(number protowire.Number, list []byte) {
+		if number != answerFiles {
+			return
+		}
+		eachField(list, func(number protowire.Number, raw []byte) {
+			if number == firstField && err == nil {
+				err = r.keep(raw)
+			}
+		})
+	})
+	return err
+}
+
+func (r *reflection) keep(raw []byte) error {
+	file := &descriptorpb.FileDescriptorProto{}
+	if err := proto.Unmarshal(raw, file); err != nil {
+		return fmt.Errorf("the reflection of the service has a file that is no descriptor: %w", err)
+	}
+	if r.files[file.GetName()] != nil {
+		return nil
+	}
+	r.size += len(raw)
+	if r.size > MaxDescriptors || len(r.files) == maxFiles {
+		return fmt.Errorf("the descriptors have more than the %d bytes or the %d files that are accepted",
+			MaxDescriptors, maxFiles)
+	}
+	r.files[file.GetName()] = file
+	r.order = append(r.order, file.GetName())
+	return nil
+}
+
+// fetchImports asks for the files that others import, until all are there.
+func (r *reflection) fetchImports(ctx context.Context) error {
+	for i := 0; i < len(r.order); i++ { // which grows
+		for _, path := range r.files[r.order[i]].GetDependency() {
+			if r.files[path] != nil {
+				continue
+			}
+			if err := r.fetch(ctx, requestFileByName, path); err != nil {
+				return err
+			}
+			if r.files[path] == nil {
+				return fmt.Errorf("the reflection of the service does not have the file %s", shortText(path))
+			}
+		}
+	}
+	return nil
+}

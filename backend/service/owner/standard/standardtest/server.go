@@ -1,0 +1,579 @@
+// Package standardtest is a gRPC service of standard methods in memory, made of descriptors, for tests. It knows nothing
+// of the gateway: methods and fields are found by their names, as the API's authors mean them.
+package standardtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// Config says what of the descriptors is served.
+type Config struct {
+	// Descriptors is a FileDescriptorSet.
+	Descriptors []byte
+	// Services are the full names of the services, and Message the one of the resource.
+	Services []string
+	Message  string
+	// Name, Tag and UID are paths of the resource; Tag and UID can be empty.
+	Name, Tag, UID string
+	// Collection is what follows the parent in names, such as books; empty if names are plain.
+	Collection string
+	// MaxPage is the most resources of a page; 100 by default.
+	MaxPage int
+	// Judge refuses resources that are written; nil: it accepts all.
+	Judge func(resource protoreflect.Message) error
+	// Before is called before each call with the name of the method. If it fails, nothing is done.
+	Before func(ctx context.Context, method string) error
+	// After is called after a call. If it fails, its error takes the place of the answer.
+	After func(method string) error
+	// Admit changes what is written.
+	Admit func(resource protoreflect.Message)
+	// Wrap is called in the place of each method, and can call it with do; nil: it is not wrapped.
+	Wrap func(s *Server, method string, in *dynamicpb.Message, do func() (*dynamicpb.Message, error)) (*dynamicpb.Message, error)
+	// TagOf returns the tag of a resource that is stored; nil: another one each time.
+	TagOf func(resource protoreflect.Message) string
+	// Tells reports whether streams tell a change; nil: they tell all.
+	Tells func(deleted bool) bool
+	// TagPresent makes updates without a tag conflicts, as RFD 153 has it; otherwise they are unconditional.
+	TagPresent bool
+	// SlowOperations makes operations be done when they are polled the second time, not at once.
+	SlowOperations bool
+}
+
+// Server is a service. It is safe for concurrent use.
+type Server struct {
+	cfg   Config
+	files *protoregistry.Files
+	// resource is the message of the resource, and listed the one of the answer to a list.
+	resource, listed protoreflect.MessageDescriptor
+
+	mu         sync.Mutex // guards all below
+	resources  map[string]*dynamicpb.Message
+	operations map[string]*dynamicpb.Message
+	count      int
+	// watchers have what changes, for each stream.
+	watchers map[chan event]bool
+}
+
+// event is a change.
+type event struct {
+	deleted  bool
+	resource *dynamicpb.Message
+}
+
+// New returns a service without resources, and what serves it.
+func New(t testing.TB, cfg Config) (*Server, http.Handler) {
+	t.Helper()
+	if cfg.MaxPage == 0 {
+		cfg.MaxPage = 100
+	}
+	var set descriptorpb.FileDescriptorSet
+	if err := proto.Unmarshal(cfg.Descriptors, &set); err != nil {
+		t.Fatal(err)
+	}
+	files, err := protodesc.NewFiles(&set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{
+		cfg: cfg, files: files, resources: map[string]*dynamicpb.Message{}, operations: map[string]*dynamicpb.Message{},
+		watchers: map[chan event]bool{},
+	}
+	found, err := files.FindDescriptorByName(protoreflect.FullName(cfg.Message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.resource = found.(protoreflect.MessageDescriptor)
+	mux := http.NewServeMux()
+	for _, name := range cfg.Services {
+		found, err := files.FindDescriptorByName(protoreflect.FullName(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.serve(mux, found.(protoreflect.ServiceDescriptor))
+	}
+	return s, mux
+}
+
+// serve adds the methods of a service.
+func (s *Server) serve(mux *http.ServeMux, of protoreflect.ServiceDescriptor) {
+	for i := range of.Methods().Len() {
+		m := of.Methods().Get(i)
+		path := fmt.Sprintf("/%s/%s", of.FullName(), m.Name())
+		if strings.HasPrefix(string(m.Name()), "List") {
+			s.listed = m.Output()
+		}
+		options := []connect.HandlerOption{
+			connect.WithSchema(m), connect.WithRequestInitializer(func(_ connect.Spec, message any) error {
+				if d, ok := message.(*dynamicpb.Message); ok {
+					*d = *dynamicpb.NewMessage(m.Input())
+				}
+				return nil
+			}),
+		}
+		switch {
+		case m.IsStreamingServer() && !m.IsStreamingClient():
+			mux.Handle(path, connect.NewServerStreamHandler(path, func(
+				ctx context.Context, _ *connect.Request[dynamicpb.Message], stream *connect.ServerStream[dynamicpb.Message],
+			) error {
+				return s.watch(ctx, m, stream)
+			}, options...))
+		case !m.IsStreamingClient():
+			mux.Handle(path, connect.NewUnaryHandler(path, func(
+				ctx context.Context, r *connect.Request[dynamicpb.Message],
+			) (*connect.Response[dynamicpb.Message], error) {
+				out, err := s.answer(ctx, m, r.Msg)
+				if err != nil {
+					return nil, err
+				}
+				return connect.NewResponse(out), nil
+			}, options...))
+		}
+	}
+}
+
+func (s *Server) answer(ctx context.Context, m protoreflect.MethodDescriptor, in *dynamicpb.Message) (*dynamicpb.Message, error) {
+	name := string(m.Name())
+	if s.cfg.Before != nil {
+		if err := s.cfg.Before(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	do := func() (*dynamicpb.Message, error) { return s.call(m, in) }
+	if s.cfg.Wrap != nil {
+		plain := do
+		do = func() (*dynamicpb.Message, error) { return s.cfg.Wrap(s, name, in, plain) }
+	}
+	out, err := do()
+	if err == nil && s.cfg.After != nil {
+		err = s.cfg.After(name)
+	}
+	return out, err
+}
+
+func refuse(code connect.Code, format string, args ...any) error {
+	return connect.NewError(code, fmt.Errorf(format, args...))
+}
+
+// fieldAt returns the field of a message at a path, and the message that has it.
+func fieldAt(m protoreflect.Message, path string) (protoreflect.Message, protoreflect.FieldDescriptor) {
+	names := strings.Split(path, ".")
+	for _, name := range names[:len(names)-1] {
+		m = m.Mutable(m.Descriptor().Fields().ByName(protoreflect.Name(name))).Message()
+	}
+	return m, m.Descriptor().Fields().ByName(protoreflect.Name(names[len(names)-1]))
+}
+
+// textAt returns a text of a message; empty if it has no such field.
+func textAt(m protoreflect.Message, path string) string {
+	if path == "" {
+		return ""
+	}
+	at, f := fieldAt(m, path)
+	if f == nil {
+		return ""
+	}
+	return at.Get(f).String()
+}
+
+func setText(m protoreflect.Message, path, text string) {
+	if path == "" {
+		return
+	}
+	at, f := fieldAt(m, path)
+	at.Set(f, protoreflect.ValueOfString(text))
+}
+
+// resourceIn returns the resource in a request.
+func (s *Server) resourceIn(in protoreflect.Message) protoreflect.Message {
+	if in.Descriptor() == s.resource {
+		return in
+	}
+	for i := range in.Descriptor().Fields().Len() {
+		f := in.Descriptor().Fields().Get(i)
+		if f.Message() == s.resource && !f.IsList() {
+			return in.Get(f).Message()
+		}
+	}
+	return nil
+}
+
+// keyIn returns the name in a request to get or delete.
+func keyIn(in protoreflect.Message) string {
+	if in.Descriptor().Fields().ByName("name") != nil {
+		return textAt(in, "name")
+	}
+	for i := range in.Descriptor().Fields().Len() {
+		f := in.Descriptor().Fields().Get(i)
+		if f.Kind() == protoreflect.StringKind && f.Name() != "etag" {
+			return in.Get(f).String()
+		}
+	}
+	return ""
+}
+
+func (s *Server) call(m protoreflect.MethodDescriptor, in *dynamicpb.Message) (*dynamicpb.Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := string(m.Name())
+	switch {
+	case name == "GetOperation":
+		return s.poll(m, in)
+	case strings.HasPrefix(name, "Get"):
+		if found := s.resources[keyIn(in)]; found != nil {
+			return found, nil
+		}
+		return nil, refuse(connect.CodeNotFound, "%s is not there", keyIn(in))
+	case strings.HasPrefix(name, "List"):
+		return s.list(m, in)
+	case strings.HasPrefix(name, "Create"):
+		return s.create(m, in)
+	case strings.HasPrefix(name, "Update"):
+		return s.update(m, in)
+	case strings.HasPrefix(name, "Upsert"):
+		next := proto.Clone(s.resourceIn(in).Interface()).(*dynamicpb.Message)
+		return s.store(m, next, s.resources[textAt(next, s.cfg.Name)])
+	case strings.HasPrefix(name, "Delete"):
+		return s.remove(m, in)
+	}
+	return nil, refuse(connect.CodeUnimplemented, "%s is not served", name)
+}
+
+func (s *Server) list(m protoreflect.MethodDescriptor, in protoreflect.Message) (*dynamicpb.Message, error) {
+	size := s.cfg.MaxPage
+	if f := in.Descriptor().Fields().ByName("page_size"); f != nil {
+		if n := int(in.Get(f).Int()); n > 0 {
+			size = min(size, n)
+		}
+	}
+	out := dynamicpb.NewMessage(m.Output())
+	var list protoreflect.List
+	for i := range m.Output().Fields().Len() {
+		if f := m.Output().Fields().Get(i); f.IsList() && f.Message() == s.resource {
+			list = out.Mutable(f).List()
+		}
+	}
+	names := slices.Sorted(maps.Keys(s.resources))
+	parent := textAt(in, "parent")
+	last := ""
+	for _, name := range names {
+		if name <= textAt(in, "page_token") {
+			continue
+		}
+		if parent != "" && !strings.HasSuffix(parent, "-") && !strings.HasPrefix(name, parent+"/") {
+			continue
+		}
+		if list.Len() == size {
+			setText(out, "next_page_token", last)
+			break
+		}
+		list.Append(protoreflect.ValueOfMessage(s.resources[name]))
+		last = name
+	}
+	return out, nil
+}
+
+func (s *Server) create(m protoreflect.MethodDescriptor, in protoreflect.Message) (*dynamicpb.Message, error) {
+	resource := s.resourceIn(in)
+	if resource == nil {
+		return nil, refuse(connect.CodeInvalidArgument, "the resource is missing")
+	}
+	next := proto.Clone(resource.Interface()).(*dynamicpb.Message)
+	if s.cfg.Collection != "" && in.Descriptor() != s.resource {
+		id := ""
+		for i := range in.Descriptor().Fields().Len() {
+			if f := in.Descriptor().Fields().Get(i); strings.HasSuffix(string(f.Name()), "_id") && f.Name() != "request_id" {
+				id = in.Get(f).String()
+			}
+		}
+		setText(next, s.cfg.Name, textAt(in, "parent")+"/"+s.cfg.Collection+"/"+id)
+	}
+	name := textAt(next, s.cfg.Name)
+	switch {
+	case name == "" || strings.HasSuffix(name, "/"):
+		return nil, refuse(connect.CodeInvalidArgument, "the name is missing")
+	case s.resources[name] != nil:
+		return nil, refuse(connect.CodeAlreadyExists, "%s is there", name)
+	}
+	s.count++
+	if s.cfg.UID != "" {
+		setText(next, s.cfg.UID, "uid-"+strconv.Itoa(s.count))
+	}
+	return s.store(m, next, nil)
+}
+
+func (s *Server) update(m protoreflect.MethodDescriptor, in protoreflect.Message) (*dynamicpb.Message, error) {
+	resource := s.resourceIn(in)
+	was := s.resources[textAt(resource, s.cfg.Name)]
+	if was == nil {
+		return nil, refuse(connect.CodeNotFound, "%s is not there", textAt(resource, s.cfg.Name))
+	}
+	given := textAt(resource, s.cfg.Tag)
+	if s.cfg.Tag != "" && (given != "" || s.cfg.TagPresent) && given != textAt(was, s.cfg.Tag) {
+		return nil, refuse(connect.CodeFailedPrecondition, "the revision does not match")
+	}
+	next := proto.Clone(resource.Interface()).(*dynamicpb.Message)
+	if f := in.Descriptor().Fields().ByName("update_mask"); f != nil && in.Has(f) {
+		mask := in.Get(f).Message()
+		paths := mask.Get(mask.Descriptor().Fields().ByName("paths")).List()
+		next = proto.Clone(was).(*dynamicpb.Message)
+		for i := range paths.Len() {
+			from, at := fieldAt(proto.Clone(resource.Interface()).ProtoReflect(), paths.Get(i).String())
+			to, _ := fieldAt(next, paths.Get(i).String())
+			if at == nil {
+				return nil, refuse(connect.CodeInvalidArgument, "the mask has %q", paths.Get(i))
+			}
+			to.Clear(at)
+			if from.Has(at) {
+				to.Set(at, from.Get(at))
+			}
+		}
+	}
+	return s.store(m, next, was)
+}
+
+// store stores a resource in the place of another one. The caller holds mu.
+func (s *Server) store(m protoreflect.MethodDescriptor, next, was *dynamicpb.Message) (*dynamicpb.Message, error) {
+	if s.cfg.Judge != nil {
+		if err := s.cfg.Judge(next); err != nil {
+			return nil, err
+		}
+	}
+	if was != nil && s.cfg.UID != "" {
+		setText(next, s.cfg.UID, textAt(was, s.cfg.UID))
+	}
+	if s.cfg.Admit != nil {
+		s.cfg.Admit(next)
+	}
+	s.count++
+	if s.cfg.Tag != "" {
+		setText(next, s.cfg.Tag, "r"+strconv.Itoa(s.count))
+	}
+	if s.cfg.TagOf != nil {
+		setText(next, s.cfg.Tag, s.cfg.TagOf(next))
+	}
+	s.resources[textAt(next, s.cfg.Name)] = next
+	s.tell(event{resource: next})
+	return s.made(m, next), nil
+}
+
+// made returns the answer of a method that has made a resource.
+func (s *Server) made(m protoreflect.MethodDescriptor, resource *dynamicpb.Message) *dynamicpb.Message {
+	if m.Output() == s.resource {
+		return resource
+	}
+	out := dynamicpb.NewMessage(m.Output())
+	if m.Output().FullName() == "google.longrunning.Operation" {
+		s.count++
+		setText(out, "name", "operations/"+strconv.Itoa(s.count))
+		if s.cfg.SlowOperations {
+			s.operations[textAt(out, "name")] = out
+			return out
+		}
+		out.Set(m.Output().Fields().ByName("done"), protoreflect.ValueOfBool(true))
+		return out
+	}
+	for i := range m.Output().Fields().Len() {
+		if f := m.Output().Fields().Get(i); f.Message() == s.resource && !f.IsList() {
+			out.Set(f, protoreflect.ValueOfMessage(resource))
+		}
+	}
+	return out
+}
+
+// poll answers that an operation is not done the first time, and that it is the second time.
+func (s *Server) poll(m protoreflect.MethodDescriptor, in protoreflect.Message) (*dynamicpb.Message, error) {
+	known := s.operations[textAt(in, "name")]
+	if known == nil {
+		return nil, refuse(connect.CodeNotFound, "no such operation")
+	}
+	out := proto.Clone(known).(*dynamicpb.Message)
+	known.Set(m.Output().Fields().ByName("done"), protoreflect.ValueOfBool(true))
+	return out, nil
+}
+
+func (s *Server) remove(m protoreflect.MethodDescriptor, in protoreflect.Message) (*dynamicpb.Message, error) {
+	name := keyIn(in)
+	was := s.resources[name]
+	if was == nil {
+		return nil, refuse(connect.CodeNotFound, "%s is not there", name)
+	}
+	if tag := textAt(in, "etag"); tag != "" && tag != textAt(was, s.cfg.Tag) {
+		return nil, refuse(connect.CodeAborted, "the etag does not match")
+	}
+	delete(s.resources, name)
+	s.tell(event{deleted: true, resource: was})
+	if m.Output().FullName() == "google.longrunning.Operation" {
+		return s.made(m, was), nil
+	}
+	return dynamicpb.NewMessage(m.Output()), nil
+}
+
+// tell tells all streams of a change. The caller holds mu.
+func (s *Server) tell(e event) {
+	if s.cfg.Tells != nil && !s.cfg.Tells(e.deleted) {
+		return
+	}
+	for to := range s.watchers {
+		select {
+		case to <- e:
+		default: // a stream that is too slow is ended
+			delete(s.watchers, to)
+			close(to)
+		}
+	}
+}
+
+// watch sends events, of which the first says that the stream has begun.
+func (s *Server) watch(ctx context.Context, m protoreflect.MethodDescriptor, to *connect.ServerStream[dynamicpb.Message]) error {
+	if s.cfg.Before != nil {
+		if err := s.cfg.Before(ctx, string(m.Name())); err != nil {
+			return err
+		}
+	}
+	changes := make(chan event, 1000)
+	s.mu.Lock()
+	s.watchers[changes] = true
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watchers, changes)
+	}()
+	if err := to.Send(dynamicpb.NewMessage(m.Output())); err != nil {
+		return err
+	}
+	for {
+		select {
+		case e, open := <-changes:
+			if !open {
+				return errors.New("the stream is too slow")
+			}
+			if err := to.Send(s.event(m, e)); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// event returns an event as a message: with the resource, or with the header of one that is gone.
+func (s *Server) event(m protoreflect.MethodDescriptor, e event) *dynamicpb.Message {
+	out := dynamicpb.NewMessage(m.Output())
+	for i := range m.Output().Fields().Len() {
+		f := m.Output().Fields().Get(i)
+		switch {
+		case f.Message() == s.resource && !e.deleted:
+			out.Set(f, protoreflect.ValueOfMessage(e.resource))
+		case f.Name() == "header" && e.deleted:
+			header := out.Mutable(f).Message()
+			setText(header, "kind", textAt(e.resource, "kind"))
+			setText(header, s.cfg.Name, textAt(e.resource, s.cfg.Name))
+		}
+	}
+	return out
+}
+
+// EndStreams ends all streams of events.
+func (s *Server) EndStreams() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for to := range s.watchers {
+		delete(s.watchers, to)
+		close(to)
+	}
+}
+
+// Put stores a resource as somebody else does; change changes what is there, or a new one of that name.
+func (s *Server) Put(name string, change func(resource protoreflect.Message)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := dynamicpb.NewMessage(s.resource)
+	was := s.resources[name]
+	if was != nil {
+		next = proto.Clone(was).(*dynamicpb.Message)
+	}
+	setText(next, s.cfg.Name, name)
+	if change != nil {
+		change(next)
+	}
+	s.count++
+	if s.cfg.Tag != "" {
+		setText(next, s.cfg.Tag, "r"+strconv.Itoa(s.count))
+	}
+	s.resources[name] = next
+	s.tell(event{resource: next})
+}
+
+// Remove removes a resource as somebody else does.
+func (s *Server) Remove(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if was := s.resources[name]; was != nil {
+		delete(s.resources, name)
+		s.tell(event{deleted: true, resource: was})
+	}
+}
+
+// Show returns a resource; nil if there is none.
+func (s *Server) Show(name string) protoreflect.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if was := s.resources[name]; was != nil {
+		return proto.Clone(was).ProtoReflect()
+	}
+	return nil
+}
+
+// Slice returns the answer of a list whose tokens are numbers of resources, as no service should have it.
+func (s *Server) Slice(at, size int) *dynamicpb.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := slices.Sorted(maps.Keys(s.resources))
+	out := dynamicpb.NewMessage(s.listed)
+	for i := range s.listed.Fields().Len() {
+		f := s.listed.Fields().Get(i)
+		if !f.IsList() {
+			continue
+		}
+		for _, name := range names[min(at, len(names)):min(at+size, len(names))] {
+			out.Mutable(f).List().Append(protoreflect.ValueOfMessage(s.resources[name]))
+		}
+	}
+	if at+size < len(names) {
+		setText(out, "next_page_token", strconv.Itoa(at+size))
+	}
+	return out
+}
+
+// Len returns how many resources there are.
+func (s *Server) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.resources)
+}
+
+// SetText sets a text of a resource.
+func SetText(m protoreflect.Message, path, text string) { setText(m, path, text) }
+
+// Field returns the field of a message at a path, and the message that has it.
+func Field(m protoreflect.Message, path string) (protoreflect.Message, protoreflect.FieldDescriptor) {
+	return fieldAt(m, path)
+}

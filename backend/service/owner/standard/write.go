@@ -1,0 +1,384 @@
+package standard
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/owner"
+)
+
+// invalid returns the answer to a write that cannot be sent.
+func invalid(violations ...owner.Violation) owner.Answer {
+	return owner.Answer{Outcome: owner.Invalid, Violations: violations}
+}
+
+// Write implements [owner.Service]. A replacement changes the resource as the service has it, so that what the kind does
+// not express stays.
+func (c *Client) Write(ctx context.Context, w owner.Write) (owner.Answer, error) {
+	key := w.Resource.Key
+	p, err := c.plan(key.Kind)
+	if err != nil {
+		return owner.Answer{}, err
+	}
+	if err := p.checkKey(key); err != nil {
+		return invalid(owner.Violation{Path: "metadata.name", Rule: "service", Message: err.Error()}), nil
+	}
+	if w.DryRun && !p.described().DryRun {
+		return owner.Answer{}, c.unimplemented(p, "dry run")
+	}
+	if lacking := p.lacking(w.Resource); len(lacking) > 0 {
+		return invalid(lacking...), nil
+	}
+	if w.IfAbsent {
+		return c.create(ctx, p, w)
+	}
+	return c.replace(ctx, p, w)
+}
+
+func (c *Client) unimplemented(p *plan, what string) error {
+	return fmt.Errorf("service %s: %w: no %s of %s", c.name, owner.ErrUnimplemented, what, p.name)
+}
+
+// lacking returns the metadata of a resource that the service cannot keep.
+func (p *plan) lacking(r owner.Resource) (out []owner.Violation) {
+	for _, one := range []struct {
+		has  bool
+		at   fieldAt
+		path string
+	}{
+		{len(r.Labels) > 0, p.labelsAt, "metadata.labels"},
+		{len(r.Annotations) > 0, p.annotationsAt, "metadata.annotations"},
+		{r.Description != "", p.descriptionAt, "metadata.description"},
+	} {
+		if one.has && len(one.at) == 0 {
+			out = append(out, owner.Violation{
+				Path: one.path, Rule: "service", Message: "the service cannot keep it; leave it out",
+			})
+		}
+	}
+	return out
+}
+
+// fill sets what callers set of a resource in its message, and returns what cannot be expressed.
+func (p *plan) fill(m protoreflect.Message, r owner.Resource) []owner.Violation {
+	object, err := parseObject(r.Spec)
+	if err != nil {
+		return []owner.Violation{{Path: "spec", Rule: "type", Message: shortText(err.Error())}}
+	}
+	p.nameAt.setText(m, p.nameIn(r.Key))
+	p.namespaceAt.setText(m, r.Namespace)
+	p.descriptionAt.setText(m, r.Description)
+	setTexts := func(at fieldAt, texts map[string]string) {
+		if len(at) == 0 {
+			return
+		}
+		at.clear(m)
+		for key, text := range texts {
+			at.holder(m).Mutable(at.last()).Map().Set(
+				protoreflect.ValueOfString(key).MapKey(), protoreflect.ValueOfString(text))
+		}
+	}
+	setTexts(p.labelsAt, r.Labels)
+	setTexts(p.annotationsAt, r.Annotations)
+	for _, one := range p.set {
+		one.setText(m, one.text)
+	}
+	e := &encoder{}
+	part := m
+	if len(p.specAt) > 0 {
+		part = p.specAt.holder(m).Mutable(p.specAt.last()).Message()
+	}
+	e.encode(p.spec, part, object, "spec")
+	return e.violations
+}
+
+// put puts a resource into a request.
+func (m *method) put(request *protoreflect.Message, resource protoreflect.Message) {
+	if m.resourceItself {
+		*request = resource
+		return
+	}
+	m.resourceAt.set(*request, protoreflect.ValueOfMessage(resource))
+}
+
+// writeRequest returns the request of a write of a resource.
+func (p *plan) writeRequest(m *method, resource protoreflect.Message, w owner.Write) protoreflect.Message {
+	request := m.request().ProtoReflect()
+	m.put(&request, resource)
+	if w.DryRun && len(m.dryRunAt) > 0 {
+		m.dryRunAt.set(request, protoreflect.ValueOfBool(true))
+	}
+	if len(m.requestAt) > 0 && w.Resource.WriteID != "" {
+		m.requestAt.setText(request, requestID(w.Resource.WriteID))
+	}
+	return request
+}
+
+// requestID returns the id of a write as services take it, which want a UUID.
+func requestID(id string) string {
+	if known, err := uuid.Parse(id); err == nil {
+		return known.String()
+	}
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(id)).String()
+}
+
+// create creates a resource.
+func (c *Client) create(ctx context.Context, p *plan, w owner.Write) (owner.Answer, error) {
+	key := w.Resource.Key
+	if p.create == nil {
+		return owner.Answer{}, c.unimplemented(p, "create")
+	}
+	resource := p.newResource()
+	if violations := p.fill(resource, w.Resource); len(violations) > 0 {
+		return invalid(violations...), nil
+	}
+	request := p.writeRequest(p.create, resource, w)
+	if parent, _ := splitPattern(p.pattern()); parent != "" {
+		p.create.parentAt.setText(request, expand(parent, key.Namespace, ""))
+	}
+	p.create.idAt.setText(request, key.Name)
+	answer, decided, err := c.send(ctx, p, p.create, key, request)
+	switch {
+	case err != nil:
+		return owner.Answer{}, err
+	case decided.Outcome == owner.Exists:
+		return c.withResource(ctx, p, key, decided), nil
+	case decided.Outcome == owner.Absent: // the place where it is to be
+		decided.Outcome = owner.Refused
+		return decided, nil
+	case decided.Outcome == owner.Conflict:
+		return c.createConflict(ctx, p, key, decided), nil
+	case decided.Outcome != owner.Done:
+		return decided, nil
+	}
+	return c.written(ctx, p, w, answer)
+}
+
+// createConflict tells a resource that is there from a create that is refused, where a service answers ABORTED or
+// FAILED_PRECONDITION.
+func (c *Client) createConflict(
+	ctx context.Context, p *plan, key backend.Key, decided owner.Answer,
+) owner.Answer {
+	now := c.withResource(ctx, p, key, decided)
+	now.Outcome = owner.Refused
+	if now.Resource != nil {
+		now.Outcome = owner.Exists
+	}
+	return now
+}
+
+// withResource adds the resource as it is now to an answer, if the service shows it.
+func (c *Client) withResource(ctx context.Context, p *plan, key backend.Key, a owner.Answer) owner.Answer {
+	now, err := c.fetch(ctx, p, key)
+	if err != nil || now == nil {
+		return a
+	}
+	if r, err := p.show(key, now); err == nil {
+		a.Resource = &r
+	}
+	return a
+}
+
+// replace changes a resource that is there.
+func (c *Client) replace(ctx context.Context, p *plan, w owner.Write) (owner.Answer, error) {
+	key := w.Resource.Key
+	m := p.update
+	if m == nil || p.upsert != nil && w.IfTag == "" {
+		m = p.upsert
+	}
+	if m == nil {
+		return owner.Answer{}, c.unimplemented(p, "update")
+	}
+	was, refusal, err := c.current(ctx, p, key, w.IfTag, w.IfUID)
+	if err != nil || refusal != nil {
+		return answerOf(refusal), err
+	}
+	next := proto.Clone(was.Interface()).ProtoReflect()
+	if violations := p.fill(next, w.Resource); len(violations) > 0 {
+		return invalid(violations...), nil
+	}
+	changed := differing(was, next, p.inside())
+	if len(changed) == 0 && !w.DryRun {
+		return p.done(key, was), nil
+	}
+	request := p.writeRequest(m, next, w)
+	m.tagAt.setText(request, w.IfTag)
+	if len(m.maskAt) > 0 {
+		m.setMask(request, changed)
+	}
+	answer, decided, err := c.send(ctx, p, m, key, request)
+	switch {
+	case err != nil:
+		return owner.Answer{}, err
+	case decided.Outcome == owner.Conflict:
+		return c.changeConflict(ctx, p, key, w.IfTag, decided)
+	case decided.Outcome == owner.Exists:
+		decided.Outcome = owner.Refused // another resource has what this one asks for
+		return decided, nil
+	case decided.Outcome != owner.Done:
+		return decided, nil
+	}
+	return c.written(ctx, p, w, answer)
+}
+
+func answerOf(a *owner.Answer) owner.Answer {
+	if a == nil {
+		return owner.Answer{}
+	}
+	return *a
+}
+
+// current returns a resource as it is now, if the conditions hold; else the answer.
+func (c *Client) current(
+	ctx context.Context, p *plan, key backend.Key, ifTag, ifUID string,
+) (protoreflect.Message, *owner.Answer, error) {
+	was, err := c.fetch(ctx, p, key)
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("%w: %w", owner.ErrNotSent, err) // nothing was changed
+	case was == nil:
+		return nil, &owner.Answer{Outcome: owner.Absent}, nil
+	}
+	tag := p.tagAt.text(was)
+	uid := p.uidAt.text(was)
+	if p.conditional() && ifTag != "" && ifTag != tag || ifUID != "" && ifUID != uid {
+		a := owner.Answer{Outcome: owner.Conflict}
+		if r, err := p.show(key, was); err == nil {
+			a.Resource = &r
+		}
+		return nil, &a, nil
+	}
+	return was, nil, nil
+}
+
+// changeConflict tells a resource that has changed from a change that is refused, where a service answers ABORTED or
+// FAILED_PRECONDITION: by its tag.
+func (c *Client) changeConflict(
+	ctx context.Context, p *plan, key backend.Key, ifTag string, decided owner.Answer,
+) (owner.Answer, error) {
+	now, err := c.fetch(ctx, p, key)
+	switch {
+	case err != nil:
+		return owner.Answer{}, err
+	case now == nil:
+		return owner.Answer{Outcome: owner.Absent}, nil
+	}
+	if r, err := p.show(key, now); err == nil {
+		decided.Resource = &r
+	}
+	if !p.conditional() || ifTag == "" || ifTag == p.tagAt.text(now) {
+		decided.Outcome = owner.Refused
+	}
+	return decided, nil
+}
+
+// inside returns the messages of the resource whose fields masks name one by one.
+func (p *plan) inside() map[protoreflect.Name]bool {
+	out := map[protoreflect.Name]bool{}
+	for _, at := range []fieldAt{p.nameAt, p.tagAt, p.labelsAt, p.annotationsAt, p.descriptionAt} {
+		if len(at) > 1 {
+			out[at[0].Name()] = true
+		}
+	}
+	return out
+}
+
+// setMask sets the mask of a request.
+func (m *method) setMask(request protoreflect.Message, paths []string) {
+	mask := m.maskAt.holder(request).Mutable(m.maskAt.last()).Message()
+	f := mask.Descriptor().Fields().ByName("paths")
+	if f == nil || !f.IsList() || f.Kind() != protoreflect.StringKind {
+		return
+	}
+	list := mask.Mutable(f).List()
+	for _, path := range paths {
+		list.Append(protoreflect.ValueOfString(path))
+	}
+}
+
+// done returns the answer to a write whose resource is now as it is in a message.
+func (p *plan) done(key backend.Key, m protoreflect.Message) owner.Answer {
+	r, err := p.show(key, m)
+	if err != nil {
+		return owner.Answer{Outcome: owner.Done} // it was made, and is not shown
+	}
+	return owner.Answer{Outcome: owner.Done, Resource: &r}
+}
+
+// written returns the answer to a write that was made. answer is nil if the service does not show what it has made.
+func (c *Client) written(
+	ctx context.Context, p *plan, w owner.Write, answer protoreflect.Message,
+) (owner.Answer, error) {
+	key := w.Resource.Key
+	if answer == nil && !w.DryRun {
+		return c.withResource(ctx, p, key, owner.Answer{Outcome: owner.Done}), nil
+	}
+	if answer == nil {
+		return owner.Answer{Outcome: owner.Done}, nil
+	}
+	is, err := p.keyOf(answer)
+	if err == nil && is != key && w.IfAbsent {
+		return owner.Answer{}, fmt.Errorf("service %s: %s has made %s, and %s was asked for",
+			c.name, p.create.Name(), shortText(is.String()), key)
+	}
+	return p.done(key, answer), nil
+}
+
+// newResource returns a resource with nothing set.
+func (p *plan) newResource() protoreflect.Message { return newMessage(p.resource) }
+
+// Delete implements [owner.Service].
+func (c *Client) Delete(ctx context.Context, d owner.Delete) (owner.Answer, error) {
+	p, err := c.plan(d.Kind)
+	switch {
+	case err != nil:
+		return owner.Answer{}, err
+	case p.remove == nil:
+		return owner.Answer{}, c.unimplemented(p, "delete")
+	case d.DryRun && !p.described().DryRun:
+		return owner.Answer{}, c.unimplemented(p, "dry run")
+	case p.checkKey(d.Key) != nil:
+		return owner.Answer{Outcome: owner.Absent}, nil
+	}
+	was, refusal, err := c.current(ctx, p, d.Key, d.IfTag, d.IfUID)
+	if err != nil || refusal != nil {
+		return answerOf(refusal), err
+	}
+	before := p.done(d.Key, was)
+	if d.DryRun && len(p.remove.dryRunAt) == 0 {
+		return before, nil
+	}
+	if before.Resource != nil && !before.Resource.DeletionRequestedAt.IsZero() {
+		before.Outcome = owner.Waits
+		return before, nil
+	}
+	request := p.remove.request().ProtoReflect()
+	p.setKey(p.remove, request, d.Key)
+	p.remove.tagAt.setText(request, d.IfTag)
+	if d.DryRun {
+		p.remove.dryRunAt.set(request, protoreflect.ValueOfBool(true))
+	}
+	_, decided, err := c.send(ctx, p, p.remove, d.Key, request)
+	switch {
+	case err != nil:
+		return owner.Answer{}, err
+	case decided.Outcome == owner.Conflict:
+		return c.changeConflict(ctx, p, d.Key, d.IfTag, decided)
+	case decided.Outcome == owner.Exists, decided.Outcome == owner.Invalid:
+		decided.Outcome = owner.Refused
+		return decided, nil
+	case decided.Outcome != owner.Done || d.DryRun || len(p.deletedAt) == 0:
+		decided.Resource = before.Resource
+		return decided, nil
+	}
+	now := c.withResource(ctx, p, d.Key, owner.Answer{Outcome: owner.Waits})
+	if now.Resource == nil || now.Resource.DeletionRequestedAt.IsZero() {
+		return before, nil
+	}
+	return now, nil // the service keeps what is deleted for a while
+}

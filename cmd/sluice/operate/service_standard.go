@@ -1,0 +1,225 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/backend/service/owner/remote"
+	"github.com/sluicegw/sluice/backend/service/owner/standard"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+)
+
+// standardPull is what `sluice service pull --grpc` was told besides.
+type standardPull struct {
+	grpc     bool
+	kinds    []string
+	mapping  string
+	maxText  int
+	maxItems int
+}
+
+func (s *standardPull) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&s.grpc, "grpc", false, "the service has standard methods of gRPC, not the contract: ask for its descriptors by "+
+		"reflection, or read a file with them (FileDescriptorSet)")
+	f.StringSliceVar(&s.kinds, "kind", nil, "with --grpc: kind or message to write; can be repeated (default: all that can be served)")
+	f.StringVar(&s.mapping, "mapping", "",
+		"with --grpc: file to write that says how the methods are called; what it has already is kept")
+	f.IntVar(&s.maxText, "max-length", standard.DefaultLength,
+		"with --grpc: maxLength of texts for which the API declares none")
+	f.IntVar(&s.maxItems, "max-items", standard.DefaultItems,
+		"with --grpc: maxItems of lists and maxProperties of maps for which the API declares none")
+}
+
+// validate refuses flags that do not go together.
+func (s *standardPull) validate(to string) error {
+	switch {
+	case !s.grpc && (s.mapping != "" || len(s.kinds) > 0):
+		return errors.New("kind, mapping: they need --grpc")
+	case !s.grpc:
+	case to == "" || s.mapping == "":
+		return errors.New("with --grpc, both --to and --mapping are needed: the files are reviewed and kept together")
+	case s.maxText <= 0 || s.maxItems <= 0:
+		return errors.New("max-length, max-items: whole numbers above 0 are accepted")
+	}
+	return nil
+}
+
+// isAddress reports whether an argument is the URL of a service and not a file.
+var isAddress = regexp.MustCompile(`^[a-z]+://`)
+
+// descriptors returns the descriptors of an API, and the file that has them; empty if a service was asked.
+func (p servicePull) descriptors(ctx context.Context, from string) (raw []byte, file string, err error) {
+	if !isAddress.MatchString(from) {
+		raw, err = config.ReadAtMost(from, standard.MaxDescriptors)
+		return raw, from, err
+	}
+	connection := p.connection
+	if !p.protocolChosen {
+		connection.protocol = string(remote.GRPC)
+	}
+	client, err := connection.client(ctx, from)
+	if err != nil {
+		return nil, "", exit.Usage(err)
+	}
+	defer client.Close()
+	raw, err = standard.Reflect(ctx, client)
+	return raw, "", err
+}
+
+// runStandard writes the kinds of a service of standard methods.
+func (p servicePull) runStandard(ctx context.Context, from string) error {
+	raw, file, err := p.descriptors(ctx, from)
+	if err != nil {
+		return err
+	}
+	d, err := standard.ReadDescriptors(raw)
+	if err != nil {
+		return err
+	}
+	given, err := p.givenMapping()
+	if err != nil {
+		return err
+	}
+	name := p.name
+	if name == "" {
+		name = d.Name()
+	}
+	if err := config.CheckServiceName(name); err != nil {
+		return exit.Usage(fmt.Errorf("name: %q: %w; choose one with --name", output.Printable(name), err))
+	}
+	limits := standard.Limits{Length: p.standard.maxText, Items: p.standard.maxItems}
+	pulled, err := d.Catalogue(name, p.standard.kinds, given, limits)
+	if err == nil && len(p.standard.kinds) == 0 {
+		pulled, err = p.withoutUnservable(d, pulled, given, name)
+	}
+	if err != nil {
+		return err
+	}
+	p.explain(pulled)
+	if len(pulled.Kinds) == 0 || len(p.standard.kinds) > 0 && len(pulled.Refused) > 0 {
+		return fmt.Errorf("%s: nothing was written, since %s cannot be served", output.Printable(from),
+			output.Plural(len(pulled.Refused), "kind"))
+	}
+	text := "# Written by sluice service pull --grpc. Review it: what the service says later does not change it.\n" + pulled.SDL
+	if _, err := p.check(text, name); err != nil {
+		return err
+	}
+	pulled.Mapping.Descriptors = given.Descriptors
+	if err := p.writeDescriptors(pulled.Mapping, file, raw); err != nil {
+		return err
+	}
+	mapping, err := pulled.Mapping.YAML()
+	if err != nil {
+		return err
+	}
+	if err := writeFile(p.standard.mapping, mapping); err != nil {
+		return err
+	}
+	if err := writeFile(p.to, []byte(text)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.std.Out, "%s: %s of the service %s, with the mapping %s\n", output.Printable(p.to),
+		output.Plural(len(pulled.Kinds), "kind"), name, output.Printable(p.standard.mapping))
+	return err
+}
+
+// withoutUnservable leaves out the kinds that a catalogue cannot have, such as those whose names are reserved.
+func (p servicePull) withoutUnservable(
+	d *standard.Descriptors, pulled *standard.Catalogue, given *standard.Mapping, name string,
+) (*standard.Catalogue, error) {
+	if _, err := p.check(pulled.SDL, name); err == nil || len(pulled.Kinds) == 0 {
+		return pulled, nil
+	}
+	limits := standard.Limits{Length: p.standard.maxText, Items: p.standard.maxItems}
+	refused := pulled.Refused
+	var good []string
+	for _, kind := range pulled.Kinds {
+		one, err := d.Catalogue(name, []string{kind}, given, limits)
+		if err != nil {
+			return nil, err
+		}
+		if _, err = p.check(one.SDL, name); err != nil {
+			refused = append(refused, standard.Omitted{Path: kind, Why: fmt.Sprintf(
+				"%v; a kind of another name in the mapping can have the message %s", err, pulled.Mapping.Kinds[kind].Message)})
+			continue
+		}
+		good = append(good, kind)
+	}
+	if len(good) == 0 {
+		return &standard.Catalogue{Refused: refused}, nil
+	}
+	out, err := d.Catalogue(name, good, given, limits)
+	if err != nil {
+		return nil, err
+	}
+	out.Refused = append(refused, out.Refused...)
+	return out, nil
+}
+
+// givenMapping returns the mapping that the file has; an empty one if there is no file.
+func (p servicePull) givenMapping() (*standard.Mapping, error) {
+	text, err := config.ReadAtMost(p.standard.mapping, standard.MaxMapping)
+	if errors.Is(err, os.ErrNotExist) {
+		return &standard.Mapping{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, err := standard.ParseMapping(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.standard.mapping, err)
+	}
+	return out, nil
+}
+
+// writeDescriptors writes the descriptors of a service that was asked beside the mapping, and names in the mapping where
+// they are.
+func (p servicePull) writeDescriptors(m *standard.Mapping, file string, raw []byte) error {
+	dir := filepath.Dir(p.standard.mapping)
+	if file == "" {
+		base := filepath.Base(p.standard.mapping)
+		m.Descriptors = strings.TrimSuffix(base, filepath.Ext(base)) + ".binpb"
+		return writeFile(filepath.Join(dir, m.Descriptors), raw)
+	}
+	absolute, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	from, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	m.Descriptors, err = filepath.Rel(from, absolute)
+	if err != nil {
+		m.Descriptors = absolute
+	}
+	m.Descriptors = filepath.ToSlash(m.Descriptors)
+	return nil
+}
+
+// explain says what cannot be served and why, what the conventions did not find, and where limits are not the API's.
+func (p servicePull) explain(pulled *standard.Catalogue) {
+	for _, of := range []struct {
+		what  string
+		lines []standard.Omitted
+	}{
+		{"cannot be served", pulled.Refused},
+		{"left out", pulled.Omitted},
+		{"note", pulled.Notes},
+		{"limit of --max-length and --max-items", pulled.Limited},
+	} {
+		for _, one := range of.lines {
+			_, _ = fmt.Fprintf(p.std.Err, "sluice: %s: %s\n", of.what, output.Printable(one.String()))
+		}
+	}
+}
