@@ -20,7 +20,8 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// accessQuestion is the question of the commands about rights: VERB [KIND [NAME]].
+// accessQuestion is the question that the commands about rights ask: VERB [KIND
+// [NAME]].
 type accessQuestion struct {
 	std    terminal.Streams
 	remote remote.Flags
@@ -30,7 +31,7 @@ type accessQuestion struct {
 	target client.AccessTarget
 }
 
-// command returns a command that reads the question and then calls answer.
+// command returns a command that parses the question and calls answer.
 func (q *accessQuestion) command(use, short, long string, answer func(context.Context) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               use + " VERB [KIND [NAME] | KIND/NAME]",
@@ -52,7 +53,7 @@ func (q *accessQuestion) command(use, short, long string, answer func(context.Co
 	return cmd
 }
 
-// read reads VERB [KIND [NAME]].
+// read parses VERB [KIND [NAME]].
 func (q *accessQuestion) read(ctx context.Context, args []string) error {
 	q.verb = strings.ToUpper(args[0])
 	if !slices.Contains(access.Verbs(), descriptor.Verb(q.verb)) {
@@ -70,7 +71,7 @@ func (q *accessQuestion) read(ctx context.Context, args []string) error {
 	return q.aim(ctx, args[1:])
 }
 
-// aim reads KIND [NAME].
+// aim parses KIND [NAME].
 func (q *accessQuestion) aim(ctx context.Context, args []string) error {
 	targets, err := resource.ReadTargets(ctx, q.client, args)
 	if err != nil {
@@ -91,7 +92,7 @@ func (q *accessQuestion) aim(ctx context.Context, args []string) error {
 	return nil
 }
 
-// what returns the question in words: PATCH on network/net-a -n web.
+// what returns the question as text, such as PATCH on network/net-a -n web.
 func (q *accessQuestion) what() string {
 	t := q.target
 	text := q.verb
@@ -114,7 +115,7 @@ func verbNames() (out []string) {
 	return out
 }
 
-// completeAccess completes a verb, then a kind, then a name.
+// completeAccess completes a verb, a kind and a name.
 func completeAccess(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return verbNames(), cobra.ShellCompDirectiveNoFileComp

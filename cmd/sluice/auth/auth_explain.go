@@ -16,22 +16,23 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// accessReason is one way in which the caller has a verb.
+// accessReason is a grant that gives the caller a verb.
 type accessReason struct {
 	Verb string `json:"verb" yaml:"verb"`
-	// By is the caller's name, or its group, that the grant names.
+	// By is the subject of the grant: the caller's name or one of its groups.
 	By                 string `json:"by" yaml:"by"`
 	client.AccessGrant `yaml:",inline"`
 }
 
-// accessExplanation is why a caller may do something.
+// accessExplanation explains why a caller has a verb or lacks it.
 type accessExplanation struct {
 	Allowed bool   `json:"allowed" yaml:"allowed"`
 	Caller  string `json:"caller" yaml:"caller"`
-	// Reasons are those that the caller may see, and Hidden the verbs that it has by others.
+	// Reasons are the grants that the caller may see. Hidden are the verbs that the caller
+	// has through other grants.
 	Reasons []accessReason `json:"reasons" yaml:"reasons"`
 	Hidden  []string       `json:"hidden" yaml:"hidden"`
-	// Missing are the verbs that the caller does not have.
+	// Missing are the required verbs that the caller lacks.
 	Missing []string `json:"missing" yaml:"missing"`
 }
 
@@ -52,7 +53,7 @@ func accessExplainCommand(std terminal.Streams) *cobra.Command {
 		})
 }
 
-// explain finds out why the caller may use the verb, or may not.
+// explain finds out why the caller has the verb or lacks it.
 func (q *accessQuestion) explain(ctx context.Context) (*accessExplanation, error) {
 	viewer, err := q.client.Viewer(ctx)
 	if err != nil {
@@ -100,7 +101,7 @@ func (q *accessQuestion) explain(ctx context.Context) (*accessExplanation, error
 	return e, nil
 }
 
-// needed are the verbs that the verb asks for.
+// needed returns the verbs that the verb of the question requires.
 func (q *accessQuestion) needed() []string {
 	switch q.verb {
 	case "GET", "CREATE", "CONTROL", "CATALOGUE", "EXPORT":

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// everybody is the answer of a gateway that does not know its callers.
+// everybody is printed if the gateway has no access control.
 const everybody = "the gateway has no access control, everybody may do everything"
 
 func whoCanCommand(std terminal.Streams) *cobra.Command {
@@ -58,7 +58,8 @@ func whoCanCommand(std terminal.Streams) *cobra.Command {
 		})
 }
 
-// grantCells are a binding, a role and the number of a rule.
+// grantCells returns the cells of a grant: the binding, the role and the number of the
+// rule.
 func grantCells(g client.AccessGrant) []string {
 	binding, rule := "(admin-group)", ""
 	if g.Binding != nil {

@@ -44,7 +44,7 @@ func whoamiCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// expiryText is the end of a credential as people read it.
+// expiryText formats the time at which a credential ends.
 func expiryText(at *time.Time) string {
 	if at == nil {
 		return "never"

@@ -26,7 +26,8 @@ func ContextCommand(std terminal.Streams) *cobra.Command {
 	}, contextListCommand(std), contextUseCommand(std), contextSetCommand(std), contextDeleteCommand(std))
 }
 
-// changeContexts changes the file, and then prints the result, as change returns it, behind the name of the context.
+// changeContexts changes the file of contexts. Then it prints the name of the context and the
+// result of change.
 func changeContexts(
 	cmd *cobra.Command,
 	std terminal.Streams,

@@ -72,7 +72,7 @@ func contextListCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// redacted is a URL without its password.
+// redacted returns a URL without its password.
 func redacted(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {

@@ -52,7 +52,7 @@ type login struct {
 	remote remote.Flags
 	issuer string
 	device bool
-	// noKeyring keeps the tokens in the file as they are.
+	// noKeyring stores the tokens unencrypted in the file.
 	noKeyring bool
 }
 
@@ -82,7 +82,7 @@ func (l *login) run(cmd *cobra.Command, name string) error {
 	if r.Access.Token != "" {
 		return exit.Usage(errors.New(config.TokenVariable + " is set, and would be used instead of a login"))
 	}
-	// A server to which no token may be sent needs no login.
+	// A login is refused if its token could never be sent to the server.
 	if _, err := client.New(client.Config{
 		Server:         r.Server,
 		Token:          (&credential.Source{}).Token,
@@ -136,7 +136,8 @@ func (l *login) run(cmd *cobra.Command, name string) error {
 	return err
 }
 
-// keep stores the login, and says where its tokens are if that is not what was asked for.
+// keep stores the login. It prints where the tokens are if that is not where they were
+// requested.
 func (l *login) keep(ctx context.Context, name string, got *credential.Login) error {
 	path := credential.LoginsPath(remote.ContextsPath())
 	ring := credential.SystemKeyring()
@@ -151,7 +152,7 @@ func (l *login) keep(ctx context.Context, name string, got *credential.Login) er
 	return err
 }
 
-// showPage prints where to log in, and opens the page if there is a browser.
+// showPage prints the address of the login page, and opens it if there is a browser.
 func showPage(std terminal.Streams, issuer credential.Issuer, page, code string) {
 	if code != "" {
 		_, _ = fmt.Fprintf(std.Err, "To log in at %s, open %s on any device and type the code %s\n",

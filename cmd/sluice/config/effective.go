@@ -7,18 +7,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Effective is a setting as a gateway uses it.
+// Effective is a setting with the value that a gateway uses.
 type Effective struct {
 	Name string `json:"name" yaml:"name"`
-	// Value is written as in the configuration file, a list with commas. It is empty for a default that follows from
-	// something else, which Auto describes.
+	// Value has the form of the configuration file; a list is joined by commas. It is empty for a
+	// default that is computed, which Auto describes.
 	Value string `json:"value" yaml:"value"`
 	Auto  string `json:"auto,omitempty" yaml:"auto,omitempty"`
-	// Source is "default", "flag", or the variable or the file that the value is from.
+	// Source is "default", "flag", or the environment variable or file that has set the
+	// value.
 	Source string `json:"source" yaml:"source"`
 }
 
-// EffectiveSettings returns the settings with the values that [Load] has given to their flags.
+// EffectiveSettings returns the settings with the values of their flags after [Load].
 func EffectiveSettings(flags *pflag.FlagSet, settings []Setting) []Effective {
 	out := make([]Effective, len(settings))
 	for i, s := range settings {
@@ -31,7 +32,7 @@ func EffectiveSettings(flags *pflag.FlagSet, settings []Setting) []Effective {
 	return out
 }
 
-// plain returns the value as a configuration file has it.
+// plain returns the value in the form of the configuration file.
 func (s Setting) plain() string {
 	switch v := s.Value.(type) {
 	case *string:

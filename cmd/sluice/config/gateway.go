@@ -20,10 +20,11 @@ import (
 // Gateway holds the values of all settings of a gateway.
 type Gateway struct {
 	Listen, LogLevel, LogFormat string
-	// DebugListen is the address of profiles and of what the gateway does now; empty for none.
+	// DebugListen is the address that serves profiles and the current activity; empty for
+	// none.
 	DebugListen    string
 	AllowAnonymous bool
-	// ReadOnly takes no changes and writes nothing to the store.
+	// ReadOnly refuses changes. The gateway writes nothing to the store.
 	ReadOnly   bool
 	Server     server.Config
 	Store      Store
@@ -31,24 +32,25 @@ type Gateway struct {
 	Identities Identities
 	// Audit is the file of the audit log, or [AuditStdout]; empty for none.
 	Audit string
-	// Rotation is how the file of the audit log is renamed, and what becomes of the renamed ones.
+	// Rotation says when the file of the audit log is renamed, and how long renamed files are
+	// kept.
 	Rotation Rotation
-	// Bootstrap is the file with which a store without resources is filled; empty for none.
+	// Bootstrap is the file from which an empty store is filled; empty for none.
 	Bootstrap string
 	// KeysFile holds the keys that encrypt sensitive values.
 	KeysFile string
-	// KMS is the socket of the plugin of the KMS that has wrapped keys; empty for none.
+	// KMS is the socket of the KMS plugin that has wrapped the keys; empty for none.
 	KMS string
-	// IndexMemory is how many bytes of resources are kept in memory, 0 for none;
-	// [IndexAuto] follows from what the process may take.
+	// IndexMemory is the maximum number of bytes of resources in memory; 0 for none.
+	// [IndexAuto] derives it from the memory that the process may use.
 	IndexMemory int64
-	// ReadyTimeout is how long the gateway may take until it says that it is ready without all
-	// in memory; [ReadyAuto] follows from the store.
+	// ReadyTimeout is the time after which the gateway reports that it is ready even if not
+	// all resources are in memory. [ReadyAuto] derives it from the store.
 	ReadyTimeout time.Duration
 	// Services are the resource services of other teams.
 	Services Services
-	// ServiceListen is the address on which the standard methods are served; empty for none. FieldNumbers is the file
-	// with the numbers of their fields.
+	// ServiceListen is the address that serves the standard methods; empty for none. FieldNumbers
+	// is the file with the field numbers of their messages.
 	ServiceListen, FieldNumbers string
 	// TracesEndpoint is the URL of the collector that takes traces (OTLP over HTTP); empty for none but those that the
 	// variables of OpenTelemetry name.
@@ -57,18 +59,20 @@ type Gateway struct {
 	File string
 }
 
-// Rotation is how the file of the audit log is renamed, and what becomes of the renamed ones.
+// Rotation says when the file of the audit log is renamed, and how long renamed files are
+// kept.
 type Rotation struct {
-	// MaxSize is the size in bytes from which on the file is renamed.
+	// MaxSize is the size in bytes at which the file is renamed.
 	MaxSize int64
-	// MaxAge and MaxFiles are how long, and how many, renamed files are kept; 0 for ever, and for all.
+	// MaxAge is how long renamed files are kept, 0 for ever. MaxFiles is how many are kept, 0 for
+	// all.
 	MaxAge   time.Duration
 	MaxFiles int
 	// Compress compresses renamed files.
 	Compress bool
 }
 
-// AuditStdout stands for the standard output.
+// AuditStdout is the value of Gateway.Audit for the standard output.
 const AuditStdout = "stdout"
 
 // IndexAuto is the default of Gateway.IndexMemory.
@@ -77,7 +81,8 @@ const IndexAuto = -1
 // ReadyAuto is the default of Gateway.ReadyTimeout.
 const ReadyAuto = -time.Nanosecond
 
-// Store holds the settings of the store: the embedded one, or Redis where its URL is set.
+// Store holds the settings of the store. It is Redis if a URL is set, otherwise the
+// embedded store.
 type Store struct {
 	Data                                  string
 	URL, Prefix, Durability, PasswordFile string
@@ -89,17 +94,18 @@ type Store struct {
 
 // Identities holds the settings of the sources of identities.
 type Identities struct {
-	// Certificates secure connections, and name callers if ClientCA is given.
+	// Certificates are the TLS files of the gateway. If ClientCA is set, client
+	// certificates identify callers.
 	Certificates identity.Certificates
-	// Tokens and Issuers are the files of static tokens and of issuers of OpenID Connect.
+	// Tokens is the file of static tokens, Issuers the file of OpenID Connect issuers.
 	Tokens, Issuers string
-	// Proxies are the proxies that may name users in headers.
+	// Proxies are the addresses of proxies that may name users in headers.
 	Proxies []string
-	// AdminGroup is the group whose users may do everything; empty for none.
+	// AdminGroup is the group whose members may do everything; empty for none.
 	AdminGroup string
 }
 
-// Given reports whether there is a source of identities.
+// Given reports whether any source of identities is configured.
 func (i Identities) Given() bool {
 	return i.Certificates.ClientCA != "" || i.Tokens != "" || i.Issuers != "" || len(i.Proxies) > 0
 }
@@ -118,13 +124,13 @@ func (i Identities) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Catalogue holds the settings of the kinds that are served.
+// Catalogue holds the settings of the catalogue.
 type Catalogue struct {
 	// Dir is the folder of the SDL files. Default: the kinds of this release.
 	Dir           string
 	AllowBreaking bool
-	// AdminSocket is where operators ask the gateway to serve another one. Default:
-	// [DefaultAdminSocket] with the embedded store, none on Redis.
+	// AdminSocket is the socket on which operators ask the gateway to reload its
+	// catalogue. Default: [DefaultAdminSocket] for the embedded store, none for Redis.
 	AdminSocket string
 }
 
@@ -134,7 +140,7 @@ func DefaultAdminSocket(data string) string { return filepath.Join(data, "admin.
 // defaultAuditSize is the default of Rotation.MaxSize.
 const defaultAuditSize = 128 << 20
 
-// NewGateway returns the defaults.
+// NewGateway returns the default settings.
 func NewGateway() *Gateway {
 	g := &Gateway{
 		Listen: "127.0.0.1:8080", LogLevel: "info", LogFormat: "auto", IndexMemory: IndexAuto, ReadyTimeout: ReadyAuto,
@@ -151,10 +157,11 @@ func NewGateway() *Gateway {
 	return g
 }
 
-// FileFlag names the flag of the configuration file; it is no key of the file.
+// FileFlag is the name of the flag for the configuration file. The file itself cannot
+// have this key.
 const FileFlag = "config"
 
-// Settings returns the table of all settings.
+// Settings returns all settings.
 func (g *Gateway) Settings() []Setting {
 	sv := &g.Server
 	st := &g.Store
@@ -336,7 +343,8 @@ func (g *Gateway) Settings() []Setting {
 	}
 }
 
-// Validate returns every problem of the values, joined. f reports which were given.
+// Validate returns every problem of the values, joined. f tells which settings were
+// given.
 func (g *Gateway) Validate(f *pflag.FlagSet) error {
 	errs := []error{Check(f, g.Settings()), g.Identities.Validate()}
 	if f.Changed("data") && g.Store.URL != "" {
@@ -405,7 +413,7 @@ func (g *Gateway) checkData() error {
 	return nil
 }
 
-// checkAnonymous refuses two answers to one question.
+// checkAnonymous refuses contradictory settings about anonymous callers.
 func (g *Gateway) checkAnonymous() error {
 	if g.AllowAnonymous && g.Identities.Given() {
 		return errors.New("it contradicts tokens, oidc, tls-client-ca and trust-proxy, with which every caller needs a credential")
@@ -413,7 +421,7 @@ func (g *Gateway) checkAnonymous() error {
 	return nil
 }
 
-// checkAdminGroup refuses a group that no caller can have.
+// checkAdminGroup refuses an admin group that no caller can be in.
 func (g *Gateway) checkAdminGroup() error {
 	group := g.Identities.AdminGroup
 	source, name, _ := strings.Cut(group, ":")
@@ -429,13 +437,13 @@ func (g *Gateway) checkAdminGroup() error {
 	return nil
 }
 
-// Loopback reports whether a connection to a host stays on this machine.
+// Loopback reports whether a host name or address is that of this machine.
 func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// checkDebugListen refuses to show the network what a gateway does.
+// checkDebugListen refuses a debug address that the network can reach.
 func (g *Gateway) checkDebugListen() error {
 	if g.DebugListen == "" {
 		return nil
@@ -451,10 +459,11 @@ func (g *Gateway) checkDebugListen() error {
 	return nil
 }
 
-// checkListen refuses to serve the network by accident.
+// checkListen refuses an address on the network unless the settings show that it is
+// intended.
 func (g *Gateway) checkListen() error { return g.checkAddress(g.Listen, "127.0.0.1:8080") }
 
-// checkServiceListen is checkListen for the standard methods.
+// checkServiceListen is checkListen for the address of the standard methods.
 func (g *Gateway) checkServiceListen() error {
 	switch {
 	case g.ServiceListen == "":

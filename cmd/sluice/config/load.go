@@ -22,10 +22,10 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// EnvPrefix begins the name of each environment variable that is read.
+// EnvPrefix is the prefix of the environment variables of settings.
 const EnvPrefix = "SLUICE_"
 
-// EnvName is the environment variable of a flag: listen is SLUICE_LISTEN.
+// EnvName returns the environment variable of a flag: SLUICE_LISTEN for listen.
 func EnvName(flag string) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -33,14 +33,14 @@ func EnvName(flag string) string {
 // maxFile is the largest file of settings that is read, in bytes.
 const maxFile = 1 << 20
 
-// ReadFile reads a file of settings, a password or a certificate. It returns when ctx ends, since
-// the file may be a pipe without a writer. Files of more than 1 MiB are refused, since a device may
-// have no end.
+// ReadFile reads a file of settings, a password or a certificate. It returns when ctx ends, because
+// the file may be a pipe without a writer. It refuses files of more than 1 MiB, because a device
+// may be endless.
 func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return wait.Until(ctx, func() ([]byte, error) { return ReadAtMost(path, maxFile) })
 }
 
-// ReadAtMost reads a file, and refuses one of more than most bytes.
+// ReadAtMost reads a file. It refuses a file of more than most bytes.
 func ReadAtMost(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -73,7 +73,7 @@ func ReadKeyPair(ctx context.Context, cert, key string) (tls.Certificate, error)
 	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
-// Variables are the names of environment variables that a command knows.
+// Variables are the names of the known environment variables.
 type Variables struct {
 	// Own are the variables of the command, Others the variables of other commands.
 	Own, Others []string
@@ -81,20 +81,20 @@ type Variables struct {
 
 // Annotations of flags.
 const (
-	// loadedFrom names the variable or the file that has set a flag.
+	// loadedFrom is the variable or the file that has set a flag.
 	loadedFrom = "loaded-from"
-	// commandLineOnly marks a flag that is no setting.
+	// commandLineOnly marks a flag that cannot be set elsewhere.
 	commandLineOnly = "command-line-only"
 )
 
-// Named reports whether the command line itself names a flag, not the environment or a file.
+// Named reports whether a flag was set on the command line.
 func Named(flags *pflag.FlagSet, name string) bool {
 	f := flags.Lookup(name)
 	return f != nil && f.Changed && f.Annotations[loadedFrom] == nil
 }
 
-// Source returns where the value of a flag is from: "default", "flag", or the variable or the file that [Load] has read
-// it from.
+// Source returns the source of a flag's value: "default", "flag", or the environment variable or
+// file from which [Load] has read it.
 func Source(f *pflag.Flag) string {
 	from := f.Annotations[loadedFrom]
 	switch {
@@ -106,26 +106,26 @@ func Source(f *pflag.Flag) string {
 	return "flag"
 }
 
-// OnlyOnCommandLine makes a flag one that neither the environment nor a file can set.
+// OnlyOnCommandLine marks a flag that neither the environment nor a file may set.
 func OnlyOnCommandLine(flags *pflag.FlagSet, name string) error {
 	return flags.SetAnnotation(name, commandLineOnly, []string{})
 }
 
-// FromEnvironment reports whether a flag can be an environment variable.
+// FromEnvironment reports whether an environment variable may set a flag.
 func FromEnvironment(f *pflag.Flag) bool {
 	_, only := f.Annotations[commandLineOnly]
 	return f.Name != "help" && !only
 }
 
-// FileError is the error of a configuration file that cannot be read, so that its settings are not known.
+// FileError is the error of a configuration file that cannot be read.
 type FileError struct{ error }
 
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.error }
 
-// Load fills the flags that the command line left out from the environment, then from the configuration file. It calls
-// warn for each variable that looks like one of ours and is unknown. The error joins all problems; one is a
-// [*FileError] if the file cannot be read.
+// Load sets the flags that are not on the command line, from the environment and then from the
+// configuration file. It calls warn for each unknown variable that looks like a setting. The error
+// joins all problems; one of them is a [*FileError] if the file cannot be read.
 func Load(ctx context.Context, flags *pflag.FlagSet, known Variables, warn func(string)) error {
 	known.check(os.Environ(), warn)
 	var errs []error
@@ -184,12 +184,12 @@ func readSettings(ctx context.Context, path string) (map[string]any, error) {
 	return values, nil
 }
 
-// foreign matches the variables of our tests, and the variables that Kubernetes sets in
-// every container if the name of a service begins with sluice.
+// foreign matches variables of the project's tests, and those that Kubernetes sets in
+// every container if there is a Service whose name begins with sluice.
 var foreign = regexp.MustCompile(`^SLUICE_(TEST_.*|(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?))$`)
 
-// check warns of unknown variables that look like settings, and suggests variables of the
-// command. They are no error: another program, or another release, may use them.
+// check warns of unknown variables that look like settings, and suggests known ones. They
+// are no error, because another program or another release may use them.
 func (v Variables) check(environ []string, warn func(string)) {
 	for _, one := range environ {
 		name, _, _ := strings.Cut(one, "=")

@@ -14,31 +14,35 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner/remote"
 )
 
-// Service is a resource service of another team: where it is, and how it is asked.
+// Service is the configuration of a resource service of another team.
 type Service struct {
-	// Address is its URL.
+	// Address is the URL of the service.
 	Address string
-	// Protocol is one of [remote.Protocols]. Default: the first.
+	// Protocol of the calls. Default: the first one of [remote.Protocols].
 	Protocol remote.Protocol
-	// CA is the file with the CA certificates (PEM) to trust for it. Default: those of the system.
+	// CA is the file with the CA certificates (PEM) that are trusted for the service. Default: the
+	// system's.
 	CA string
-	// Cert and Key are the files (PEM) of the gateway's own certificate for it. Default: none.
+	// Cert and Key are the files (PEM) of the client certificate. Default: none.
 	Cert, Key string
-	// ServerName is the name in its certificate. Default: the host of the address.
+	// ServerName is the expected name in the service's certificate. Default: the host
+	// of the address.
 	ServerName string
 	// Timeout bounds each call. Default: [remote.DefaultTimeout].
 	Timeout time.Duration
-	// InFlight is the most calls at a time. Default: [remote.DefaultInFlight].
+	// InFlight is the maximum number of concurrent calls. Default:
+	// [remote.DefaultInFlight].
 	InFlight int
-	// CompareInterval is how often all its resources are compared with the mirror. Default:
-	// [mirror.DefaultCompareInterval], and [mirror.UnfollowedInterval] for kinds of whose changes it does not tell.
+	// CompareInterval is the pause between two comparisons of all resources with the mirror.
+	// Default: [mirror.DefaultCompareInterval], and [mirror.UnfollowedInterval] for kinds whose
+	// changes the service does not announce.
 	CompareInterval time.Duration
 	// Mapping is the file that says how its own methods are called, if it has standard methods of gRPC. Default: it has
 	// the contract of schema/service.
 	Mapping string
 }
 
-// Bounds of what a service may be given.
+// Bounds of the settings of a service.
 const (
 	minCompareInterval = 5 * time.Second
 	maxCompareInterval = 24 * time.Hour
@@ -47,10 +51,10 @@ const (
 	maxServiceName     = 63
 )
 
-// serviceName is what a service can be called: what @resource(service:) takes.
+// serviceName matches the valid names of services, the same as for @resource(service:).
 var serviceName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// CheckServiceName refuses what no service can be called.
+// CheckServiceName returns an error for an invalid name of a service.
 func CheckServiceName(name string) error {
 	if !serviceName.MatchString(name) || len(name) > maxServiceName {
 		return fmt.Errorf("a name of small letters, digits and '-' is accepted, at most %d, like crm", maxServiceName)
@@ -58,14 +62,15 @@ func CheckServiceName(name string) error {
 	return nil
 }
 
-// Remote returns the configuration of its client, without TLS.
+// Remote returns the configuration of the service's client, without TLS.
 func (s Service) Remote(name string) remote.Config {
 	return remote.Config{
 		Name: name, Address: s.Address, Protocol: s.Protocol, Timeout: s.Timeout, InFlight: s.InFlight,
 	}
 }
 
-// Validate returns what is wrong with a service of a name, by the keys of its mapping.
+// Validate returns what is wrong with the service called name, by the keys of its
+// mapping.
 func (s Service) Validate(name string) error {
 	errs := []error{s.Remote(name).Validate()}
 	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -93,7 +98,8 @@ func (s Service) Validate(name string) error {
 // Services are resource services by their names.
 type Services map[string]Service
 
-// CompareIntervals returns how often services are compared whose settings say so, by their names.
+// CompareIntervals returns the configured intervals by the names of the services. Services with
+// the default are left out.
 func (s Services) CompareIntervals() map[string]time.Duration {
 	out := map[string]time.Duration{}
 	for name, of := range s {
@@ -104,7 +110,8 @@ func (s Services) CompareIntervals() map[string]time.Duration {
 	return out
 }
 
-// Validate returns every problem of the services in a line, each with the name of the service.
+// Validate returns every problem of the services in one line, each with the name of its
+// service.
 func (s Services) Validate() error {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -117,7 +124,7 @@ func (s Services) Validate() error {
 	return oneError(problems)
 }
 
-// oneError returns an error with all problems; nil if there are none.
+// oneError joins problems to one error; nil if there are none.
 func oneError(problems []string) error {
 	if len(problems) == 0 {
 		return nil
@@ -128,13 +135,13 @@ func oneError(problems []string) error {
 // serviceKey is a key of the mapping of a service.
 type serviceKey struct {
 	name string
-	// set takes a value in JSON.
+	// set sets the value from JSON.
 	set func(to *Service, raw []byte) error
-	// text returns the value as JSON writes it; nil if it is the default.
+	// text returns the value for JSON; nil if it is the default.
 	text func(s Service) any
 }
 
-// textKey is a key whose value is a text.
+// textKey returns a key whose value is a string.
 func textKey(name string, of func(*Service) *string) serviceKey {
 	return serviceKey{
 		name: name,
@@ -153,7 +160,7 @@ func textKey(name string, of func(*Service) *string) serviceKey {
 	}
 }
 
-// durationKey is a key whose value is a duration.
+// durationKey returns a key whose value is a duration.
 func durationKey(name string, of func(*Service) *time.Duration) serviceKey {
 	return serviceKey{
 		name: name,
@@ -203,13 +210,13 @@ func serviceKeys() []serviceKey {
 	}
 }
 
-// serviceMap is the flag of Services: NAME=ADDRESS, separated by commas, or a JSON object with the mapping of each
-// service, as the configuration file has it.
+// serviceMap is the flag of Services. Its value is a list of NAME=ADDRESS with commas, or a JSON
+// object that has the mapping of each service as in the configuration file.
 type serviceMap Services
 
 func (m *serviceMap) Type() string { return "services" }
 
-// String returns JSON; empty for no service.
+// String returns the services as JSON; empty if there are none.
 func (m *serviceMap) String() string {
 	if len(*m) == 0 {
 		return ""
@@ -243,7 +250,7 @@ func (m *serviceMap) Set(text string) error {
 	return nil
 }
 
-// parseServices reads NAME=ADDRESS, separated by commas.
+// parseServices parses a list of NAME=ADDRESS with commas.
 func parseServices(text string) (Services, error) {
 	out := Services{}
 	if text == "" {
@@ -263,7 +270,7 @@ func parseServices(text string) (Services, error) {
 	return out, nil
 }
 
-// decodeServices reads an object with the mapping of each service.
+// decodeServices parses a JSON object with the mapping of each service.
 func decodeServices(text string) (Services, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &all); err != nil {

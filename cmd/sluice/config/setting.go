@@ -1,5 +1,6 @@
-// Package config holds the settings of a gateway in one table. The flags, the environment variables, the keys of the
-// configuration file, their checks and the documentation are made from it.
+// Package config holds the settings of a gateway in one table, from which the flags, the
+// environment variables, the keys of the configuration file, their checks and the documentation are
+// made.
 package config
 
 import (
@@ -19,16 +20,16 @@ type Setting struct {
 	// Value points to the value: a string, bool, int, duration, list of strings or [Services], or an int64,
 	// which is a number of bytes. Its initial value is the default.
 	Value any
-	// Auto describes a default that follows from something else.
+	// Auto describes how the default is computed, if it is.
 	Auto string
 	// Help describes the setting in one line.
 	Help string
 	// Why is the reason for the default of a limit.
 	Why string
-	// Needs is a setting without which this one has no effect.
+	// Needs is the name of a setting that must be given for this one to have an effect.
 	Needs string
-	// Check returns an error for a value that its type allows. Default: numbers
-	// and durations must not be negative.
+	// Check returns an error for a value that is not accepted. Default: negative
+	// numbers and durations are refused.
 	Check func() error
 }
 
@@ -63,7 +64,7 @@ func Register(f *pflag.FlagSet, settings []Setting) {
 	}
 }
 
-// Check returns every problem of the values, joined. f reports which settings were given.
+// Check returns every problem of the values, joined. f tells which settings were given.
 func Check(f *pflag.FlagSet, settings []Setting) error {
 	var errs []error
 	for _, s := range settings {
@@ -96,7 +97,7 @@ func (s Setting) check() error {
 	return nil
 }
 
-// Text returns the value as people write it.
+// Text returns the value in the form of the documentation.
 func (s Setting) Text() string {
 	switch v := s.Value.(type) {
 	case *string:
@@ -126,7 +127,7 @@ func (s Setting) Text() string {
 	return ""
 }
 
-// number writes 100000 as 100,000.
+// number formats 100000 as 100,000.
 func number(n int) string {
 	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {

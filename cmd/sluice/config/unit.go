@@ -13,7 +13,7 @@ import (
 // prefixes are the prefixes of the units of sizes: each is 1,024 times the one before.
 const prefixes = "KMGT"
 
-// size is the flag of a number of bytes, written as 4194304, 4MiB or 4 MiB.
+// size is a flag whose value is a number of bytes, such as 4194304, 4MiB or 4 MiB.
 type size int64
 
 func (s *size) Type() string { return "bytes" }
@@ -48,11 +48,11 @@ func (s *size) Set(text string) error {
 	return nil
 }
 
-// span is the flag of a duration as [time.ParseDuration] reads it, with days of 24 hours in front:
-// 90s, 1h30m, 7d, 1d12h.
+// span is a flag whose value is a duration for [time.ParseDuration], optionally after a number of
+// days of 24 hours: 90s, 1h30m, 7d, 1d12h.
 type span time.Duration
 
-// DurationVar makes a flag of a duration, which takes days as the settings do.
+// DurationVar defines a flag for a duration, which may have days.
 func DurationVar(f *pflag.FlagSet, v *time.Duration, name string, value time.Duration, help string) {
 	*v = value
 	f.Var((*span)(v), name, help)
@@ -60,12 +60,12 @@ func DurationVar(f *pflag.FlagSet, v *time.Duration, name string, value time.Dur
 
 const day = 24 * time.Hour
 
-// errDays means that a duration has more days than it can hold.
+// errDays is the error for a number of days that a duration cannot hold.
 var errDays = errors.New("too many days")
 
 func (s *span) Type() string { return "duration" }
 
-// String writes 24h0m0s as 1d.
+// String formats 24h0m0s as 1d.
 func (s *span) String() string {
 	d := time.Duration(*s)
 	if d >= day && d%day == 0 {

@@ -1,14 +1,15 @@
 package config
 
-// Variables that are no flags: the file of contexts, and a token, since flags appear in process lists.
+// Environment variables without a flag: the file of contexts, and a token, because flags appear in
+// process lists.
 const (
 	ContextsVariable = EnvPrefix + "CONTEXTS"
 	TokenVariable    = EnvPrefix + "TOKEN"
 )
 
-// KeysVariable holds keys that encrypt sensitive values. It is no flag: command lines
-// are seen by others.
+// KeysVariable holds the keys that encrypt sensitive values. There is no such flag,
+// because other users can see command lines.
 const KeysVariable = EnvPrefix + "ENCRYPTION_KEYS"
 
-// EditorVariable names the editor of edit; it is no flag.
+// EditorVariable names the editor of the command edit. There is no such flag.
 const EditorVariable = EnvPrefix + "EDITOR"

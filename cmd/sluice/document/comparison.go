@@ -13,16 +13,17 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Comparison is a document beside the stored resource.
+// Comparison compares a document with the stored resource.
 type Comparison struct {
 	Key resource.Key
-	// stored is the manifest of the resource, empty if it does not exist; would is the manifest after an apply.
+	// stored is the manifest of the stored resource, empty if there is none. would is the manifest
+	// that an apply would store.
 	stored, would string
-	// Revision of the stored resource; empty if it does not exist.
+	// Revision of the stored resource; empty if there is none.
 	Revision string
-	// Outcome of an apply: CREATED, UPDATED or UNCHANGED.
+	// Outcome that an apply would have: CREATED, UPDATED or UNCHANGED.
 	Outcome string
-	// Stale is why the document would not be applied without --ignore-revision; nil if it would.
+	// Stale is the reason why an apply would need --ignore-revision; nil if it would not.
 	Stale error
 }
 
@@ -30,7 +31,7 @@ type Comparison struct {
 type comparer struct {
 	client *client.Client
 	kinds  []client.Kind
-	// namespace of documents that name none.
+	// namespace of documents that have none.
 	namespace string
 	manager   FieldManager
 }
@@ -40,8 +41,8 @@ func NewComparer(ctx context.Context, c *client.Client, namespace string, manage
 	return &comparer{client: c, kinds: kinds, namespace: namespace, manager: manager}, err
 }
 
-// Compare asks the gateway what an apply would do. If the document is based on an older revision, it compares all the
-// same and notes that as stale.
+// Compare asks the gateway what an apply of a document would do. If the document is based on an
+// older revision, it still compares them, and sets Stale.
 func (c *comparer) Compare(ctx context.Context, d input.Document) (*Comparison, error) {
 	req := client.ApplyRequest{
 		Manifest:     d.Text,
@@ -74,7 +75,8 @@ func (c *comparer) Compare(ctx context.Context, d input.Document) (*Comparison, 
 	return out, err
 }
 
-// Unified returns the unified diff, safe for a terminal; it is empty if both are equal.
+// Unified returns the unified diff, with control characters escaped for terminals. It
+// is empty if both are equal.
 func (c *Comparison) Unified(stored, would string) string {
 	return output.PrintableLines(udiff.Unified(stored, would, c.stored, c.would))
 }

@@ -33,8 +33,8 @@ func Explain(std terminal.Streams, d input.Document, err error) {
 	}
 }
 
-// FieldPath is the field of a document that an error or a warning is about, as a path
-// from the root of the document. The API's begins at the argument.
+// FieldPath returns the path of the field that an error or a warning concerns, from the
+// root of the document. In the API the path begins at the argument.
 func FieldPath(field string) string {
 	for _, outer := range []string{"input", "manifest"} {
 		if field == outer {

@@ -6,7 +6,8 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/command"
 )
 
-// FieldManager owns the labels and annotations of the manifests that are applied.
+// FieldManager is the name of the owner of the labels and annotations in applied
+// manifests.
 type FieldManager string
 
 func (m *FieldManager) Register(cmd *cobra.Command) {

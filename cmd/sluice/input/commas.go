@@ -1,6 +1,6 @@
 package input
 
-// splitCommas splits at the commas that are in no parentheses and no quotes.
+// splitCommas splits at commas outside of parentheses and quotes.
 func splitCommas(text string) []string {
 	var out []string
 	depth := 0 // of parentheses

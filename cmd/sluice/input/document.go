@@ -14,26 +14,27 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Document is one manifest and where it was found.
+// Document is one manifest with its place in a file.
 type Document struct {
-	// File as it was named, or "standard input".
+	// File is the file as it was named, or "standard input".
 	File string
-	// Line of the file on which the document begins, and its number in the file; both from 1.
+	// Line is the line of the file on which the document begins, and Number its number in the
+	// file; both count from 1.
 	Line, Number int
-	// Text as the gateway takes it.
+	// Text is the manifest in the form that the gateway accepts.
 	Text string
-	// Kind, Name, Namespace and Revision are what the document says, empty where it
-	// says nothing or cannot be read.
+	// Kind, Name, Namespace and Revision of the resource; empty if the document has
+	// none or cannot be read.
 	Kind, Name, Namespace, Revision string
 
 	parsed *manifest.Document // nil if it cannot be read
-	// node is the root of the document, nil if it is to be read from the text; base is
-	// added to its lines.
+	// node is the root of the document; nil if it must be parsed from the text. base is
+	// added to its line numbers.
 	node *yaml.Node
 	base int
 }
 
-// read fills in the fields that the document itself gives.
+// read sets the fields that come from the document itself.
 func (d Document) read() Document {
 	m, err := manifest.Parse(d.Text)
 	if err != nil {
@@ -51,23 +52,23 @@ func (d Document) read() Document {
 	return d
 }
 
-// Where is the place of the document: its file and its first line.
+// Where returns the place of the document: its file and its first line.
 func (d Document) Where() string { return d.at(d.Line) }
 
-// At returns the place of a field, like spec.resource.tags[1]: its file and its line. If the document
-// does not have the field, it is the place of the nearest field around it.
+// At returns the file and the line of a field, such as spec.resource.tags[1]. If the document lacks
+// the field, it returns the place of the nearest enclosing one.
 func (d Document) At(field string) string { return d.at(d.line(field)) }
 
 func (d Document) at(line int) string { return d.File + ":" + strconv.Itoa(line) }
 
-// AtLine is the place of a line of the text, from 1.
+// AtLine returns the place of a line of the text, counted from 1.
 func (d Document) AtLine(line int) string { return d.at(d.Line + line - 1) }
 
-// errorLine matches how an error names a line of the text that was sent.
+// errorLine matches the number of a line of the sent text in an error.
 var errorLine = regexp.MustCompile(`line (\d+)(, column \d+)?: `)
 
-// Place returns the place of what an error is about, a field or, without one, the line that the message names, and the
-// message without that line.
+// Place returns the place of an error: the place of the field, or, if field is empty, of the line
+// that the message names. rest is the message without that line number.
 func (d Document) Place(field, message string) (where, rest string) {
 	m := errorLine.FindStringSubmatchIndex(message)
 	if m == nil || field != "" {
@@ -77,7 +78,8 @@ func (d Document) Place(field, message string) (where, rest string) {
 	return d.AtLine(line), message[:m[0]] + message[m[1]:]
 }
 
-// String names the document to a person: by kind and name, or by its number in the file.
+// String returns the name of the document for messages: its kind and name, or its number
+// in the file.
 func (d Document) String() string {
 	switch {
 	case d.Kind == "" || d.Name == "":
@@ -110,7 +112,7 @@ func (d Document) line(field string) int {
 	return line
 }
 
-// step goes one step along a path. It returns the value, the line of its key and the rest
+// step follows one step of a path. It returns the value, the line of its key and the rest
 // of the path; nil if there is no such value.
 func step(n *yaml.Node, path string) (value *yaml.Node, line int, rest string) {
 	for range 2 { // an alias may lead to an alias
@@ -133,14 +135,14 @@ func step(n *yaml.Node, path string) (value *yaml.Node, line int, rest string) {
 	return nil, 0, ""
 }
 
-// cutIndex cuts [7] off the front of a path.
+// cutIndex cuts an index such as [7] off the front of a path.
 func cutIndex(path string) (index int, rest string, ok bool) {
 	text, rest, found := strings.Cut(strings.TrimPrefix(path, "["), "]")
 	index, err := strconv.Atoi(text)
 	return index, strings.TrimPrefix(rest, "."), found && strings.HasPrefix(path, "[") && err == nil && index >= 0
 }
 
-// member is the value of a key of a mapping, nil if there is none.
+// member returns the value of a key of a mapping; nil if there is none.
 func member(n *yaml.Node, key string) *yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		return nil
@@ -153,9 +155,9 @@ func member(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// RefuseTwins refuses documents of one resource that differ. A document without a namespace is in the namespace of the
-// command, or in the default one if the command has none. This holds for GLOBAL kinds as well, since their documents
-// have no namespace.
+// RefuseTwins refuses different documents of the same resource. A document without a namespace is
+// in the namespace of the command, or in the default one if the command has none. This holds for
+// GLOBAL kinds as well, since their documents have no namespace.
 func RefuseTwins(docs []Document, namespace string) error {
 	first := map[string]Document{}
 	for _, d := range docs {

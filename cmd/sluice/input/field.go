@@ -13,25 +13,25 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// fieldForms describes the tests of a filter.
+// fieldForms describes the forms of a test.
 const fieldForms = "PATH=value, !=, <, <=, >, >=, ^= (begins with), *= (contains), PATH in (a,b), PATH notin (a,b), PATH and !PATH are accepted, joined by commas"
 
-// maxTests is how many tests a filter of the API takes in one list.
+// maxTests is the maximum number of tests in one list of an API filter.
 const maxTests = 50
 
 // field is a field that filters can name.
 type field struct {
 	path string
-	// inAPI is the path in the names of the API; empty: the same.
+	// inAPI is the path in the API; empty if it is the same.
 	inAPI string
 	kind  string // kind of value: String, Int, SafeInt, Float, Boolean, Time or Enum
 	list  bool
 	enum  []client.EnumValue
 }
 
-// ParseFilter reads filters by the fields of a kind and returns them in the API's
-// form, nil for none. All tests must hold. What is not understood is refused, with
-// what the kind accepts.
+// ParseFilter parses filters on the fields of a kind and returns them in the API's
+// form; nil for none. All tests must hold. The error for an invalid filter names what
+// the kind accepts.
 func ParseFilter(k client.Kind, texts []string) (map[string]any, error) {
 	var tests []any
 	for _, text := range texts {
@@ -55,7 +55,8 @@ func ParseFilter(k client.Kind, texts []string) (map[string]any, error) {
 	return map[string]any{"and": tests}, nil
 }
 
-// operators by their signs, the longest first, with the names of the API.
+// operators returns pairs of an operator, such as <=, and its name in the API.
+// Operators that begin with another one precede it.
 func operators() [][2]string {
 	return [][2]string{
 		{"==", "eq"}, {"!=", "ne"}, {"<=", "lte"}, {">=", "gte"}, {"^=", "startsWith"}, {"*=", "contains"},
@@ -86,7 +87,7 @@ func parseTest(k client.Kind, text string) (map[string]any, error) {
 	return among(k, path, splitCommas(list), word == "notin")
 }
 
-// presence tests whether a field has a value.
+// presence returns a test of whether a field has a value.
 func presence(k client.Kind, path string, wanted bool) (map[string]any, error) {
 	f, err := find(k, path)
 	if err != nil {
@@ -95,7 +96,7 @@ func presence(k client.Kind, path string, wanted bool) (map[string]any, error) {
 	return f.nest(map[string]any{"isNull": !wanted}), nil
 }
 
-// compare tests a field against one value.
+// compare returns a test of a field against one value.
 func compare(k client.Kind, path, operator, text string) (map[string]any, error) {
 	if condition, found := strings.CutPrefix(path, "status.conditions."); found && k.HasConditions() {
 		if operator != "eq" {
@@ -123,7 +124,8 @@ func compare(k client.Kind, path, operator, text string) (map[string]any, error)
 	return f.nest(map[string]any{operator: v}), nil
 }
 
-// among tests whether a field has one of some values, or none of them.
+// among returns a test of whether a field has one of the values, or, with not, none of
+// them.
 func among(k client.Kind, path string, texts []string, not bool) (map[string]any, error) {
 	f, err := find(k, path)
 	if err != nil {
@@ -148,8 +150,8 @@ func among(k client.Kind, path string, texts []string, not bool) (map[string]any
 	return f.nest(map[string]any{"in": values}), nil
 }
 
-// fields returns the fields that filters of a kind can name: the fields of the metadata, which every kind has, and the
-// declared ones.
+// fields returns the fields that filters of a kind can name: those of the metadata, which every
+// kind has, and the declared ones.
 func fields(k client.Kind) []field {
 	out := []field{{path: "metadata.name", kind: "String"}}
 	if k.Scope != "GLOBAL" {
@@ -199,7 +201,7 @@ func find(k client.Kind, path string) (field, error) {
 		path, k.Name, strings.Join(Paths(k), ", "), conditions)
 }
 
-// nest puts the operators where the filter of the API has them.
+// nest returns the API's filter with operators for the field.
 func (f field) nest(operators map[string]any) map[string]any {
 	steps := strings.Split(strings.TrimPrefix(cmp.Or(f.inAPI, f.path), "metadata."), ".")
 	out := operators
@@ -209,7 +211,7 @@ func (f field) nest(operators map[string]any) map[string]any {
 	return out
 }
 
-// accepted are the comparisons that a field takes, by the names of the API.
+// accepted returns the operators that a field accepts, by their names in the API.
 func (f field) accepted() []string {
 	switch {
 	case f.list, f.kind == "Boolean", f.kind == "Enum":
@@ -242,7 +244,7 @@ func (f field) what() string {
 	return f.kind
 }
 
-// value reads a value of the field's type. Quotes keep what stands between them.
+// value parses a value of the field's type. A quoted value is taken literally.
 func (f field) value(text string) (any, error) {
 	if strings.HasPrefix(text, `"`) {
 		bare, err := strconv.Unquote(text)

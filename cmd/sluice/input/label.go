@@ -7,12 +7,12 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// LabelForms describes the tests of a selector.
+// LabelForms describes the forms of a test.
 const LabelForms = "key=value, key!=value, key in (a,b), key notin (a,b), key and !key are accepted, joined by commas"
 
-// ParseLabels reads label selectors as kubectl has them; several of them must all
-// hold. What is not understood is refused: an answer to another question would look
-// like one to this.
+// ParseLabels parses label selectors in kubectl's syntax. All of several selectors must
+// hold. A selector that cannot be parsed is an error, because ignoring a part would
+// select other resources.
 func ParseLabels(texts []string) ([]client.LabelTest, error) {
 	var out []client.LabelTest
 	for _, text := range texts {
@@ -66,14 +66,14 @@ func parseLabelTest(text string) (client.LabelTest, bool) {
 	return t, true
 }
 
-// isLabelKey reports whether a text could be the key of a label: a name, or one
-// after a domain and a slash. The gateway knows the rest of the rule.
+// isLabelKey reports whether a text can be the key of a label: a name, or a domain, a
+// slash and a name. The gateway checks the complete rule.
 func isLabelKey(key string) bool {
 	return key != "" && strings.Count(key, "/") <= 1 &&
 		!strings.ContainsFunc(key, func(r rune) bool { return !isLabelRune(r) && r != '/' })
 }
 
-// isLabelValue reports whether a text could be the value of a label; it may be empty.
+// isLabelValue reports whether a text can be the value of a label, which may be empty.
 func isLabelValue(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return !isLabelRune(r) })
 }

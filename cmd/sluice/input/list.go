@@ -15,15 +15,15 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
-// list collects the documents of a file, in their order. A document of kind List, as kubectl writes it, or of a kind
-// that ends in List, stands for its items; they may be lists too.
+// list collects the documents of a file in order. A document of kind List, as kubectl writes it, or
+// of a kind that ends in List, is replaced by its items, which may be lists, too.
 type list struct {
 	docs []Document
-	// listed reports whether there was a list.
+	// listed reports whether the file has a list.
 	listed bool
 }
 
-// lineError is an error on a line of the file.
+// lineError is an error in a line of the file.
 type lineError struct {
 	line int
 	err  error
@@ -33,7 +33,7 @@ func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e
 
 func (e *lineError) Unwrap() error { return e.err }
 
-// addPart adds a document, or its items.
+// addPart adds a document or its items.
 func (l *list) addPart(part manifest.Part) error {
 	if !strings.Contains(part.Text, "List") {
 		l.docs = append(l.docs, Document{Line: part.Line, Text: part.Text})
@@ -44,15 +44,15 @@ func (l *list) addPart(part manifest.Part) error {
 	}
 	root, err := manifest.ParseYAML(part.Text)
 	if err != nil || root == nil || !isList(headOfNode(root)) {
-		// The gateway explains an error when the document is sent.
+		// This error is explained when the document is sent.
 		l.docs = append(l.docs, Document{Line: part.Line, Text: part.Text})
 		return nil
 	}
 	return l.addNode(root, part.Line, part.Line-1)
 }
 
-// addNode adds a value that begins on a line of the file, or its items. The lines of its text have base added. An item
-// is sent as JSON, which has the same texts and numbers as the YAML.
+// addNode adds a value that begins in a line of the file, or its items. base is added to the line
+// numbers of its text. An item is sent as JSON, which has the same strings and numbers as the YAML.
 func (l *list) addNode(n *yaml.Node, line, base int) error {
 	head := headOfNode(n)
 	if !isList(head) {
@@ -79,10 +79,11 @@ func (l *list) addNode(n *yaml.Node, line, base int) error {
 	return nil
 }
 
-// textLine matches how an error of a manifest names a line of its text.
+// textLine matches the number of a line in an error of a manifest.
 var textLine = regexp.MustCompile(`line (\d+): `)
 
-// inFile returns an error about a text, which may name a line of it, as one about the file.
+// inFile changes the line number in an error about a text, if there is one, to that of the
+// file.
 func inFile(err error, line, base int) error {
 	message := err.Error()
 	at := textLine.FindStringSubmatchIndex(message)
@@ -93,7 +94,7 @@ func inFile(err error, line, base int) error {
 	return &lineError{base + of, errors.New(message[:at[0]] + message[at[1]:])}
 }
 
-// addJSON adds a valid JSON value that begins on a line, or its items.
+// addJSON adds a valid JSON value that begins in a line, or its items.
 func (l *list) addJSON(text []byte, line int) error {
 	head, items := headOfJSON(text)
 	if !isList(head) {
@@ -110,7 +111,7 @@ func (l *list) addJSON(text []byte, line int) error {
 	return l.addElements(items.text, line+items.line)
 }
 
-// addElements adds the elements of a valid JSON array that begins on a line.
+// addElements adds the elements of a valid JSON array that begins in a line.
 func (l *list) addElements(array []byte, line int) error {
 	dec := json.NewDecoder(bytes.NewReader(array))
 	_, _ = dec.Token()
@@ -129,14 +130,14 @@ func (l *list) addElements(array []byte, line int) error {
 // head has the fields that distinguish a list from other documents.
 type head struct {
 	kind string
-	// keys at the top, in their order.
+	// keys are the top-level keys in order.
 	keys []string
 	// named reports whether the metadata has a name.
 	named bool
 }
 
-// isList reports whether a document stands for its items. One with a name is a resource, since a catalogue can have a
-// kind called List or NetworkList.
+// isList reports whether a document is replaced by its items. A document with a name is a resource,
+// because a catalogue can have a kind called List or NetworkList.
 func isList(h head) bool {
 	if h.named {
 		return false
@@ -159,13 +160,14 @@ func headOfNode(n *yaml.Node) (h head) {
 	return h
 }
 
-// jsonItems are the items of a list in JSON, and how many lines stand before them.
+// jsonItems are the items of a list in JSON, and the number of lines before them.
 type jsonItems struct {
 	text []byte
 	line int
 }
 
-// headOfJSON reads a valid JSON value, so that decoding it has no errors.
+// headOfJSON reads the head of a valid JSON value. Since it is valid, decoding cannot
+// fail.
 func headOfJSON(text []byte) (h head, items jsonItems) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	begin, _ := dec.Token()
@@ -194,7 +196,8 @@ func headOfJSON(text []byte) (h head, items jsonItems) {
 
 var errNoItems = errors.New("a List has items, a list of manifests; write items: [] if there are none")
 
-// checkListKeys refuses keys of a List that would be ignored, with the documents that they may hold.
+// checkListKeys refuses unknown and repeated keys of a List. They would be ignored, with the documents
+// that they may hold.
 func checkListKeys(keys []string) error {
 	known := []string{"apiVersion", "kind", "metadata", "items"}
 	for i, key := range keys {

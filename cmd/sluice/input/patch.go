@@ -11,9 +11,10 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
-// MergePatch changes a manifest by a JSON merge patch (RFC 7386), both as YAML or JSON,
-// and returns it as JSON: objects merge, lists replace, null removes. Outside of labels
-// and annotations a null stays in the manifest, where it clears what is stored.
+// MergePatch applies a JSON merge patch (RFC 7386) to a manifest and returns it as
+// JSON: objects are merged, lists are replaced, and null removes. Both inputs are YAML
+// or JSON. Outside of labels and annotations, null is kept in the manifest, where it
+// clears the stored value.
 func MergePatch(text, patch string) (string, error) {
 	whole, err := object(text)
 	if err != nil {
@@ -29,7 +30,7 @@ func MergePatch(text, patch string) (string, error) {
 }
 
 // Merges reports whether a patch merges an object into the value at a path of a manifest.
-// A patch that cannot be read merges nothing.
+// It is false for a patch that cannot be read.
 func Merges(patch string, path ...string) bool {
 	at, err := object(patch)
 	for _, key := range path {
@@ -41,11 +42,12 @@ func Merges(patch string, path ...string) bool {
 	return at != nil
 }
 
-// Precondition is the revision and the uid that the resource must have, as far as a patch names them.
+// Precondition has the revision and the uid that the resource must have; empty if the patch does
+// not name them.
 type Precondition struct{ Revision, UID string }
 
-// CutPrecondition takes the revision and the uid out of a patch. It refuses all other fields that only the gateway
-// writes.
+// CutPrecondition removes the revision and the uid from a patch and returns them. It refuses other
+// fields that only the gateway writes.
 func CutPrecondition(patch string) (rest string, p Precondition, err error) {
 	whole, err := object(patch)
 	if err != nil {

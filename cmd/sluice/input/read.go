@@ -1,6 +1,6 @@
-// Package input reads what people give to commands: documents of files and folders, of which it knows on
-// which line of its file each field stands, and what chooses resources: labels, as kubectl has it, and the
-// fields that a kind declares for filters.
+// Package input reads the input of commands: documents in files and folders, with the line of each
+// field, and selectors of resources, by labels in kubectl's syntax or by the fields that a kind
+// declares for filters.
 package input
 
 import (
@@ -20,27 +20,27 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
-// MaxBytes is the most that is read of all files together, unless [Source.Limit] says less.
+// MaxBytes is the default of [Source.Limit].
 const MaxBytes = 256 << 20
 
-// Standard is the name of the standard input among files.
+// Standard is the file name for the standard input.
 const Standard = "-"
 
-// Source says where documents are.
+// Source has the places of documents.
 type Source struct {
-	// Files are names of files and folders, or [Standard]. Of a folder its .yaml, .yml
-	// and .json files are read.
+	// Files are names of files and folders, or [Standard]. In a folder, the files
+	// .yaml, .yml and .json are read.
 	Files []string
-	// Recursive reads the folders of folders too, but for those whose names begin with a dot.
+	// Recursive also reads subfolders, except those whose names begin with a dot.
 	Recursive bool
 	// Stdin is read for the name [Standard].
 	Stdin io.Reader
-	// Limit of all files together, in bytes. Default: MaxBytes.
+	// Limit is the maximum number of bytes of all files together. Default: MaxBytes.
 	Limit int64
 }
 
-// Read reads all documents, in the order of the files. It is an error if there is none, unless
-// there is an empty List, as `get -o json` prints it, or an empty array.
+// Read reads all documents, in the order of the files. It is an error if there are none,
+// unless a file has an empty List, as printed by `get -o json`, or an empty array.
 func (s Source) Read() ([]Document, error) {
 	docs := []Document{}
 	listed := false
@@ -74,7 +74,7 @@ func (s Source) Read() ([]Document, error) {
 	return docs, nil
 }
 
-// Names returns the names of the files for people.
+// Names returns the names of the files for messages.
 func (s Source) Names() string {
 	names := make([]string, len(s.Files))
 	for i, name := range s.Files {
@@ -83,7 +83,7 @@ func (s Source) Names() string {
 	return strings.Join(names, ", ")
 }
 
-// folder lists the files of a folder, in the order of their names.
+// folder returns the files of a folder, ordered by name.
 func (s Source) folder(root string) ([]string, error) {
 	var paths []string
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -134,7 +134,7 @@ func (s Source) file(path string, left int64) ([]byte, error) {
 	return data, nil
 }
 
-// shown returns the name of a file for people.
+// shown returns the name of a file for messages.
 func shown(path string) string {
 	if path == Standard {
 		return "standard input"
@@ -142,8 +142,8 @@ func shown(path string) string {
 	return path
 }
 
-// split cuts a file into its documents: at YAML's markers, between JSON values, and lists at their elements. listed
-// reports whether there is a list.
+// split splits a file into documents: at YAML's markers, between JSON values, and lists into their
+// elements. listed reports whether there is a list.
 func split(file string, data []byte) (docs []Document, listed bool, err error) {
 	var found list
 	text := bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -170,11 +170,12 @@ func split(file string, data []byte) (docs []Document, listed bool, err error) {
 	return docs, listed, err
 }
 
-// errForeignAlias is the error of an alias whose anchor is in an earlier document of the file.
+// errForeignAlias is the error for a YAML alias whose anchor is in an earlier document.
 var errForeignAlias = errors.New("the anchor of this alias is in an earlier document of the file; repeat the value")
 
-// refuseForeignAliases refuses the documents of a file if one has an alias whose anchor is in an earlier one: in YAML
-// an anchor ends with its document, so the document could not be sent, but the earlier ones would be.
+// refuseForeignAliases refuses all documents of a file if one has an alias whose anchor is in an
+// earlier document. In YAML an anchor ends with its document, so that document could not be sent
+// after the earlier ones were.
 func refuseForeignAliases(docs []Document) error {
 	for i, d := range docs[min(1, len(docs)):] {
 		if d.node != nil || !strings.Contains(d.Text, "*") {

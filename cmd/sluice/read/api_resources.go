@@ -79,7 +79,8 @@ func APIResourcesCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// serviceText returns the cell about the service that owns a kind: its name, and how far the gateway's copy is.
+// serviceText returns the cell about the service that owns a kind: its name, and the progress of
+// its mirror.
 func serviceText(s *client.KindService) string {
 	if s == nil {
 		return ""

@@ -51,7 +51,7 @@ type describe struct {
 	resource.Ref
 }
 
-// run shows the resource, and returns it.
+// run prints the resource and returns it.
 func (d *describe) run(ctx context.Context) (*client.Resource, error) {
 	res, err := resource.GetExisting(ctx, d.client, d.Ref, "")
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *describe) run(ctx context.Context) (*client.Resource, error) {
 	})
 }
 
-// watch shows what each change changes, from what was shown on.
+// watch prints what changes, starting from the state was.
 func (d *describe) watch(ctx context.Context, was *client.Resource) error {
 	req := client.ChangesRequest{Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Snapshot: true}
 	revision := was.Metadata.Revision

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// follow hands events on until the user stops it.
+// follow passes changes to each until the user stops it.
 func follow(
 	ctx context.Context,
 	std terminal.Streams,
@@ -43,8 +43,8 @@ func follow(
 	return nil
 }
 
-// withLost passes changes to each. A resource that the caller may see no longer gets the metadata that it had when it
-// was seen last.
+// withLost passes changes to each. For a resource that the caller may no longer see, it adds the
+// metadata that was last seen.
 func withLost(each func(*client.Change) error) func(*client.Change) error {
 	seen := map[string]*client.Resource{} // by their ids
 	return func(c *client.Change) error {

@@ -1,4 +1,4 @@
-// Package read has the commands that read resources and kinds: one command a file.
+// Package read has the commands that read resources and kinds. Each command has a file.
 package read
 
 import (
@@ -121,11 +121,11 @@ type get struct {
 	selectors, filters []string
 	labels             []client.LabelTest
 	everywhere, watch  bool
-	// forbidden are the kinds that were left out.
+	// forbidden are the kinds that were left out because the caller may not list them.
 	forbidden []string
-	// left reports whether resources were left out since the gateway cannot read them.
+	// left reports whether unreadable resources were left out.
 	left bool
-	// unreadable: the resources that the gateway cannot read are wanted, and nothing else.
+	// unreadable reports whether only unreadable resources are requested.
 	unreadable bool
 }
 
@@ -205,7 +205,8 @@ func (g *get) run(ctx context.Context) error {
 	return found.Err()
 }
 
-// printAll prints resources of one kind; errors of single ones are noted.
+// printAll prints the resources of one kind. Errors of single resources are noted in
+// found.
 func (g *get) printAll(ctx context.Context, p *output.Printer, k client.Kind, all listing, found *exit.Status) error {
 	for r, err := range all {
 		switch {
@@ -225,7 +226,7 @@ func (g *get) printAll(ctx context.Context, p *output.Printer, k client.Kind, al
 	return nil
 }
 
-// follow prints what there is and then what happens.
+// follow prints the resources of a target and then their changes.
 func (g *get) follow(ctx context.Context, p *output.Printer, t resource.Target) error {
 	filter, err := input.ParseFilter(t.Kind, g.filters)
 	if err != nil {

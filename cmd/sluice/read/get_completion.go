@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/remote"
 )
 
-// completeReading completes the flags of get.
+// completeReading adds completion to the flags of get.
 func completeReading(cmd *cobra.Command) {
 	command.CompleteFlag(cmd, "filter", remote.WithoutSpace(remote.CompleteBy(remote.Completer.Filters)))
 	command.CompleteFlag(cmd, "output", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {

@@ -13,10 +13,11 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// listing yields resources; an error is about one of them, or ends the list.
+// listing is a sequence of resources. An error concerns one of them, or ends the
+// sequence.
 type listing = iter.Seq2[*client.Resource, error]
 
-// lists returns the list of each target. Errors in the request are found before anything is printed.
+// lists returns the list of each target. An invalid request is an error before anything is printed.
 func (g *get) lists(ctx context.Context, found *exit.Status) ([]listing, error) {
 	out := make([]listing, len(g.targets))
 	for i, t := range g.targets {
@@ -34,7 +35,8 @@ func (g *get) lists(ctx context.Context, found *exit.Status) ([]listing, error) 
 	return out, g.sort(ctx, out, found)
 }
 
-// allowed returns an empty list if the user may not list the kind, and notes the kind.
+// allowed returns all, or an empty list if the user may not list the kind, which it
+// notes.
 func (g *get) allowed(k client.Kind, all listing) listing {
 	return func(yield func(*client.Resource, error) bool) {
 		begun := false
@@ -68,7 +70,8 @@ func (g *get) read(ctx context.Context, t resource.Target) (listing, error) {
 	}), nil
 }
 
-// sort reads all lists and sorts each. It is an error if no resource of any kind has a value at the path.
+// sort reads all lists and sorts each of them. It is an error if no resource has a value at the
+// path.
 func (g *get) sort(ctx context.Context, lists []listing, found *exit.Status) error {
 	count, has := 0, false
 	for i, all := range lists {
@@ -107,7 +110,8 @@ func (g *get) sort(ctx context.Context, lists []listing, found *exit.Status) err
 	return nil
 }
 
-// fetch yields resources by their names; an absent one is an error and the rest goes on.
+// fetch returns the resources with the given names. An absent one is an error, and the
+// others follow.
 func fetch(
 	ctx context.Context,
 	c *client.Client,

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// listUnreadable prints the resources that the gateway cannot read.
+// listUnreadable prints the unreadable resources.
 func (g *get) listUnreadable(ctx context.Context, named bool) error {
 	switch {
 	case named || len(g.labels) > 0 || len(g.filters) > 0 || g.sortBy != nil || g.watch:
@@ -50,8 +50,8 @@ func (g *get) listUnreadable(ctx context.Context, named bool) error {
 	return table.Flush()
 }
 
-// warnUnreadable prints how many resources a stream leaves out. A gateway that cannot tell is asked nothing
-// more.
+// warnUnreadable prints how many unreadable resources a stream leaves out. It prints nothing if the
+// gateway cannot tell.
 func warnUnreadable(ctx context.Context, std terminal.Streams, c *client.Client, k client.Kind, namespace string) {
 	n, err := c.UnreadableCount(ctx, k, namespace)
 	if err == nil && n > 0 {
@@ -59,8 +59,8 @@ func warnUnreadable(ctx context.Context, std terminal.Streams, c *client.Client,
 	}
 }
 
-// nothingStored reports whether the namespace of the command has no resource of the targets. A kind that cannot be
-// listed may have some.
+// nothingStored reports whether the namespace has no resource of the targets. A kind that may not
+// be listed counts as having some.
 func (g *get) nothingStored(ctx context.Context) bool {
 	for _, t := range g.targets {
 		req := client.ListRequest{Kind: t.Kind, Namespace: g.remote.Scope(t.Kind, false), NamesOnly: true}

@@ -91,7 +91,8 @@ func (r *reveal) print(data *client.RevealedValues) error {
 	return err
 }
 
-// label names a value: by its key where all are of one map, else by its path.
+// label returns a name for a value: its key if all values are of one map, else its
+// path.
 func label(data *client.RevealedValues, e client.RevealedValue) string {
 	switch {
 	case e.Key == nil:

@@ -21,7 +21,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Levels of a tree that the gateway follows.
+// Bounds of the number of levels.
 const (
 	defaultDepth = 3
 	maxDepth     = 10
@@ -76,7 +76,7 @@ type tree struct {
 	format    command.OutputFlag
 	depth     int
 	watching  bool
-	// shown is what was printed last; nil before that.
+	// shown is the last output; nil if there was none.
 	shown []byte
 }
 
@@ -102,7 +102,7 @@ func (t *tree) read(ctx context.Context, id string) (*client.Tree, error) {
 	return t.client.Tree(ctx, client.TreeRequest{ID: id, Direction: strings.ToUpper(t.direction), Depth: t.depth})
 }
 
-// show prints a tree, unless it looks like the one before.
+// show prints a tree unless its text equals the last one.
 func (t *tree) show(found *client.Tree) error {
 	text, err := t.text(found)
 	if err != nil || t.shown != nil && bytes.Equal(text, t.shown) {
@@ -124,7 +124,8 @@ func (t *tree) show(found *client.Tree) error {
 	return err
 }
 
-// text returns a tree in the wanted format; a nil tree means that the resource is gone.
+// text returns a tree in the requested format. A nil tree means that the resource is
+// absent.
 func (t *tree) text(found *client.Tree) ([]byte, error) {
 	var b bytes.Buffer
 	switch {

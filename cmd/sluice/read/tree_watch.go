@@ -12,13 +12,13 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Pauses before a tree that could not be read is read again: the first, and the longest.
+// The first and the longest pause after a failed read.
 const (
 	firstReadPause = 250 * time.Millisecond
 	lastReadPause  = 10 * time.Second
 )
 
-// watch shows the tree, and shows it again after changes, until the user stops it.
+// watch prints the tree, and again after changes, until the user stops it.
 func (t *tree) watch(ctx context.Context, id string) error {
 	for {
 		err := t.follow(ctx, id)
@@ -32,8 +32,8 @@ func (t *tree) watch(ctx context.Context, id string) error {
 	}
 }
 
-// follow shows the tree, and shows it again after changes, as long as the changes
-// come without a gap. It reads the tree once for all changes that come during a read.
+// follow prints the tree, and again after changes, until changes may have been missed.
+// Changes that arrive during a read lead to one further read.
 func (t *tree) follow(ctx context.Context, id string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -74,8 +74,8 @@ func (t *tree) follow(ctx context.Context, id string) error {
 	}
 }
 
-// begin returns the request for all changes that can change the tree: in its namespace, since references do not leave
-// it, or everywhere if there are GLOBAL kinds.
+// begin returns the request for all changes that can affect the tree: in its namespace, because
+// references do not leave it, or in all namespaces if there are GLOBAL kinds.
 func (t *tree) begin(ctx context.Context) (client.ChangesRequest, error) {
 	req := client.ChangesRequest{Namespace: t.Namespace, Lost: exit.ReportLost(t.std)}
 	kinds, err := t.client.Kinds(ctx)
@@ -89,7 +89,8 @@ func (t *tree) begin(ctx context.Context) (client.ChangesRequest, error) {
 	return req, err
 }
 
-// listen signals changes until the stream ends. It never waits for the reader of the tree.
+// listen signals changes until the stream ends. It does not wait for the reader of the
+// channel.
 func (t *tree) listen(ctx context.Context, req client.ChangesRequest, changed chan<- struct{}) error {
 	for _, err := range t.client.Changes(ctx, req) {
 		if err != nil {
@@ -103,7 +104,7 @@ func (t *tree) listen(ctx context.Context, req client.ChangesRequest, changed ch
 	return nil
 }
 
-// temporary reports whether a read that failed may succeed soon.
+// temporary reports whether a failed read may succeed if it is repeated.
 func temporary(err error) bool {
 	var e *client.Error
 	return errors.As(err, new(*client.UnansweredError)) || errors.As(err, &e) && e.Extensions.Retryable

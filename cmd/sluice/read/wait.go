@@ -85,15 +85,15 @@ type waitRun struct {
 	await.Waiter
 	goal   await.Goal
 	labels []client.LabelTest
-	// unread reports whether resources that may have the labels cannot be read.
+	// unread reports whether unreadable resources exist that may have the labels.
 	unread bool
 }
 
-// maxWaiting bounds how many resources of a kind are waited for by their labels.
+// maxWaiting is the maximum number of resources of a kind that are selected by labels.
 const maxWaiting = 1000
 
-// find returns the resources to wait for: those that are named, or that have the labels now. For a deletion it notes
-// their uids, since a later resource of the same name is another one.
+// find returns the resources to wait for: the named ones, or those that have the labels now. For a
+// deletion it notes their uids, because a later resource of the same name is a different one.
 func (w *waitRun) find(
 	ctx context.Context,
 	namespace string,
@@ -157,8 +157,8 @@ func (w *waitRun) find(
 	return list, nil
 }
 
-// all waits for one resource after the other. What happens to a later one meanwhile is seen when its turn comes, even
-// if ctx has ended by then: late leaves time for a last look.
+// all waits for one resource after another. A later one may reach its goal meanwhile; its turn
+// comes even if ctx has ended by then, because late leaves time for one more read.
 func (w *waitRun) all(ctx, late context.Context, list []await.PendingGoal) error {
 	said := "condition met"
 	if w.goal.Deleted {

@@ -4,5 +4,5 @@ package reload
 
 import "errors"
 
-// exchange is not possible in one step.
+// exchange returns an error: this system cannot swap folders in one step.
 func exchange(string, string) error { return errors.ErrUnsupported }

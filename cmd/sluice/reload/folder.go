@@ -11,15 +11,17 @@ import (
 	"syscall"
 )
 
-// Staged is a new folder beside the one that it is to replace. The replacement is atomic:
-// even after a crash, a reader finds all files of one folder or all of the other.
+// Staged is a new folder next to the one that it will replace. The replacement is atomic:
+// even after a crash, a reader finds all files of the old folder or all files of the new
+// one.
 type Staged struct {
 	target, dir string
 }
 
-// Stage writes files, by their paths with slashes, into a new folder beside target, which may be
-// a link to a folder. It refuses files whose paths are not known, and a target with such files, which would be lost. It
-// removes the remains of an interrupted replacement, so only one process at a time may replace target.
+// Stage writes files, by their slash-separated paths, to a new folder next to target, which may be
+// a link to a folder. It refuses paths that are not known. It also refuses a target that has files
+// with unknown paths, because they would be lost. It removes the remains of an interrupted
+// replacement, so only one process at a time may replace target.
 func Stage(target string, files map[string]string, known func(path string) bool) (*Staged, error) {
 	_ = Tidy(target) // remains do not matter
 	target, err := resolve(target)
@@ -63,7 +65,7 @@ func Tidy(target string) error {
 	return err
 }
 
-// resolve returns the folder that a path leads to.
+// resolve returns the folder to which a path leads, with links resolved.
 func resolve(target string) (string, error) {
 	target, err := filepath.EvalSymlinks(target)
 	if err != nil {
@@ -72,12 +74,13 @@ func resolve(target string) (string, error) {
 	return filepath.Abs(target)
 }
 
-// beside returns the parent of staged folders of target, and the prefix of their names.
+// beside returns the parent of staged folders for target, and the prefix of their
+// names.
 func beside(target string) (parent, prefix string) {
 	return filepath.Dir(target), "." + filepath.Base(target) + ".next-"
 }
 
-// fill writes the files, so that they are there after a crash.
+// fill writes the files and syncs them, so that they survive a crash.
 func (s *Staged) fill(files map[string]string, known func(path string) bool, mode os.FileMode) error {
 	folders := map[string]bool{}
 	for name, text := range files {
@@ -107,7 +110,8 @@ func (s *Staged) fill(files map[string]string, known func(path string) bool, mod
 	return syncDir(s.dir)
 }
 
-// onlyFiles refuses a folder that holds anything but plain files whose paths are known, and the folders of these.
+// onlyFiles returns an error if a folder contains anything except plain files with known paths, and
+// their folders.
 func onlyFiles(dir string, known func(path string) bool) error {
 	lost := func(name string) error {
 		return fmt.Errorf("%s holds %s, which would be lost: only the plain files of a catalogue may be in a folder "+
@@ -149,7 +153,7 @@ func (s *Staged) Replace() error {
 // Discard removes the new folder, or the old one if the new one has replaced it.
 func (s *Staged) Discard() error { return os.RemoveAll(s.dir) }
 
-// writeSynced writes a file that is there after a crash.
+// writeSynced writes a file and syncs it, so that it survives a crash.
 func writeSynced(path, text string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {

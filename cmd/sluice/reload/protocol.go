@@ -16,22 +16,22 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Request asks for another catalogue.
+// Request asks a gateway to serve another catalogue.
 type Request struct {
-	// AllowBreaking serves the catalogue even if it breaks stored resources.
+	// AllowBreaking accepts a catalogue that breaks stored resources.
 	AllowBreaking bool `json:"allowBreaking,omitempty"`
-	// DryRun changes nothing.
+	// DryRun reports what would happen, and changes nothing.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Files are the new files of the gateway's folder, by their paths in it. Null: the gateway reads the folder as it
-	// is.
+	// Files are the new files of the gateway's folder, by their paths in it. If it is nil, the
+	// gateway reads the folder as it is.
 	Files map[string]string `json:"files,omitempty"`
-	// Folder is the name of the folder of Files in findings.
+	// Folder is the name of the client's folder, which findings refer to.
 	Folder string `json:"folder,omitempty"`
 	// Violations lists all stored resources that break stricter rules of the catalogue, instead of the first of each
 	// kind.
 	Violations bool `json:"violations,omitempty"`
-	// Purge, if not empty, asks for nothing else than to remove what no catalogue names: KIND, or KIND.PATH for a
-	// field.
+	// Purge, if set, requests only the removal of stored data that no catalogue has: KIND, or
+	// KIND.PATH for a field.
 	Purge string `json:"purge,omitempty"`
 }
 
@@ -40,56 +40,62 @@ type Result string
 
 // The results.
 const (
-	// Replaced: another catalogue is served now; of a dry run: it would be.
+	// Replaced means that the catalogue is served now; in a dry run, that it would be.
 	Replaced Result = "replaced"
-	// Unchanged: these files are served already.
+	// Unchanged means that the same files were served before.
 	Unchanged Result = "unchanged"
-	// Refused: the catalogue has findings, or breaks stored resources. The old one is still served.
+	// Refused means that the catalogue has findings or breaks stored resources. The old one is
+	// still served.
 	Refused Result = "refused"
-	// Failed: there was another error. The old catalogue is still served.
+	// Failed means that there was another error. The old catalogue is still served.
 	Failed Result = "failed"
 )
 
-// Answer to a request.
+// Answer is the answer to a request.
 type Answer struct {
 	Result Result `json:"result"`
-	// Hash of the served catalogue, as far as stored resources depend on it, and Files, the hash of its files.
+	// Hash is the hash of those parts of the served catalogue on which stored resources depend.
+	// Files is the hash of its files.
 	Hash  string `json:"hash"`
 	Files string `json:"files"`
-	// Changes of the catalogue to the one before, the most severe first.
+	// Changes from the previous catalogue, the most severe first.
 	Changes []catalogue.Difference `json:"changes,omitempty"`
-	// Rebinding are the kinds whose references are taken by the declarations of the catalogue from now on: until that
-	// is done, deletions of what they lead to wait.
+	// Rebinding are the kinds whose stored references must be updated to the declarations of the
+	// catalogue. Until that is done, deletions of their targets wait.
 	Rebinding []string `json:"rebinding,omitempty"`
 	// Tightened describes, in a line for each kind, the stored resources that break stricter rules of the catalogue.
 	Tightened []string `json:"tightened,omitempty"`
-	// Hidden describes, in a line for each change, what is stored and not read or shown any more.
+	// Hidden has a line for each change that hides stored values.
 	Hidden []string `json:"hidden,omitempty"`
 	// Purged is the result of Request.Purge.
 	Purged *catalogue.Purged `json:"purged,omitempty"`
-	// Lines are the reasons why it was refused or failed.
+	// Lines are the reasons why the catalogue was refused or failed.
 	Lines []string `json:"lines,omitempty"`
 }
 
-// Catalogues serves requests.
+// Catalogues executes requests.
 type Catalogues interface {
-	// Reload serves the catalogue in the gateway's folder, after it has put the files of the request there.
+	// Reload writes the files of the request, if any, to the gateway's folder, and serves the
+	// catalogue in it.
 	Reload(ctx context.Context, r Request) Answer
 }
 
-// Path is where requests go, on the admin socket as on the network.
+// Path is the HTTP path of requests, on the admin socket and on the network.
 const Path = "/catalogue"
 
 const (
-	// maxRequest bounds a request, in bytes: a catalogue of 16 MiB with its released versions as JSON, twice over.
+	// maxRequest is the maximum size of a request in bytes: a catalogue of 16 MiB, with its
+	// released versions, can take twice that as JSON.
 	maxRequest = 34 << 20
-	// maxRequests is how many requests are held at a time: read, or waiting for their turn.
+	// maxRequests is the maximum number of requests that are being read or executed, or
+	// that wait.
 	maxRequests = 4
 )
 
-// NewHandler answers requests in the form of the API, with data or errors. It answers one at a time, wherever they
-// come from. A request has its turn once it was read, so that none waits for a client that sends nothing.
-// It sets the deadlines of the connection: they may be later than the server's own.
+// NewHandler returns a handler that answers requests in the form of the API, with data or errors.
+// It executes one request at a time. A request waits for its turn only after it was read
+// completely, so that a slow client holds nobody up. The handler sets the deadlines of the
+// connection, which may be later than the server's own.
 func NewHandler(c Catalogues) http.Handler {
 	held, turn := make(chan struct{}, maxRequests), make(chan struct{}, 1)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -129,7 +135,7 @@ func respond(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// acquire waits for a place. It returns false if ctx ends first.
+// acquire waits for a free place. It returns false if ctx ends first.
 func acquire(ctx context.Context, places chan<- struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -139,8 +145,8 @@ func acquire(ctx context.Context, places chan<- struct{}) bool {
 	}
 }
 
-// read reads a request, which has to come within readTime and before ctx ends. Unknown fields are
-// refused: one may be a flag that was meant to prevent something.
+// read reads a request within readTime and before ctx ends. It refuses unknown fields, because
+// one of them may be meant to prevent something.
 func read(ctx context.Context, w http.ResponseWriter, r *http.Request) (req Request, err error) {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(readTime)); err != nil {
@@ -161,7 +167,7 @@ func read(ctx context.Context, w http.ResponseWriter, r *http.Request) (req Requ
 	return req, control.SetReadDeadline(time.Time{})
 }
 
-// decodeProblem returns the reason why a request was not read, for people.
+// decodeProblem describes why a request could not be read.
 func decodeProblem(err error) string {
 	var large *http.MaxBytesError
 	var mistyped *json.UnmarshalTypeError
@@ -178,10 +184,10 @@ func decodeProblem(err error) string {
 	}
 }
 
-// Timeout is how long a client waits for the answer to a request, which may wait for another one.
+// Timeout is how long a client waits for an answer. Its request may have to wait for another one.
 const Timeout = 2 * (readTime + workTime)
 
-// absentError means that no gateway listens at a path.
+// absentError is the error if no gateway listens on a socket.
 type absentError struct {
 	path string
 	err  error
@@ -192,7 +198,7 @@ func (e *absentError) Error() string {
 		e.path, e.err)
 }
 
-// Client returns a client of the gateway whose admin socket is at a path.
+// Client returns a client for the admin socket at a path.
 func Client(path string) (*client.Client, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", path)
@@ -208,7 +214,7 @@ func Client(path string) (*client.Client, error) {
 	})
 }
 
-// Send asks a gateway. The timeout of the client should be [Timeout].
+// Send sends a request to a gateway. The timeout of the client should be [Timeout].
 func Send(ctx context.Context, c *client.Client, req Request) (out Answer, err error) {
 	err = c.Post(ctx, Path, req, &out)
 	var absent *absentError

@@ -1,6 +1,7 @@
-// Package reload is how an operator has a running gateway serve another catalogue: requests
-// by HTTP over the network or over a socket of the file system, which only the gateway's own
-// user can open, and the folder of the catalogue, which is replaced as a whole.
+// Package reload lets an operator make a running gateway serve another catalogue. Requests
+// arrive by HTTP over the network, or over a socket in the file system, which only the
+// gateway's own user can open. The package also replaces the folder of the catalogue
+// atomically.
 package reload
 
 import (
@@ -16,42 +17,45 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Times that a request may take.
+// Time limits of a request.
 const (
-	// headerTime is how long a client of the socket may take to send the header of a request.
+	// headerTime bounds the time in which a client of the socket must send the header of a
+	// request.
 	headerTime = 10 * time.Second
-	// readTime is how long a client may take to send a request.
+	// readTime bounds the time in which a client must send a request.
 	readTime = time.Minute
-	// workTime is how long the gateway may take for it: the kinds of a catalogue are in memory
-	// before it is served.
+	// workTime bounds the execution of a request. The resources of a catalogue's kinds are
+	// read into memory before it is served.
 	workTime = 6 * time.Minute
-	// stopTime is how long a request that runs may take when the gateway stops.
+	// stopTime is how long the gateway waits for running requests when it stops.
 	stopTime = 5 * time.Second
 )
 
 // Errors of Listen.
 var (
-	// ErrInUse: a live process listens there.
+	// ErrInUse means that another process listens on the socket.
 	ErrInUse = errors.New("it is in use by another process")
-	// ErrTooLong: no socket can have a path of that length.
+	// ErrTooLong means that the path is too long for a socket.
 	ErrTooLong = errors.New("its path is too long for a socket")
 )
 
-// maxPath is the longest path of a socket that every system accepts, in bytes.
+// maxPath is the maximum length in bytes of a path to a socket that every system
+// accepts.
 const maxPath = 103
 
-// Socket is one that listens.
+// Socket is a listening socket.
 type Socket struct {
 	path     string
 	listener *net.UnixListener
-	// file is the socket itself; something else may be at its path now.
+	// file is the socket's own file. Another file may have replaced it at its path.
 	file os.FileInfo
-	// lock is held as long as the process lives. It distinguishes a socket in use from the socket of a dead process.
+	// lock is held as long as the process lives. Without the lock, a socket is known to be left
+	// from a dead process.
 	lock *flock.Flock
 }
 
-// Listen makes the socket, readable and writable for this user alone. It replaces the socket of a
-// dead process.
+// Listen creates a socket that only this user can access. It replaces the socket of a dead
+// process.
 func Listen(path string) (*Socket, error) {
 	s := &Socket{path: path, lock: flock.New(path+".lock", flock.SetPermissions(0o600))}
 	if err := CheckPath(path); err != nil {
@@ -69,7 +73,7 @@ func Listen(path string) (*Socket, error) {
 	return s, nil
 }
 
-// CheckPath returns an error if no socket can be made at a path, whoever asks for it.
+// CheckPath returns an error if no socket can be created at a path.
 func CheckPath(path string) error {
 	if len(path)+len(tempSuffix) > maxPath {
 		return fmt.Errorf("%s: %w of at most %d bytes", path, ErrTooLong, maxPath-len(tempSuffix))
@@ -80,11 +84,12 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// tempSuffix is at least as long as what follows the folder of the socket while it is made.
+// tempSuffix is at least as long as the suffix that is added to the folder while the socket
+// is created.
 const tempSuffix = "/.s4294967295"
 
-// listen makes the socket in a folder that other users cannot enter, and moves it to
-// its place once its mode is right.
+// listen creates the socket in a folder that other users cannot enter, sets its mode,
+// and moves it to its path.
 func (s *Socket) listen() error {
 	dir, err := os.MkdirTemp(filepath.Dir(s.path), ".s")
 	if err != nil {
@@ -108,8 +113,8 @@ func (s *Socket) listen() error {
 	return nil
 }
 
-// Serve answers requests until ctx ends; then it gives those that run some seconds. The handlers are of patterns as
-// [http.ServeMux] has them.
+// Serve answers requests until ctx ends, and then waits for running ones for some seconds. The keys
+// of handlers are patterns of [http.ServeMux].
 func (s *Socket) Serve(ctx context.Context, handlers map[string]http.Handler) error {
 	mux := http.NewServeMux()
 	for pattern, h := range handlers {

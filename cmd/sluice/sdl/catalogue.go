@@ -1,4 +1,4 @@
-// Package sdl reads a catalogue of SDL files, and derives the API that a gateway serves.
+// Package sdl reads a catalogue of SDL files and derives the API of a gateway from it.
 package sdl
 
 import (
@@ -17,20 +17,20 @@ import (
 	"github.com/sluicegw/sluice/graph/release"
 )
 
-// Catalogue is a catalogue that was read, ready to be served.
+// Catalogue is a catalogue that is ready to be served.
 type Catalogue struct {
 	Kinds []descriptor.Kind
 	API   *ast.Schema
-	// Previous are the kinds of the previous major version; nil if none of its versions is served.
+	// Previous are the kinds of the previous major version; nil if that is not served.
 	Previous []descriptor.Kind
-	// Stored are the kinds by which resources are stored: Kinds, and what Previous has besides.
+	// Stored are the kinds by which resources are stored: Kinds, and what only Previous has.
 	Stored []descriptor.Kind
 	places catalogue.Places
 	// Files is the hash of the files.
 	Files string
-	// Outline of the stored kinds.
+	// Outline is the outline of the stored kinds.
 	Outline catalogue.Outline
-	// Versions are the released versions, the oldest first, with those that are withdrawn.
+	// Versions are the released versions, oldest first, including withdrawn ones.
 	Versions []Version
 	newest   release.Newest
 }
@@ -38,22 +38,23 @@ type Catalogue struct {
 // Version is a released version of a catalogue.
 type Version struct {
 	*release.Version
-	// Schema is the part of the API of its major that the version has; nil if it is withdrawn.
+	// Schema is the part of its major version's API that belongs to the version; nil if it is
+	// withdrawn.
 	Schema *ast.Schema
-	// Previous reports whether it is one of the previous major.
+	// Previous reports whether the version belongs to the previous major version.
 	Previous bool
-	// missing is what the version has and the API does not.
+	// missing has the parts of the version that the API lacks.
 	missing []release.Missing
 }
 
-// Names returns the names that a served version has.
+// Names returns the names of a served version.
 func (v Version) Names() release.Names { return v.Version.Names(v.Schema) }
 
-// embeddedFolder is the folder of the files of the embedded catalogue.
+// embeddedFolder is the folder of the embedded catalogue's files.
 const embeddedFolder = "schema/v1"
 
-// Read reads the catalogue of a folder, or the embedded one, and derives its API. What of it breaks clients of
-// released versions is found by [Catalogue.CheckReleased].
+// Read reads the catalogue of a folder, or the embedded one if dir is empty, and derives its API.
+// It does not report what breaks clients of released versions; see [Catalogue.CheckReleased].
 func Read(dir string) (Catalogue, error) {
 	read := release.ReadDir
 	if dir == "" {
@@ -67,7 +68,8 @@ func Read(dir string) (Catalogue, error) {
 	return FromTexts(texts, dir)
 }
 
-// FromTexts is [Read] for the texts of a folder by their paths in it, see [release.ReadDir].
+// FromTexts is like [Read] for the texts of a folder, by their paths in it; see
+// [release.ReadDir].
 func FromTexts(texts map[string]string, dir string) (Catalogue, error) {
 	own, released := release.Split(texts)
 	schema, err := kinds.ReadTexts(own, dir)
@@ -103,11 +105,11 @@ func FromTexts(texts map[string]string, dir string) (Catalogue, error) {
 	return out, nil
 }
 
-// HasFile reports whether a folder of a catalogue can have a file with this path, or a folder if the path ends in a
-// slash.
+// HasFile reports whether the folder of a catalogue can have a file with this path, or a folder if
+// the path ends in a slash.
 func HasFile(path string) bool { return release.HasFile(path) }
 
-// derive derives the API of a catalogue, unless it could not be read.
+// derive derives the API of a catalogue. err is the error of reading it, if any.
 func derive(schema *kinds.Schema, dir string, err error) (Catalogue, error) {
 	var api *ast.Schema
 	if err == nil {
@@ -128,7 +130,8 @@ func derive(schema *kinds.Schema, dir string, err error) (Catalogue, error) {
 	}, nil
 }
 
-// refused returns the error of a catalogue that cannot be read, its findings line by line.
+// refused returns the error of a catalogue that cannot be read, with one finding in each
+// line.
 func refused(err error) error {
 	var findings kinds.Findings
 	if !errors.As(err, &findings) {
@@ -141,10 +144,11 @@ func refused(err error) error {
 	return exit.Lines(lines)
 }
 
-// Dropped returns the released versions that are not served any more because one that is two majors newer was released.
+// Dropped returns the released versions that are no longer served because a version two majors
+// newer was released.
 func (c Catalogue) Dropped() []*release.Version { return release.Dropped(c.released()) }
 
-// released returns the released versions, with those that are withdrawn.
+// released returns the released versions, including withdrawn ones.
 func (c Catalogue) released() (out []*release.Version) {
 	for _, v := range c.Versions {
 		out = append(out, v.Version)
@@ -152,13 +156,14 @@ func (c Catalogue) released() (out []*release.Version) {
 	return out
 }
 
-// Complete reports whether the API has all that its released versions have. One that has may still break clients, see
-// [Catalogue.CheckReleased].
+// Complete reports whether the API has everything that its released versions have. Such an API may
+// still break clients; see [Catalogue.CheckReleased].
 func (c Catalogue) Complete() bool {
 	return !slices.ContainsFunc(c.Versions, func(v Version) bool { return len(v.missing) > 0 })
 }
 
-// CheckReleased refuses a catalogue that breaks clients of its released versions.
+// CheckReleased returns an error if the catalogue breaks clients of its released
+// versions.
 func (c Catalogue) CheckReleased() error {
 	if err := release.Check(c.released(), c.newest); err != nil {
 		return refused(err)
@@ -166,8 +171,8 @@ func (c Catalogue) CheckReleased() error {
 	return nil
 }
 
-// CheckRelease refuses a number that cannot follow the released versions, and returns what is different from the last
-// one of them.
+// CheckRelease returns an error if number cannot follow the released versions. Otherwise it returns
+// the differences from the latest one.
 func (c Catalogue) CheckRelease(number release.Number) ([]catalogue.Difference, error) {
 	versions := c.released()
 	if err := release.Next(number, versions); err != nil {
@@ -191,7 +196,7 @@ func (c Catalogue) CheckRelease(number release.Number) ([]catalogue.Difference, 
 	return changes, nil
 }
 
-// Released returns the catalogue as it was when a version of it was released.
+// Released returns the catalogue at the time when a version was released.
 func (c Catalogue) Released(number release.Number) (Catalogue, error) {
 	var names []string
 	for _, v := range c.Versions {
@@ -213,18 +218,18 @@ func (c Catalogue) IsCandidate(number release.Number) bool {
 	return slices.ContainsFunc(c.Versions, func(v Version) bool { return v.Number == number && v.Candidate })
 }
 
-// HasReleased reports whether there are released versions, besides a candidate.
+// HasReleased reports whether there are released versions other than a candidate.
 func (c Catalogue) HasReleased() bool {
 	return slices.ContainsFunc(c.Versions, func(v Version) bool { return !v.Candidate })
 }
 
-// Changes returns what a catalogue changes of another one, with their places.
+// Changes returns the differences from another catalogue, with their places.
 func (c Catalogue) Changes(from Catalogue) []catalogue.Difference {
 	return c.places.Locate(catalogue.Compare(from.Kinds, c.Kinds))
 }
 
-// RefuseMoves refuses a catalogue that stores a kind elsewhere than the served one does:
-// running operations would write to the old place, which is no longer read.
+// RefuseMoves returns an error if a change moves the stored resources of a kind. Running
+// operations would write to the old place, which is no longer read.
 func RefuseMoves(changes []catalogue.Difference) error {
 	var lines []string
 	for _, c := range changes {
@@ -238,8 +243,8 @@ func RefuseMoves(changes []catalogue.Difference) error {
 	return exit.Lines(append(lines, "restart the gateway with this catalogue, while these kinds have no resources"))
 }
 
-// Candidate is the catalogue as a store is asked to accept it. A store does not record the files of a candidate
-// version, which may change.
+// Candidate returns the catalogue in the form that a store is asked to accept. It leaves out the
+// files of a candidate version, because they may change.
 func (c Catalogue) Candidate() catalogue.Candidate {
 	out := catalogue.Candidate{Kinds: c.Stored, Places: c.places, Files: c.Files}
 	for _, v := range c.Versions {

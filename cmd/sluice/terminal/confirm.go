@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Confirm asks a question at the terminal until ctx ends; only y and yes are yes.
+// Confirm asks a question on the terminal and waits for the answer until ctx ends. Only
+// y and yes mean yes.
 func Confirm(ctx context.Context, std Streams, question string) (bool, error) {
 	_, _ = fmt.Fprint(std.Err, question+" [y/N] ")
 	answer := make(chan string, 1)

@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// progressLine is a line on a terminal that says how far a command is. It goes away when something else is written.
+// progressLine is a line on a terminal that shows the progress of a command. It is erased before
+// anything else is written.
 type progressLine struct {
 	to io.Writer // nil if the standard error is no terminal
 
@@ -15,7 +16,7 @@ type progressLine struct {
 	shown bool
 }
 
-// show shows a text in place of the one before; an empty one removes it.
+// show replaces the shown text. An empty text erases the line.
 func (l *progressLine) show(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,25 +27,25 @@ func (l *progressLine) show(text string) {
 	_, _ = io.WriteString(l.to, "\r\x1b[K"+text)
 }
 
-// manyResources is how many resources a command is busy with at least when it says how far it is.
+// manyResources is the number of resources from which on a command shows its progress.
 const manyResources = 100
 
-// Progress says on a terminal that a command is at one of many resources.
+// Progress shows on a terminal that a command is at resource number at of many.
 func (s Streams) Progress(at, of int) {
 	if of > manyResources {
 		s.Show(fmt.Sprintf("%d of %d ...", at, of))
 	}
 }
 
-// Show shows a text on a terminal until something else is written; an empty one removes it.
+// Show shows a text on a terminal until something else is written. An empty text erases it.
 func (s Streams) Show(text string) {
 	if err, ok := s.Err.(*stream); ok {
 		err.line.show(text)
 	}
 }
 
-// progressWriter returns where a line of progress is shown: on standard error, if it is a terminal that can erase a
-// line; else nil.
+// progressWriter returns the writer for the progress line: standard error if it is a terminal that
+// can erase a line, else nil.
 func progressWriter(stderr io.Writer) io.Writer {
 	if IsTerminal(stderr) && os.Getenv("TERM") != "dumb" {
 		return stderr

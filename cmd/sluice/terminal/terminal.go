@@ -1,4 +1,5 @@
-// Package terminal has the standard streams of a command: they remember write errors, and share a line of progress.
+// Package terminal has the standard streams of a command, which remember write errors and share a
+// progress line.
 package terminal
 
 import (
@@ -15,8 +16,8 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// stream is the standard output or error of a command. It remembers the first error, and removes the line of progress
-// before anything is written. It is safe for concurrent use.
+// stream is the standard output or error of a command. It remembers the first error, and erases the
+// progress line before each write. It is safe for concurrent use.
 type stream struct {
 	to   io.Writer
 	line *progressLine
@@ -25,10 +26,12 @@ type stream struct {
 	err error
 }
 
-// Checked returns the streams of a command that remember errors and share a line of progress.
+// Checked returns streams for the same command that remember errors and share a progress
+// line.
 func (s Streams) Checked() Streams { return s.CheckedWithProgress(progressWriter(s.Err)) }
 
-// CheckedWithProgress is Checked with the line of progress on a writer; nil shows none.
+// CheckedWithProgress is like Checked with the progress line on a given writer; nil
+// shows none.
 func (s Streams) CheckedWithProgress(progress io.Writer) Streams {
 	line := &progressLine{to: progress}
 	return Streams{In: s.In, Out: &stream{to: s.Out, line: line}, Err: &stream{to: s.Err, line: line}}
@@ -46,14 +49,14 @@ func (s *stream) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// failure returns why something could not be written, nil if all was.
+// failure returns the first write error; nil if there was none.
 func (s *stream) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Unwrap returns the file of a stream, for a program that has to get it.
+// Unwrap returns the file of a stream, for a program that needs it.
 func Unwrap(w io.Writer) io.Writer {
 	if s, ok := w.(*stream); ok {
 		return s.to
@@ -70,13 +73,14 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Coloured reports whether to write colours: on a terminal that has
-// them, unless the user wants none (https://no-color.org).
+// Coloured reports whether to write colours: w is a terminal that has them, and the
+// user has not turned them off (https://no-color.org).
 func Coloured(w io.Writer) bool {
 	return IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// OutputError returns why the standard output could not be written; nil if it could.
+// OutputError returns the first error of writing to the standard output; nil if there
+// was none.
 func (s Streams) OutputError() error {
 	if out, ok := s.Out.(*stream); ok {
 		return out.failure()
