@@ -35,9 +35,9 @@ func (e *KMSError) Error() string { return e.Err.Error() }
 func (e *KMSError) Unwrap() error { return e.Err }
 
 // Parse parses keys, one on each line or separated by commas. A key has the form id:base64 of 32 bytes, or, if the KMS
-// has wrapped it, id:kms:base64 of the wrapped key. Text after a # on a line is ignored. The word plain before the first
-// key means that the keys only decrypt. kms may be nil; a wrapped key is an error then. Errors contain no part of a key.
-// If the KMS fails, the error is a [KMSError].
+// has wrapped it, id:kms:base64 of the wrapped key. Text after a # on a line is ignored. The word plain before the
+// first key means that the keys only decrypt. kms may be nil; a wrapped key is an error then. Errors contain no part of
+// a key. If the KMS fails, the error is a [KMSError].
 func Parse(ctx context.Context, text string, kms KMS) (*Keyring, error) {
 	var keys []Key
 	wrapping := map[string]string{}

@@ -23,8 +23,8 @@ const verifyChunk = 256
 // verifyTries is how often a log is read whose oldest entries are removed meanwhile.
 const verifyTries = 3
 
-// Verify implements [backend.Verifier]. Others may write meanwhile: what seems wrong is looked at once more, in one step
-// of the server.
+// Verify implements [backend.Verifier]. Others may write meanwhile: what seems wrong is looked at once more, in one
+// step of the server.
 func (s *Store) Verify(ctx context.Context, v backend.Verification) (backend.Verified, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Verified{}, err

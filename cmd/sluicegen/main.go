@@ -3,8 +3,9 @@
 // `make generate`. Kinds have no part in it: where a core field returns one, or takes an input
 // that is derived from one, the type is a scalar to gqlgen that package engine stands behind.
 //
-// It also writes the candidate among the versions of the embedded catalogue again, and the Go types of two protocols: the
-// contract of resource services, schema/service/v1/resource.proto, and that of plugins of a KMS, schema/kms/v2/kms.proto.
+// It also writes the candidate among the versions of the embedded catalogue again, and the Go types of two protocols:
+// the contract of resource services, schema/service/v1/resource.proto, and that of plugins of a KMS,
+// schema/kms/v2/kms.proto.
 package main
 
 import (

@@ -149,8 +149,8 @@ func (f *Files) readOne(path string) ([]byte, os.FileInfo, error) {
 	return data, info, err
 }
 
-// private reports whether nobody but its owner may read or write a file. Those to whom root gives a file to read, by its
-// group, may read it: so Kubernetes mounts Secrets.
+// private reports whether nobody but its owner may read or write a file. Those to whom root gives a file to read, by
+// its group, may read it: so Kubernetes mounts Secrets.
 func private(file os.FileInfo) bool {
 	others := file.Mode().Perm() & 0o077
 	return others == 0 || others == 0o040 && ownedByRoot(file)

@@ -10,7 +10,8 @@ import (
 type printer struct {
 	strings.Builder
 	model *model
-	// hidden are the names that a type name cannot begin with in the message that is being written, since a field has it.
+	// hidden are the names that a type name cannot begin with in the message that is being written, since a field has
+	// it.
 	hidden map[string]bool
 }
 

@@ -25,7 +25,8 @@ type Loop struct {
 
 var _ Events = (*Loop)(nil)
 
-// NewLoop returns the loop of an execution. The cursor is the one from which the client has resumed; empty if it begins.
+// NewLoop returns the loop of an execution. The cursor is the one from which the client has resumed; empty if it
+// begins.
 func NewLoop(e Execution, cursor string) *Loop { return &Loop{execution: e, cursor: cursor} }
 
 // Next waits for the next change and returns its answer.

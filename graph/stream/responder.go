@@ -10,8 +10,8 @@ import (
 type Accounts interface {
 	// Open returns the context of one answer, with a budget.
 	Open(ctx context.Context) context.Context
-	// Close charges what the answer of ctx has spent to its caller, and adds what the request wants to know of it. res is
-	// nil if there is no answer.
+	// Close charges what the answer of ctx has spent to its caller, and adds what the request wants to know of it. res
+	// is nil if there is no answer.
 	Close(ctx context.Context, res *graphql.Response)
 }
 

@@ -33,8 +33,8 @@ func (s Span) Set(attributes ...attribute.KeyValue) {
 	}
 }
 
-// Fail notes the code of the error with which the work of the span has ended. fault reports whether it is a fault of the
-// gateway or of what it calls, and not of the caller; the status of the span is an error only then.
+// Fail notes the code of the error with which the work of the span has ended. fault reports whether it is a fault of
+// the gateway or of what it calls, and not of the caller; the status of the span is an error only then.
 func (s Span) Fail(code string, fault bool) {
 	if s.span == nil {
 		return

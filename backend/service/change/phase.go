@@ -7,15 +7,15 @@ type phase int
 const (
 	// sendingMark sends IN_SYNC before everything else: the stream has begun without a cursor. Next: following.
 	sendingMark phase = iota
-	// sendingState sends a snapshot, whose end is IN_SYNC. Next: following. A stream that asked for snapshots comes back
-	// when it cannot go on where it is, because the log has expired.
+	// sendingState sends a snapshot, whose end is IN_SYNC. Next: following. A stream that asked for snapshots comes
+	// back when it cannot go on where it is, because the log has expired.
 	sendingState
 	// following sends what happens. Next: inTransition, or led.
 	following
 	// inTransition sends what a change of the caller's rights has added and removed. Next: following.
 	inTransition
-	// led sends nothing, because the leader of a group follows the changes. Next: failed if the group ends, separated if
-	// the stream leaves it, sendingState if that was before the end of the state.
+	// led sends nothing, because the leader of a group follows the changes. Next: failed if the group ends, separated
+	// if the stream leaves it, sendingState if that was before the end of the state.
 	led
 	// separated begins to follow by itself, after the changes that the group has sent. Next: following.
 	separated

@@ -85,7 +85,8 @@ type Config struct {
 	// Remove is called for a resource of a kind that a service owns, when its deletion may be
 	// finished and the service has to be asked. It must not wait. Default: no call.
 	Remove func(k *kind.Kind, key backend.Key)
-	// Handled takes how long it took to handle what follows from a group of changes, in seconds; nil: nothing is measured.
+	// Handled takes how long it took to handle what follows from a group of changes, in seconds; nil: nothing is
+	// measured.
 	Handled backend.Observer
 	// Reevaluated is called with how many resources were re-evaluated; nil for no call.
 	Reevaluated func(resources int)

@@ -86,8 +86,8 @@ func (o *owners) open(ctx context.Context, name string, s config.Service, log *z
 	return nil
 }
 
-// newOwnerClient returns the client of a service, and what closes its idle connections. mapping is the file of a service of
-// standard methods; empty for one that has the contract.
+// newOwnerClient returns the client of a service, and what closes its idle connections. mapping is the file of a
+// service of standard methods; empty for one that has the contract.
 func newOwnerClient(cfg remote.Config, mapping string) (client ownerClient, closeIdle func(), err error) {
 	if mapping == "" {
 		made, err := remote.New(cfg)

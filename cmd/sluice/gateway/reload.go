@@ -476,8 +476,8 @@ func (c *catalogues) serve(
 	return before
 }
 
-// servedCatalogue returns a catalogue as the server takes it, with its standard methods. svc is the service of its stored
-// kinds.
+// servedCatalogue returns a catalogue as the server takes it, with its standard methods. svc is the service of its
+// stored kinds.
 func (c *catalogues) servedCatalogue(next sdl.Catalogue, svc *service.Service) (server.Catalogue, error) {
 	out, err := servedCatalogue(next, svc)
 	if err != nil {

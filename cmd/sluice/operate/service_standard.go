@@ -182,8 +182,8 @@ func (p servicePull) givenMapping() (*standard.Mapping, error) {
 	return out, nil
 }
 
-// writeDescriptors writes the descriptors of a service that was asked beside the mapping, and names in the mapping where
-// they are.
+// writeDescriptors writes the descriptors of a service that was asked beside the mapping, and names in the mapping
+// where they are.
 func (p servicePull) writeDescriptors(m *standard.Mapping, file string, raw []byte) error {
 	dir := filepath.Dir(p.standard.mapping)
 	if file == "" {

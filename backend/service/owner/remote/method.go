@@ -8,8 +8,8 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Method is a method of another service at the address of a [Client], which asks it as it asks those of the contract: with
-// its slots, its breaker, its deadlines and the headers that say who asks.
+// Method is a method of another service at the address of a [Client], which asks it as it asks those of the contract:
+// with its slots, its breaker, its deadlines and the headers that say who asks.
 type Method[Req, Res any] struct {
 	client *Client
 	call   call[Req, Res]

@@ -10,8 +10,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// This file has the conventions by which what a mapping leaves out is found: those of Teleport's RFD 153 (kind, version,
-// metadata, spec, status), and those of Google's API improvement proposals (https://google.aip.dev/121 to 164).
+// This file has the conventions by which what a mapping leaves out is found: those of Teleport's RFD 153 (kind,
+// version, metadata, spec, status), and those of Google's API improvement proposals (https://google.aip.dev/121 to
+// 164).
 
 // Names of types that methods and fields are known by.
 const (

@@ -241,7 +241,8 @@ func floatNumber(kind protoreflect.Kind, text string) (out protoreflect.Value, e
 	return protoreflect.ValueOfFloat64(n), nil
 }
 
-// encodeList replaces a list. A message in it that shows what an element says is kept as it is, with what it has besides.
+// encodeList replaces a list. A message in it that shows what an element says is kept as it is, with what it has
+// besides.
 func (e *encoder) encodeList(f *field, m protoreflect.Message, value any, path string) {
 	elements, ok := value.([]any)
 	if !ok {

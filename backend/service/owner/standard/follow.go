@@ -27,9 +27,9 @@ const (
 	idleTime = 2 * time.Minute
 )
 
-// follower has the keys that streams of events tell. The streams are opened by the first call of Changes, and are closed
-// when nobody has asked for a while. A stream has no position, so a position is one of this process: when a stream ends,
-// and when too many keys wait, it expires, and everything is compared.
+// follower has the keys that streams of events tell. The streams are opened by the first call of Changes, and are
+// closed when nobody has asked for a while. A stream has no position, so a position is one of this process: when a
+// stream ends, and when too many keys wait, it expires, and everything is compared.
 type follower struct {
 	plans []*plan
 	// refused reports whether the service has said that it does not stream, or not to this gateway.

@@ -34,8 +34,8 @@ type KindMapping struct {
 	// Message is the full name of the message of a resource, and Service the full name of the service with its methods.
 	Message string `json:"message,omitempty"`
 	Service string `json:"service,omitempty"`
-	// Spec is the path of what callers set, and Status of what the service tells. Itself: all fields of the resource that
-	// are nothing else; its output-only fields are the status.
+	// Spec is the path of what callers set, and Status of what the service tells. Itself: all fields of the resource
+	// that are nothing else; its output-only fields are the status.
 	Spec   string `json:"spec,omitempty"`
 	Status string `json:"status,omitempty"`
 	// Name is the path of the name, and Namespace of the namespace; without one the kind is GLOBAL.
@@ -43,8 +43,8 @@ type KindMapping struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Pattern is the form of names that hold the whole place of a resource, such as projects/{namespace}/topics/{name}.
 	Pattern string `json:"pattern,omitempty"`
-	// Namespaces are those whose resources are listed, if the names have a pattern with a namespace. Default: "-", which
-	// is all of them (AIP-159).
+	// Namespaces are those whose resources are listed, if the names have a pattern with a namespace. Default: "-",
+	// which is all of them (AIP-159).
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Tag is the path of what another version has another one of, such as etag.
 	Tag string `json:"tag,omitempty"`
@@ -72,7 +72,8 @@ type KindMapping struct {
 	Watch  *MethodMapping `json:"watch,omitempty"`
 }
 
-// MethodMapping says how a method is called. Paths are those of fields of its request, unless they are said to be others.
+// MethodMapping says how a method is called. Paths are those of fields of its request, unless they are said to be
+// others.
 type MethodMapping struct {
 	// Method is its name, or its full name (package.Service.Method) if it is another service's.
 	Method string `json:"method,omitempty"`
@@ -96,13 +97,13 @@ type MethodMapping struct {
 	Size  string `json:"size,omitempty"`
 	Token string `json:"token,omitempty"`
 	Next  string `json:"next,omitempty"`
-	// Answer is the field of the answer with the resource, with the resources of a list, or with the resource of an event
-	// of a watch. Itself: the answer is the resource.
+	// Answer is the field of the answer with the resource, with the resources of a list, or with the resource of an
+	// event of a watch. Itself: the answer is the resource.
 	Answer string `json:"answer,omitempty"`
 	// Operation says that the answer is a google.longrunning.Operation, which is polled.
 	Operation bool `json:"operation,omitempty"`
-	// Header is the field of an event of a watch that has the place of a resource that is gone, HeaderName the path of its
-	// name in it, HeaderNamespace that of its namespace.
+	// Header is the field of an event of a watch that has the place of a resource that is gone, HeaderName the path of
+	// its name in it, HeaderNamespace that of its namespace.
 	Header          string `json:"header,omitempty"`
 	HeaderName      string `json:"headerName,omitempty"`
 	HeaderNamespace string `json:"headerNamespace,omitempty"`

@@ -27,7 +27,8 @@ type plan struct {
 	// nameAt has the name; the others are empty if the API has no such field.
 	nameAt, namespaceAt, tagAt, uidAt, labelsAt, annotationsAt fieldAt
 	descriptionAt, createdAt, deletedAt                        fieldAt
-	// specAt and statusAt have what spec and status show; empty for the resource itself. status is nil if there is none.
+	// specAt and statusAt have what spec and status show; empty for the resource itself. status is nil if there is
+	// none.
 	specAt, statusAt fieldAt
 	spec, status     *shape
 	// set are texts that each resource has.
@@ -56,8 +57,8 @@ type method struct {
 	// resourceItself reports whether the request is the resource.
 	resourceItself bool
 	operation      bool
-	// headerAt has the place of a resource in an event, headerNameAt and headerNamespaceAt its name in that, and headerIs
-	// what it has if the event is one of the kind.
+	// headerAt has the place of a resource in an event, headerNameAt and headerNamespaceAt its name in that, and
+	// headerIs what it has if the event is one of the kind.
 	headerAt, headerNameAt, headerNamespaceAt fieldAt
 	headerIs                                  []setText
 	// template is what each request has.
@@ -302,7 +303,8 @@ func (c *compiler) compileMethod(key string, given *MethodMapping) *method {
 	} {
 		*one.to = c.at(one.of, key+"."+one.key, one.path, one.fits, one.is)
 	}
-	if m.resourceItself = given.Resource == Itself && in.FullName() == c.resource.FullName(); !m.resourceItself {
+	m.resourceItself = given.Resource == Itself && in.FullName() == c.resource.FullName()
+	if !m.resourceItself {
 		m.resourceAt = c.at(in, key+".resource", given.Resource, c.isResource, string(c.resource.FullName()))
 	}
 	if m.operation {
@@ -329,7 +331,8 @@ func (c *compiler) compileAnswer(key string, given *MethodMapping, m *method) {
 			return f.IsList() && f.Message() != nil && f.Message().FullName() == c.resource.FullName()
 		}
 	}
-	if m.itself = given.Answer == Itself; !m.itself {
+	m.itself = given.Answer == Itself
+	if !m.itself {
 		m.answerAt = c.at(m.Output(), key+".answer", given.Answer, fits, string(c.resource.FullName()))
 		return
 	}

@@ -200,7 +200,8 @@ func (c *Client) getOne(ctx context.Context, key backend.Key) (owner.Got, error)
 
 // pageToken is where a list goes on.
 type pageToken struct {
-	// namespace is the index of the one that is listed, of those that the mapping names, and page the number of the page.
+	// namespace is the index of the one that is listed, of those that the mapping names, and page the number of the
+	// page.
 	namespace, page int
 	// token is the one of the service, or the key after which a list goes on that the service does not page.
 	token string
@@ -326,8 +327,8 @@ func (p *plan) page(answer protoreflect.Message) (out owner.Page) {
 	return out
 }
 
-// cutPage leaves a page of at most size resources after a key of a list that has all, and returns the key after which it
-// goes on; empty at the end. What cannot be read has no part in it, and is shown with the first page.
+// cutPage leaves a page of at most size resources after a key of a list that has all, and returns the key after which
+// it goes on; empty at the end. What cannot be read has no part in it, and is shown with the first page.
 func cutPage(page *owner.Page, after string, size int) (next string) {
 	if size <= 0 {
 		return ""

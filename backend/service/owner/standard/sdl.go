@@ -39,8 +39,8 @@ type Catalogue struct {
 	Notes, Limited []Omitted
 }
 
-// Catalogue returns the SDL and the mapping of the kinds of an API, as a service of a name. With no kinds named, all that
-// can be served are in it. given is what is mapped by hand; nil for nothing.
+// Catalogue returns the SDL and the mapping of the kinds of an API, as a service of a name. With no kinds named, all
+// that can be served are in it. given is what is mapped by hand; nil for nothing.
 func (d *Descriptors) Catalogue(service string, kinds []string, given *Mapping, limits Limits) (*Catalogue, error) {
 	out := &Catalogue{Mapping: &Mapping{Kinds: map[string]*KindMapping{}}}
 	if given == nil {

@@ -1,14 +1,14 @@
-// Package standard asks gRPC services of other teams as they are: unmodified services with standard methods, which create,
-// get, list, update and delete resources of some kinds. Their descriptors say what messages look like, and a [Mapping]
-// which message is which kind; what it leaves out is found by conventions, those of Teleport's RFD 153 and those of
-// Google's API improvement proposals (https://google.aip.dev).
+// Package standard asks gRPC services of other teams as they are: unmodified services with standard methods, which
+// create, get, list, update and delete resources of some kinds. Their descriptors say what messages look like, and a
+// [Mapping] which message is which kind; what it leaves out is found by conventions, those of Teleport's RFD 153 and
+// those of Google's API improvement proposals (https://google.aip.dev).
 //
 //	owner.Service calls        Client                                              any gRPC service
 //	----------------------> message of the descriptors, mask, tag --remote.Method--> CreateFoo, ...
 //	<---------------------- JSON, outcome of status and details  <------------------
 //
-// What a service can do follows from the methods that it has: without a stream of events its kinds are compared, without
-// a tag they have no conditional updates, without a method that creates they have no CREATE.
+// What a service can do follows from the methods that it has: without a stream of events its kinds are compared,
+// without a tag they have no conditional updates, without a method that creates they have no CREATE.
 package standard
 
 import (
@@ -139,8 +139,8 @@ func (c *Client) Close() {
 // CloseIdle closes the connections that no call uses.
 func (c *Client) CloseIdle() { c.remote.Close() }
 
-// Describe implements [owner.Service]. The service is asked for a page of one resource of a kind, so that the error says
-// whether it answers.
+// Describe implements [owner.Service]. The service is asked for a page of one resource of a kind, so that the error
+// says whether it answers.
 func (c *Client) Describe(ctx context.Context) (owner.Description, error) {
 	out := owner.Description{Service: c.name}
 	for i, name := range slices.Sorted(maps.Keys(c.plans)) {

@@ -17,8 +17,8 @@ func invalid(violations ...owner.Violation) owner.Answer {
 	return owner.Answer{Outcome: owner.Invalid, Violations: violations}
 }
 
-// Write implements [owner.Service]. A replacement changes the resource as the service has it, so that what the kind does
-// not express stays.
+// Write implements [owner.Service]. A replacement changes the resource as the service has it, so that what the kind
+// does not express stays.
 func (c *Client) Write(ctx context.Context, w owner.Write) (owner.Answer, error) {
 	key := w.Resource.Key
 	p, err := c.plan(key.Kind)

@@ -1,5 +1,5 @@
-// Package standardtest is a gRPC service of standard methods in memory, made of descriptors, for tests. It knows nothing
-// of the gateway: methods and fields are found by their names, as the API's authors mean them.
+// Package standardtest is a gRPC service of standard methods in memory, made of descriptors, for tests. It knows
+// nothing of the gateway: methods and fields are found by their names, as the API's authors mean them.
 package standardtest
 
 import (
