@@ -49,5 +49,5 @@ func (r queryResolver) AccessGrants(
 	return out, nil
 }
 
-// listed returns a list that is empty rather than null.
+// listed returns an empty list for a nil one, so that it is not null in the answer.
 func listed[T any](list []T) []T { return append([]T{}, list...) }

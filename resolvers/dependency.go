@@ -25,7 +25,8 @@ const (
 	defaultDepth = 3
 	maxDepth     = 10
 	maxNodes     = 1000
-	// maxReferrers is the most resources that are followed from one resource by one reference.
+	// maxReferrers is the maximum number of referring resources that are followed from one
+	// resource by one reference.
 	maxReferrers = 1000
 )
 
@@ -71,11 +72,11 @@ func (r queryResolver) DependencyTree(
 // tree is a tree of dependencies.
 type tree struct {
 	core.DependencyTree
-	// failed has the errors of the fields of the tree, by their names.
+	// failed has the errors of the tree's fields, by name of the field.
 	failed map[string]error
 }
 
-// tree returns the tree of a resource, nil if there is no such resource.
+// tree returns the tree of a resource; nil if the resource is absent.
 func (r *Resolver) tree(
 	ctx context.Context, key backend.Key, direction core.DependencyDirection, depth int32,
 ) (*tree, error) {
@@ -116,14 +117,14 @@ func node(key backend.Key) *core.DependencyNode {
 	}
 }
 
-// place is a node of a tree during the walk.
+// place is a node of the tree during the walk.
 type place struct {
 	node  *core.DependencyNode
 	key   backend.Key
 	above *place
 }
 
-// under reports whether a resource is on the way from the root to the place.
+// under reports whether a resource is an ancestor of the place, or the place itself.
 func (p *place) under(key backend.Key) bool {
 	for ; p != nil; p = p.above {
 		if p.key == key {
@@ -137,19 +138,21 @@ func (p *place) under(key backend.Key) bool {
 type step struct {
 	reference descriptor.Reference
 	key       backend.Key
-	// unreadable reports whether the resource refers to another and cannot be read: then the path is not known.
+	// unreadable reports whether the referring resource cannot be read, so that the path of the
+	// reference is unknown.
 	unreadable bool
 }
 
 // walk follows references from a root, level by level.
 type walk struct {
 	*Resolver
-	// expand returns the steps from each place of a level.
+	// expand returns the steps from each place of a level. It also reports whether some
+	// were left out.
 	expand func(context.Context, []*place) ([][]step, bool, error)
-	// outward reports whether it follows references from the resource that has them.
+	// outward reports whether the walk goes from referring resources to their targets.
 	outward bool
 	depth   int
-	// seen are the resources on the walk so far. Each is followed once.
+	// seen has the resources that the walk has reached. Each is followed once.
 	seen      map[backend.Key]bool
 	truncated bool
 }
@@ -197,7 +200,8 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 	return out, nil
 }
 
-// pathOf returns the path, in names of the API, of the reference that a step follows from a place.
+// pathOf returns the path, in names of the API, of the reference between a place and the target of
+// a step.
 func (w *walk) pathOf(s step, from *place) string {
 	of := s.key.Kind
 	if w.outward {
@@ -209,8 +213,8 @@ func (w *walk) pathOf(s step, from *place) string {
 	return s.reference.Path
 }
 
-// dependencies returns the steps to the resources that a level refers to. It leaves out references to a kind if the
-// caller may GET no resource of it.
+// dependencies returns the steps to the resources to which a level refers. It leaves out references
+// to a kind of which the caller may GET no resource.
 func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, bool, error) {
 	keys := make([]backend.Key, len(level))
 	for i, p := range level {
@@ -315,8 +319,9 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 	return out, more || cut, err
 }
 
-// addUnreadable adds to out the steps to resources that cannot be read and refer to a level, at the given places of it.
-// No list has such a resource. more reports whether there are others.
+// addUnreadable adds steps to unreadable resources that refer to a level. Lists leave such
+// resources out. places are the indexes of those resources in the level to which unreadable ones
+// may refer. more reports whether some were left out.
 func (r *Resolver) addUnreadable(
 	ctx context.Context, level []*place, places []int, out [][]step,
 ) (more bool, err error) {
@@ -365,13 +370,15 @@ func (r *Resolver) addUnreadable(
 	return more, nil
 }
 
-// dependencyNodeResolver resolves the fields of DependencyNode. gqlgen gives it the name.
+// dependencyNodeResolver resolves the fields of DependencyNode. gqlgen requires this
+// name.
 type dependencyNodeResolver struct{ *Resolver }
 
 // DependencyNode implements [core.ResolverRoot].
 func (r *Resolver) DependencyNode() core.DependencyNodeResolver { return dependencyNodeResolver{r} }
 
-// lookup reads the resource of a node, in one call with the resources of the other nodes.
+// lookup reads the resource of a node. The resources of several nodes are read by one
+// call.
 func (r dependencyNodeResolver) lookup(
 	ctx context.Context, id string,
 ) (key backend.Key, res *query.Resource, err error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/core"
 )
 
-// fieldsOf returns all fields of a kind, each after its object.
+// fieldsOf returns all fields of a kind. The fields of an object follow it.
 func fieldsOf(k *descriptor.Kind) []*core.KindField {
 	out := shapeFields(nil, k, "spec", k.Spec)
 	return shapeFields(out, k, "status", k.Status)
@@ -118,7 +118,7 @@ func positive(n int) *int32 {
 	return count(&n)
 }
 
-// queryResolver and kindResolver resolve the fields of Query and Kind. gqlgen gives them the names.
+// queryResolver and kindResolver resolve the fields of Query and Kind. gqlgen requires these names.
 type (
 	queryResolver struct{ *Resolver }
 	kindResolver  struct{ *Resolver }
@@ -192,7 +192,8 @@ func (r kindResolver) ReadOnly(context.Context, *descriptor.Kind) (bool, error) 
 	return r.service.ReadOnly(), nil
 }
 
-// stateContradicted is the state of a kind that its service contradicts.
+// stateContradicted is the state of a kind whose SDL contradicts the description by its
+// service.
 const stateContradicted = "CONTRADICTED"
 
 // Service resolves Kind.service.
@@ -229,13 +230,13 @@ func (r kindResolver) Review(_ context.Context, k *descriptor.Kind) (*core.KindR
 	return &core.KindReview{Name: state.Name, State: string(state.State)}, nil
 }
 
-// mutationResolver resolves the fields of Mutation. gqlgen gives it the name.
+// mutationResolver resolves the fields of Mutation. gqlgen requires this name.
 type mutationResolver struct{ *Resolver }
 
 // Mutation implements [core.ResolverRoot].
 func (r *Resolver) Mutation() core.MutationResolver { return mutationResolver{r} }
 
-// maxMutationID is the most characters of clientMutationId.
+// maxMutationID is the maximum length of clientMutationId, in characters.
 const maxMutationID = 128
 
 // UpdateKind resolves Mutation.updateKind.

@@ -1,6 +1,6 @@
-// Package resolvers resolves the fields of schema/core, which are not derived from kinds. Each file of SDL there has a
-// file of resolvers here. They run in gqlgen's goroutines. They read resources through package loader, which batches
-// the reads, or leave them to the engine ([engine.Ref]).
+// Package resolvers resolves the fields of schema/core, which are not derived from kinds. Each SDL
+// file there has a file here. The resolvers run in gqlgen's goroutines. They read resources through
+// package loader, which batches reads, or leave that to the engine ([engine.Ref]).
 package resolvers
 
 import (
@@ -30,7 +30,8 @@ func New(s *service.Service) *Resolver {
 	})}
 }
 
-// loaders returns the loaders of the response. Between two events of a subscription there is none.
+// loaders returns the loaders of the response. If ctx carries none, as between two events of a
+// subscription, it returns new ones.
 func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {
 	if l := loader.From(ctx); l != nil {
 		return l
@@ -38,7 +39,7 @@ func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {
 	return loader.New(r.service.Reader, 0)
 }
 
-// nonempty returns nil for the empty text.
+// nonempty returns nil for an empty string.
 func nonempty(s string) *string {
 	if s == "" {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/sluicegw/sluice/graph/core"
 )
 
-// Reveal resolves Query.reveal. It asks the service each time: the values are in no loader, no index and no cache.
+// Reveal resolves Query.reveal. It reads the values from the service each time; no loader, index or
+// cache has them.
 func (r queryResolver) Reveal(
 	ctx context.Context, kindName string, id, namespace, name *string,
 ) (*core.RevealedValues, error) {
@@ -56,7 +57,8 @@ func (r queryResolver) Reveal(
 	return out, nil
 }
 
-// each adds an error for each malformed argument, and returns the last of them.
+// each adds all errors that are joined in err except the last to the answer, and returns the last
+// one.
 func each(ctx context.Context, err error) error {
 	var told *failure.Error
 	if !errors.As(err, &told) {
@@ -73,7 +75,7 @@ func each(ctx context.Context, err error) error {
 	return parts[last]
 }
 
-// locate sets the namespace and the name by an id, which must be of the kind.
+// locate sets the namespace and the name from an id, which must belong to the kind.
 func (r queryResolver) locate(at *kind.Identity, id string) error {
 	key, err := r.service.KeyOf(id)
 	if err != nil {

@@ -95,8 +95,8 @@ func (c *core) checkSpace() error {
 	return nil
 }
 
-// probeSlack is how many bytes a probe writes besides twice the changes that did not fit: a change rewrites
-// the pages that lead to it.
+// probeSlack is the number of bytes that a probe writes in addition to twice the size of the
+// changes that did not fit, because a change also rewrites the pages that lead to it.
 const probeSlack = 1 << 20
 
 // probeSpace writes a file beside the store file and removes it.

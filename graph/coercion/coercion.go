@@ -1,5 +1,5 @@
-// Package coercion makes the values of requests what the schema says they are, before anything is executed
-// (specification of October 2021, sections 3.5, 5.6.1, 6.1.2 and 6.4.1):
+// Package coercion converts the values in requests to the types of the schema before anything is
+// executed (specification of October 2021, sections 3.5, 5.6.1, 6.1.2 and 6.4.1):
 //
 //	the literals of a document   once for each document           Coercer.Document
 //	the variables of a request   once for each request            Coercer.Variables
@@ -7,9 +7,9 @@
 //	                             variables may stand where null
 //	                             may not, if there is a default
 //
-// A coerced value is a tree of JSON: objects, lists, strings, Booleans, [json.Number] and nil. Enum values and fields
-// have their names of the API; whole numbers are written in digits alone, times in UTC. So whoever uses such a value,
-// the engine or gqlgen's code for fields by hand, refuses none of them for its type.
+// A coerced value is a tree of JSON: objects, lists, strings, Booleans, [json.Number] and nil. Enum
+// values and fields have their names of the API, integers have only digits, and times are in UTC.
+// So neither the engine nor gqlgen's code refuses a coerced value for its type.
 package coercion
 
 import (
@@ -26,11 +26,12 @@ type Coercer struct {
 	Schema *ast.Schema
 }
 
-// Variables returns the coerced variables of a valid operation; one without a value and a default has no entry. It may
-// change the values that are given.
+// Variables returns the coerced variables of a valid operation. A variable without a value or a
+// default has no entry. Variables may modify given.
 //
-// gqlparser's own coercion accepts more: strings for numbers, numbers for strings, an Int that is out of range, the
-// name of an enum value in another case; and its errors quote values, which may be secrets.
+// gqlparser's own coercion is not used, because it accepts more: strings for numbers, numbers for
+// strings, an Int that is out of range, and enum values in another case. Its errors also quote
+// values, which may be secrets.
 func (c Coercer) Variables(op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {
 	out := make(map[string]any, len(op.VariableDefinitions))
 	for _, def := range op.VariableDefinitions {
@@ -51,11 +52,11 @@ func (c Coercer) Variables(op *ast.OperationDefinition, given map[string]any) (m
 	return out, nil
 }
 
-// Value returns a value of a type that is decoded JSON, coerced. It may change the value. The path of the error begins
-// in the value.
+// Value coerces a decoded JSON value to a type. It may modify the value. The path of the error
+// begins at the value.
 func (c Coercer) Value(t *ast.Type, value any) (any, *gqlerror.Error) { return c.value(nil, t, value) }
 
-// value coerces a value that is decoded JSON. Objects and lists are changed in place.
+// value coerces a decoded JSON value. It modifies objects and lists in place.
 func (c Coercer) value(at *failure.Path, t *ast.Type, value any) (any, *gqlerror.Error) {
 	switch {
 	case value == nil && t.NonNull:
@@ -88,7 +89,7 @@ func (c Coercer) value(at *failure.Path, t *ast.Type, value any) (any, *gqlerror
 	return value, nil
 }
 
-// list coerces a list. One value stands for a list of one.
+// list coerces a list. A single value becomes a list with one element.
 func (c Coercer) list(at *failure.Path, elem *ast.Type, value any) (any, *gqlerror.Error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -144,7 +145,7 @@ func (c Coercer) fields(at *failure.Path, def *ast.Definition, fields map[string
 
 func refusedAt(at *failure.Path, err error) *gqlerror.Error { return refusedf(at, "%s", err) }
 
-// refusedf returns the error of the value at a path.
+// refusedf returns an error about the value at a path.
 func refusedf(at *failure.Path, format string, args ...any) *gqlerror.Error {
 	return gqlerror.ErrorPathf(ErrorPath(at.Steps(failure.APINames)), format, args...)
 }

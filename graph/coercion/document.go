@@ -9,33 +9,35 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Document has what [Coercer.Document] found out about a valid document. It never changes.
+// Document is what [Coercer.Document] has found in a valid document. It never changes.
 type Document struct {
-	// places of each operation are those of variables that [Document.Check] looks at, in the order of the document.
+	// places has, for each operation, the places of variables that [Document.Check] must look at,
+	// in the order of the document.
 	places map[*ast.OperationDefinition][]place
 }
 
-// place is a place of a variable in an operation where some values are refused that the variable's type accepts.
+// place is a use of a variable where some values are refused that the type of the variable allows.
 type place struct {
 	variable string
-	// wanted is the type of the place.
+	// wanted is the type that the place requires.
 	wanted *ast.Type
-	// guards reports whether the place is one where a forgotten variable would do harm: it must have a value.
+	// guards reports whether the variable must have a value, because without one the operation
+	// would do harm.
 	guards bool
 	path   *failure.Path
 	at     *ast.Position
-	// conditions are the directives of the field and of all selections that it is in.
+	// conditions are the directives of the field and of all selections around it.
 	conditions *conditions
 }
 
-// conditions are directives of selections, the innermost first.
+// conditions are the directives of nested selections, the innermost first.
 type conditions struct {
 	directives ast.DirectiveList
 	outer      *conditions
 }
 
-// Document coerces the literals of a valid document. It returns where variables stand whose values have to be looked
-// at, or an error for each literal that is out of range.
+// Document coerces the literals of a valid document. It returns the uses of variables that depend
+// on their values, or an error for each literal that is out of range.
 func (c Coercer) Document(doc *ast.QueryDocument) (*Document, gqlerror.List) {
 	r := reader{Coercer: c, doc: doc, out: &Document{places: map[*ast.OperationDefinition][]place{}}}
 	for _, op := range doc.Operations {
@@ -65,15 +67,15 @@ func (c Coercer) Document(doc *ast.QueryDocument) (*Document, gqlerror.List) {
 	return r.out, nil
 }
 
-// reader reads a document.
+// reader is the state of [Coercer.Document].
 type reader struct {
 	Coercer
 	doc     *ast.QueryDocument
 	out     *Document
 	refused gqlerror.List
-	// operation is the one that is read.
+	// operation is the current operation.
 	operation *ast.OperationDefinition
-	// visited are the fragments that were read without conditions around them.
+	// visited has the fragments that were read without conditions around them.
 	visited map[string]bool
 }
 
@@ -104,7 +106,7 @@ func (r *reader) directives(list ast.DirectiveList) {
 	}
 }
 
-// literal coerces a literal, and notes if it is refused.
+// literal coerces a literal, and records the error if it is refused.
 func (r *reader) literal(t *ast.Type, v *ast.Value) {
 	if v == nil || v.Kind == ast.Variable || v.Kind == ast.NullValue {
 		return
@@ -133,7 +135,8 @@ func (r *reader) literal(t *ast.Type, v *ast.Value) {
 	}
 }
 
-// selections finds the variables of a selection set. root reports whether its fields are root fields.
+// selections finds the variables in a selection set. root reports whether its fields are root
+// fields.
 func (r *reader) selections(set ast.SelectionSet, within *conditions, root bool) {
 	for _, s := range set {
 		switch s := s.(type) {
@@ -157,7 +160,8 @@ func (r *reader) selections(set ast.SelectionSet, within *conditions, root bool)
 	}
 }
 
-// under finds the variables of directives, and returns the conditions below them.
+// under finds the variables in directives, and returns the conditions of what they
+// enclose.
 func (r *reader) under(list ast.DirectiveList, within *conditions) *conditions {
 	if len(list) == 0 {
 		return within
@@ -175,7 +179,7 @@ func (r *reader) under(list ast.DirectiveList, within *conditions) *conditions {
 	return &conditions{directives: list, outer: within}
 }
 
-// argument finds the variables in an argument of a field.
+// argument finds the variables in an argument.
 func (r *reader) argument(f *ast.Field, a *ast.Argument, within *conditions, root bool) {
 	p := place{path: failure.At(a.Name), at: a.Position, conditions: within}
 	if root {
@@ -189,13 +193,13 @@ func (r *reader) argument(f *ast.Field, a *ast.Argument, within *conditions, roo
 	r.value(a.Value, t, p)
 }
 
-// guardsMutation reports whether a field of the input of a mutation guards it: without the field, the mutation is made
-// at any revision, in earnest or in the default namespace.
+// guardsMutation reports whether an input field guards a mutation. Without the field, the mutation
+// would apply to any revision, would not be a dry run, or would use the default namespace.
 func guardsMutation(name string) bool {
 	return name == "expectedRevision" || name == "dryRun" || name == "namespace"
 }
 
-// value finds the variables in a value of a type.
+// value finds the variables in a value.
 func (r *reader) value(v *ast.Value, t *ast.Type, p place) {
 	switch v.Kind {
 	case ast.Variable:
@@ -222,7 +226,7 @@ func (r *reader) value(v *ast.Value, t *ast.Type, p place) {
 	}
 }
 
-// fields finds the variables in an object. guards reports whether a field of it must have a value.
+// fields finds the variables in an object. guards reports whether a field must have a value.
 func (r *reader) fields(v *ast.Value, t *ast.Type, p place, guards func(name string) bool) {
 	def := r.Schema.Types[t.Name()]
 	if def.Kind != ast.InputObject {
@@ -242,9 +246,9 @@ func (r *reader) fields(v *ast.Value, t *ast.Type, p place, guards func(name str
 	}
 }
 
-// Check returns an error for the first variable of an operation that is null where null is not accepted, or that has
-// no value where it must have one. Places in selections that @skip and @include leave out do not count. It is
-// stricter than section 6.4.1, which fails the field alone: here nothing is executed.
+// Check returns an error for the first variable of an operation that is null where null is not
+// accepted, or that has no value where it needs one. It ignores selections that @skip and @include
+// leave out. Section 6.4.1 would let only the field fail; here nothing is executed.
 func (d *Document) Check(op *ast.OperationDefinition, variables map[string]any) *gqlerror.Error {
 	for _, p := range d.places[op] {
 		value, given := variables[p.variable]
@@ -268,7 +272,7 @@ func (d *Document) Check(op *ast.OperationDefinition, variables map[string]any) 
 	return nil
 }
 
-// hold reports whether the directives include what they stand at.
+// hold reports whether the directives include the selection.
 func (c *conditions) hold(variables map[string]any) bool {
 	for ; c != nil; c = c.outer {
 		if !Included(c.directives, variables) {
@@ -278,12 +282,12 @@ func (c *conditions) hold(variables map[string]any) bool {
 	return true
 }
 
-// Included evaluates the @skip and @include of a selection, by coerced variables.
+// Included evaluates @skip and @include with coerced variables.
 func Included(list ast.DirectiveList, variables map[string]any) bool {
 	return len(list) == 0 || !condition(list, "skip", variables, false) && condition(list, "include", variables, true)
 }
 
-// condition returns the argument of a directive, or otherwise if there is no such directive.
+// condition returns the argument of a directive, or otherwise if the directive is absent.
 func condition(list ast.DirectiveList, name string, variables map[string]any, otherwise bool) bool {
 	d := list.ForName(name)
 	if d == nil {

@@ -6,8 +6,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Literal returns the coerced value of a literal in a document that [Coercer.Document] has accepted, with the coerced
-// variables in their places. A field of an object whose variable has no value is absent; an element of a list is null.
+// Literal returns the coerced value of a literal. The document must have been accepted by
+// [Coercer.Document], and the variables must be coerced. If a variable has no value, its object
+// field is left out, and its list element is null.
 func (c Coercer) Literal(t *ast.Type, v *ast.Value, variables map[string]any) any {
 	switch {
 	case v.Kind == ast.Variable:
@@ -43,7 +44,8 @@ func (c Coercer) elements(elem *ast.Type, v *ast.Value, variables map[string]any
 	return out
 }
 
-// hasValue reports whether a literal is other than a variable without a value.
+// hasValue reports whether a literal has a value: it is no variable, or a variable with
+// a value.
 func hasValue(v *ast.Value, variables map[string]any) bool {
 	if v.Kind != ast.Variable {
 		return true
@@ -52,7 +54,8 @@ func hasValue(v *ast.Value, variables map[string]any) bool {
 	return ok
 }
 
-// listOfOne returns the value of a variable in a place of a type: one value stands for a list of one.
+// listOfOne returns the value of a variable for a place of a type. If the type is a list, a single
+// value becomes a list with one element.
 func listOfOne(t *ast.Type, value any) any {
 	if t.Elem == nil || value == nil {
 		return value
@@ -64,7 +67,8 @@ func listOfOne(t *ast.Type, value any) any {
 	return list
 }
 
-// literalScalar coerces a literal of a scalar or an enum. A JSON scalar may have variables in it.
+// literalScalar coerces a literal of a scalar or an enum. A literal of a JSON scalar may contain
+// variables.
 func literalScalar(def *ast.Definition, v *ast.Value, variables map[string]any) (any, error) {
 	tree := literalTree(v, variables)
 	switch {
@@ -78,7 +82,7 @@ func literalScalar(def *ast.Definition, v *ast.Value, variables map[string]any) 
 	return tree, nil
 }
 
-// literalTree returns a literal as a tree of JSON, whatever its type.
+// literalTree converts a literal of any type to a tree of JSON.
 func literalTree(v *ast.Value, variables map[string]any) any {
 	switch v.Kind {
 	case ast.Variable:

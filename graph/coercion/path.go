@@ -2,7 +2,7 @@ package coercion
 
 import "github.com/vektah/gqlparser/v2/ast"
 
-// ErrorPath returns the steps of a path, names and indexes, as the errors of gqlparser have them.
+// ErrorPath converts the steps of a path, which are names and indexes, for gqlparser's errors.
 func ErrorPath(steps []any) ast.Path {
 	var out ast.Path
 	for _, step := range steps {

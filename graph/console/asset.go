@@ -22,18 +22,18 @@ var dist embed.FS
 //go:embed page
 var pages embed.FS
 
-// asset is one file of the pages. Its path has a hash of its content, so that browsers
-// can keep it for ever.
+// asset is a file of the pages. Its path contains a hash of its content, so browsers
+// may cache it for ever.
 type asset struct {
-	// source is the name of the file as the templates have it: "api.js".
+	// source is the name of the file in templates, such as "api.js".
 	source string
-	// path is where it is served: "/console/assets/api.0123456789ab.js".
+	// path is the URL path, such as "/console/assets/api.0123456789ab.js".
 	path      string
 	mediaType string
 	zipped    []byte
 }
 
-// newAsset returns an asset with the path for its content.
+// newAsset returns an asset whose path has the hash of the content.
 func newAsset(source string, zipped []byte) asset {
 	sum := sha256.Sum256(zipped)
 	ext := path.Ext(source)
@@ -44,7 +44,7 @@ func newAsset(source string, zipped []byte) asset {
 	}
 }
 
-// mediaType does not use the table of the machine, which may be wrong.
+// mediaType has its own table, because the one of the machine may be wrong.
 func mediaType(ext string) string {
 	switch ext {
 	case ".js":
@@ -57,7 +57,7 @@ func mediaType(ext string) string {
 	return mime.TypeByExtension(ext)
 }
 
-// ownAssets returns the files of page/ that are no templates.
+// ownAssets returns the files of page/ except templates.
 func ownAssets() ([]asset, error) {
 	entries, err := pages.ReadDir("page")
 	if err != nil {
@@ -107,7 +107,7 @@ func builtAssets(dist fs.FS) ([]asset, error) {
 	return out, nil
 }
 
-// ServeHTTP sends the file as it is kept to clients that take gzip.
+// ServeHTTP sends the file. Clients that accept gzip get it as it is stored.
 func (a asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", a.mediaType)
@@ -129,7 +129,8 @@ func (a asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, z)
 }
 
-// takesGzip reads Accept-Encoding; "gzip;q=0" refuses it.
+// takesGzip reports whether an Accept-Encoding header accepts gzip; "gzip;q=0" does
+// not.
 func takesGzip(accept []string) bool {
 	for _, one := range strings.Split(strings.Join(accept, ","), ",") {
 		name, parameters, _ := strings.Cut(one, ";")

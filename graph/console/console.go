@@ -1,17 +1,16 @@
-// Package console serves the page at /: GraphiQL with the examples of the
-// catalogue, or, where GraphiQL was not built in, a plain page of our own. It
-// asks no other host for anything.
+// Package console serves the page at /: GraphiQL with examples for the catalogue, or a
+// plain page if GraphiQL was not built in. The page loads nothing from other hosts.
 //
-// GraphiQL comes from pinned npm packages: fetch.sh puts it, checked and
-// compressed, into dist, and the binary embeds what lies there. dist is empty
-// in a fresh clone, so that building needs no npm.
+// GraphiQL comes from pinned npm packages. fetch.sh verifies and compresses them and
+// puts them into dist, which the binary embeds. dist is empty in a fresh clone, so the
+// build needs no npm.
 //
-// Both pages use page/session.js, which knows the user, and page/api.js, a small
-// client of the API. A richer console would be a third page: its
-// built files would go into dist, and New would prefer it.
+// Both pages use page/session.js, which handles the login, and page/api.js, a small
+// client of the API. A richer console would be a third page: its built files would go
+// into dist, and New would prefer it.
 //
-// Pages are the same for everybody and tell nothing about the gateway. They load
-// what it serves from /console/data, with the credential of their user.
+// Pages are the same for all users and contain nothing about the gateway. They load
+// that from /console/data with the user's credential.
 package console
 
 import (
@@ -32,22 +31,23 @@ import (
 type Config struct {
 	// Version and Store are shown on the page.
 	Version, Store string
-	// Schema is the API. Required if there are kinds.
+	// Schema of the API. Required if there are kinds.
 	Schema *ast.Schema
-	// Kinds that the API offers; the examples are made of them.
+	// Kinds of the API. The examples are made from them.
 	Kinds []*descriptor.Kind
 	// Endpoint is the path of the API. Default /graphql.
 	Endpoint string
-	// Issuers are the URLs of the issuers of OpenID Connect at which users log in.
+	// Issuers are the URLs of the OpenID Connect issuers at which users log in.
 	Issuers []string
-	// Dist is the folder of GraphiQL's files. Default: what was built in.
+	// Dist is the folder with GraphiQL's files. Default: the files that were built in.
 	Dist fs.FS
 }
 
-// DataPath is the path of the data of the page. The server of a console must ask for a credential there.
+// DataPath is the path of the page's data. The server must require a credential for it.
 const DataPath = "/console/data"
 
-// New returns the handler of GET and HEAD for / and everything under /console/. It reads and prepares all files.
+// New returns the handler of GET and HEAD for / and all paths under /console/. It reads and
+// prepares all files.
 func New(cfg Config) (http.Handler, error) {
 	if cfg.Endpoint == "" {
 		cfg.Endpoint = "/graphql"

@@ -25,23 +25,24 @@ import (
 //go:embed examples
 var written embed.FS
 
-// Example is an operation that is ready to run.
+// Example is an operation that can be run as it is.
 type Example struct {
 	// Title describes the example in a few words.
 	Title string `json:"title"`
-	// Group is the plural of the kind that it is about; "all kinds" for others.
+	// Group is the plural of the example's kind, or "all kinds".
 	Group string `json:"group"`
-	// Query is a document of one operation.
+	// Query is a document with one operation.
 	Query string `json:"query"`
-	// Variables is a JSON object, as a person writes it; empty if there are none.
+	// Variables is an indented JSON object; empty if there are none.
 	Variables string `json:"variables"`
-	// First: the page opens it at the first visit.
+	// First reports whether the page opens the example at the first visit.
 	First bool `json:"first"`
 }
 
-// Examples returns the examples of the kinds: the handwritten ones if all of them are valid in the API, since another
-// catalogue may have another kind of that name, else a list, a create, a stream of changes and a patch, as far as the
-// kind offers them. Kinds with handwritten examples come first, then the other kinds of the catalogue, those that
+// Examples returns the examples of the kinds. If all handwritten examples of a kind are valid in
+// the API, it returns those; another catalogue may have a different kind of that name. Otherwise it
+// makes a list, a create, a stream of changes and a patch, as far as the kind offers them. Kinds
+// with handwritten examples come first, then the other kinds of the catalogue, then those that
 // every catalogue has, and last the examples for all kinds.
 func Examples(schema *ast.Schema, kinds []*descriptor.Kind) []Example {
 	var wrote, made, builtIn []Example
@@ -63,7 +64,7 @@ func Examples(schema *ast.Schema, kinds []*descriptor.Kind) []Example {
 	return append(out, forAll()...)
 }
 
-// firstExamples is how many tabs the page opens at the first visit.
+// firstExamples is the number of tabs that the page opens at the first visit.
 const firstExamples = 4
 
 // valid reports whether all examples are valid in the API.
@@ -74,7 +75,8 @@ func valid(schema *ast.Schema, examples []Example) bool {
 	})
 }
 
-// writtenFor returns the handwritten examples of a kind. What is embedded can be read.
+// writtenFor returns the handwritten examples of a kind. Embedded files can always be
+// read.
 func writtenFor(k *descriptor.Kind) (out []Example) {
 	names, _ := fs.Glob(written, "examples/"+k.Name+"/*.graphql")
 	for _, name := range names {
@@ -95,7 +97,7 @@ func writtenFor(k *descriptor.Kind) (out []Example) {
 	return out
 }
 
-// madeFor returns the examples that any kind can have.
+// madeFor returns examples that are derived from a kind.
 func madeFor(schema *ast.Schema, k *descriptor.Kind) []Example {
 	m := maker{schema: schema, kind: k, names: "name revision", title: strings.ToUpper(k.Plural[:1]) + k.Plural[1:]}
 	if k.Scope == descriptor.Namespaced {
@@ -121,9 +123,9 @@ func madeFor(schema *ast.Schema, k *descriptor.Kind) []Example {
 type maker struct {
 	schema *ast.Schema
 	kind   *descriptor.Kind
-	// names are what examples select of the metadata.
+	// names are the metadata fields that examples select.
 	names string
-	// title is the plural as operations are named.
+	// title is the plural in the form of operation names.
 	title string
 }
 
@@ -159,8 +161,8 @@ mutation Create%s($input: Create%sInput!) {
 	return Example{Title: title, Group: m.kind.Plural, Variables: variables(m.createInput(query)), Query: query}
 }
 
-// createInput returns the input of a create: with the handwritten spec if the query takes it, else with one that is
-// made.
+// createInput returns the input of a create. It has the handwritten spec if the query accepts that,
+// else a derived one.
 func (m maker) createInput(query string) map[string]any {
 	input := map[string]any{"name": m.name(), "spec": sample(m.kind.Spec, 0)}
 	text, err := written.ReadFile("examples/" + m.kind.Name + "/spec.json")
@@ -218,7 +220,7 @@ mutation Patch%s($input: Patch%sInput!) {
 `, title, m.kind.Name, m.kind.Name, m.kind.Name, m.kind.Singular, m.names)}
 }
 
-// article returns the kind with its article.
+// article returns the name of the kind after "a" or "an".
 func (m maker) article() string {
 	if strings.Contains("AEIO", m.kind.Name[:1]) {
 		return "an " + m.kind.Name
@@ -226,7 +228,7 @@ func (m maker) article() string {
 	return "a " + m.kind.Name
 }
 
-// name returns the name of the resource of the examples.
+// name returns the name of the resource in the examples.
 func (m maker) name() string { return "my-" + strings.ToLower(m.kind.Name) }
 
 // variables returns the variables of an operation with an input, as indented JSON.
@@ -238,7 +240,7 @@ func variables(input map[string]any) string {
 	return string(text)
 }
 
-// forAll returns the examples that name no kind.
+// forAll returns the examples for all kinds.
 func forAll() []Example {
 	return []Example{
 		{Title: "What kinds there are", Group: "all kinds", Query: `# What kinds there are, and what can be done with them.

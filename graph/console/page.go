@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// pageTemplate is a document that is the same for everybody.
+// pageTemplate is an HTML page that is the same for all users.
 type pageTemplate struct {
 	body    []byte
 	etag    string
@@ -45,16 +45,16 @@ func newPage(name string, cfg Config, files map[string]asset) (*pageTemplate, er
 	}, nil
 }
 
-// plainHost matches the hosts that a Content-Security-Policy can name.
+// plainHost matches host names that a Content-Security-Policy can contain.
 var plainHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
 
-// scrollLock is the hash of the style by which GraphiQL's dialogs and menus keep
-// the page from scrolling while they are open.
+// scrollLock is the hash of the inline style with which GraphiQL's dialogs and menus
+// stop the page from scrolling.
 const scrollLock = "'sha256-nzTgYzXYDNe6BAHiiI7NNlfK8n/auuOAhh2t92YvuXo='"
 
-// policy lets a page load from this gateway alone, and run no script that is
-// written into it. Not all browsers take 'self' to cover WebSocket, so the
-// host is named as well. Scripts may also ask the issuers, to log in.
+// policy returns a Content-Security-Policy with which a page loads only from this
+// gateway and runs no inline scripts. The host is included because some browsers do not
+// apply 'self' to WebSocket. Scripts may also call the issuers, for the login.
 func policy(host string, issuers []string) string {
 	connect := "'self'"
 	if plainHost.MatchString(host) {

@@ -11,11 +11,12 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// sampleDepth bounds objects within objects.
+// sampleDepth bounds the nesting of objects.
 const sampleDepth = 8
 
-// sample returns an object, in the form of the API: the fields that a create needs, and others if it needs a number of
-// them. A spec with the field resource, the state that is wanted, has it, too. Rules are not looked at.
+// sample returns an object in the form of the API. It has the fields that a create requires, and
+// others if a minimum number of fields is required. If the spec has the field resource, which is
+// the desired state, that is set, too. Rules are ignored.
 func sample(s *descriptor.Shape, depth int) map[string]any {
 	out := map[string]any{}
 	if s == nil || depth > sampleDepth {
@@ -37,7 +38,7 @@ func sample(s *descriptor.Shape, depth int) map[string]any {
 	return out
 }
 
-// isResource reports whether a field of a spec is the state that is wanted, where the spec has others beside it.
+// isResource reports whether a field is the desired state in a spec that also has other fields.
 func isResource(f descriptor.Field) bool {
 	return f.Name == "resource" && f.Type == descriptor.TypeObject && !f.List
 }
@@ -65,7 +66,8 @@ func sampleOf(f descriptor.Field, depth int) any {
 	return out
 }
 
-// element returns a value of the field's type; for different i they differ, where that is easy.
+// element returns a value of the field's type. For different i the values differ, where that is
+// easy.
 func element(f descriptor.Field, i, depth int) any {
 	switch f.Type {
 	case descriptor.TypeObject:
@@ -87,7 +89,7 @@ func element(f descriptor.Field, i, depth int) any {
 
 const sampleTime = "2030-01-01T00:00:00Z"
 
-// sampleNumber returns a whole number within the bounds.
+// sampleNumber returns an integer within the bounds.
 func sampleNumber(c descriptor.Constraint, i int) int64 {
 	n := 1.0
 	if c.Max != nil {
@@ -103,7 +105,7 @@ func sampleNumber(c descriptor.Constraint, i int) int64 {
 	return int64(other)
 }
 
-// formatted returns a text of a format; empty if any text will do.
+// formatted returns a string of a format; empty if any string will do.
 func formatted(f descriptor.Format) string {
 	switch f {
 	case descriptor.FormatUUID:
@@ -121,7 +123,7 @@ func formatted(f descriptor.Format) string {
 	}
 }
 
-// texts are tried until one matches a pattern.
+// texts returns strings to try until one matches a pattern.
 func texts() []string {
 	return []string{
 		"example", "Example", "EXAMPLE", "a", "A", "1", "10", "100", "1.0", "1.0.0", "v1", "1h", "10Gi", "example.org", "example-1",
@@ -130,7 +132,7 @@ func texts() []string {
 	}
 }
 
-// sampleText returns a text within the bounds, as far as one is known.
+// sampleText returns a string within the bounds, if one is known.
 func sampleText(c descriptor.Constraint, i int) string {
 	if len(c.In) > 0 {
 		return c.In[i%len(c.In)]
@@ -156,9 +158,10 @@ func sampleText(c descriptor.Constraint, i int) string {
 	return "example"
 }
 
-// samplePatch returns a patch of an object of the kind's spec, which is at a path that ends with a dot: another value
-// of the first field that has one value, can be changed and names no other resource. nil if there is none. Of a spec
-// with the field resource only that is looked at.
+// samplePatch returns a patch of an object of the kind's spec; nil if there is none. path is the
+// path of the object and ends with a dot. The patch changes the first field that has a single
+// value, may be changed and is no reference. If the spec has the field resource, only that is
+// considered.
 func samplePatch(k *descriptor.Kind, s *descriptor.Shape, path string, depth int) map[string]any {
 	if s == nil || depth > sampleDepth {
 		return nil
@@ -183,7 +186,7 @@ func samplePatch(k *descriptor.Kind, s *descriptor.Shape, path string, depth int
 	return nil
 }
 
-// refers reports whether the field at a path names another resource.
+// refers reports whether the field at a path is a reference.
 func refers(k *descriptor.Kind, path string) bool {
 	return slices.ContainsFunc(k.References, func(r descriptor.Reference) bool { return r.Path == path })
 }

@@ -1,10 +1,10 @@
-// Package loader batches the reads of resolvers that are written by hand and
-// run in goroutines of gqlgen: one call for all resources of one kind that they
-// ask for at about the same time, and one for all pages. The engine
-// knows a level as a whole and calls the service itself.
+// Package loader batches the reads of handwritten resolvers, which run in gqlgen's
+// goroutines. The resources of one kind that are requested at about the same time are
+// read by one call, and so are pages. The engine does not use it: it knows all reads of
+// a level and calls the service itself.
 //
-// Loaders live as long as one response: what they have read once is not read
-// again, and two fields of one response show one state of a resource.
+// Loaders live as long as one response. What they have read is not read again, so all
+// fields of a response show the same state of a resource.
 package loader
 
 import (
@@ -24,19 +24,19 @@ import (
 
 // Limits of one batch.
 const (
-	// MaxResources is the greatest number of resources that one call reads.
+	// MaxResources is the maximum number of resources in one call.
 	MaxResources = 1000
-	// MaxPages is the greatest number of pages that one call reads.
+	// MaxPages is the maximum number of pages in one call.
 	MaxPages = 100
 )
 
-// DefaultWait is how long the first read of a batch waits for others. A busy
-// machine may take longer to begin all of them; then a level is two calls.
+// DefaultWait is how long the first read of a batch waits for others. On a busy machine
+// some may start later; then a level needs two calls.
 const DefaultWait = time.Millisecond
 
-// Reader is what loaders read from. Its reads end with their context.
+// Reader is the source of the loaders. Its reads end with their context.
 type Reader interface {
-	// Lookup reads resources, nil for what is absent or unreadable.
+	// Lookup reads resources; nil for absent and unreadable ones.
 	Lookup(context.Context, []backend.Key) ([]*query.Resource, error)
 	// ListMany reads pages of connections, each with its own error.
 	ListMany(context.Context, []query.ListRequest) ([]*query.Page, []error)
@@ -46,16 +46,16 @@ type Reader interface {
 type Loaders struct {
 	reader Reader
 	wait   time.Duration
-	// pages by their requests as JSON.
+	// pages has JSON requests as keys.
 	pages *dataloader.Loader[string, *query.Page]
 
 	mu sync.Mutex // guards the rest
-	// resources are the loaders of each kind. One call for several kinds would fail for all if one of them cannot be
-	// read.
+	// resources has one loader for each kind. A common call would fail for all kinds if one of them
+	// cannot be read.
 	resources map[string]*dataloader.Loader[backend.Key, *query.Resource]
-	// requests by the key of their page.
+	// requests has the request of each key in pages.
 	requests map[string]query.ListRequest
-	// once are the reads of [Loaders.Once], by key.
+	// once has the reads of [Loaders.Once], by key.
 	once map[string]func() (any, error)
 }
 
@@ -83,7 +83,7 @@ func newLoader[K comparable, V any](
 
 type contextKey struct{}
 
-// With returns a context that carries new loaders: for one response.
+// With returns a context that carries new loaders. Each response needs its own.
 func With(ctx context.Context, r Reader, wait time.Duration) context.Context {
 	return context.WithValue(ctx, contextKey{}, New(r, wait))
 }
@@ -94,13 +94,13 @@ func From(ctx context.Context) *Loaders {
 	return l
 }
 
-// Resource reads one resource together with others of its kind; nil if it is
-// absent or cannot be read.
+// Resource reads a resource, together with others of its kind; nil if it is absent or
+// cannot be read.
 func (l *Loaders) Resource(ctx context.Context, key backend.Key) (*query.Resource, error) {
 	return l.resourcesOf(key.Kind).Load(ctx, key)()
 }
 
-// Resources reads several resources, of one kind or of several.
+// Resources reads several resources, which may have different kinds.
 func (l *Loaders) Resources(ctx context.Context, keys []backend.Key) ([]*query.Resource, error) {
 	waits := make([]dataloader.Thunk[*query.Resource], len(keys))
 	for i, key := range keys {
@@ -116,7 +116,7 @@ func (l *Loaders) Resources(ctx context.Context, keys []backend.Key) ([]*query.R
 	return out, nil
 }
 
-// Page reads one page of a connection together with others.
+// Page reads a page of a connection, together with others.
 func (l *Loaders) Page(ctx context.Context, req query.ListRequest) (*query.Page, error) {
 	raw, err := json.Marshal(req)
 	if err != nil {
@@ -129,8 +129,8 @@ func (l *Loaders) Page(ctx context.Context, req query.ListRequest) (*query.Page,
 	return l.pages.Load(ctx, key)()
 }
 
-// Pages reads pages of connections, of whatever kinds, [MaxPages] in a call. Unlike Page it
-// waits for no other reads.
+// Pages reads pages of connections of any kinds, at most [MaxPages] in a call. Unlike Page
+// it does not wait for other reads.
 func (l *Loaders) Pages(ctx context.Context, requests []query.ListRequest) ([]*query.Page, error) {
 	out := make([]*query.Page, 0, len(requests))
 	for some := range slices.Chunk(requests, MaxPages) {
@@ -146,8 +146,8 @@ func (l *Loaders) Pages(ctx context.Context, requests []query.ListRequest) ([]*q
 	return out, nil
 }
 
-// Once returns what read returns, which is called once in a response for all who give the
-// same key. Nobody may change what it returns.
+// Once calls read at the first call with a key in a response. Later calls with that key
+// return the same result, which must not be modified.
 func (l *Loaders) Once(key string, read func() (any, error)) (any, error) {
 	l.mu.Lock()
 	if l.once[key] == nil {

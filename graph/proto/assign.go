@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Fields that the message of every resource has, whose numbers are RFD 153's.
+// Fields that every resource message has. Their numbers are from RFD 153.
 const (
 	numberKind = 1 + iota
 	numberSubKind
@@ -17,8 +17,8 @@ const (
 	firstPart // of the spec, in a message that has no numbers yet
 )
 
-// Add gives numbers to what the kinds have and the numbers do not know, and says what that is: a line for each. Names
-// of fields that were renamed in the API are changed.
+// Add assigns numbers to everything in the kinds that has none. It returns a line for each. It also
+// changes the protobuf names of fields that were renamed in the API.
 func (n *Numbers) Add(kinds []*descriptor.Kind) (added []string) {
 	a := assigner{numbers: n, top: map[string]bool{}, values: map[string]bool{}}
 	types := typesOf(kinds)
@@ -38,13 +38,14 @@ func (n *Numbers) Add(kinds []*descriptor.Kind) (added []string) {
 // assigner is the state of [Numbers.Add].
 type assigner struct {
 	numbers *Numbers
-	// top are the folded names of messages, services and enums of the package, and values the folded names of values
-	// of enums.
+	// top has the folded names of the messages, services and enums of the package, and values the
+	// folded names of enum values.
 	top, values map[string]bool
 	added       []string
 }
 
-// takeNames notes the names that are taken: those of the kinds and their methods, and those of the file.
+// takeNames records the names that are in use: those of the kinds and their methods, and those of
+// the file.
 func (a *assigner) takeNames(kinds []*descriptor.Kind, types *catalogueTypes) {
 	for _, name := range sharedNames() {
 		a.top[folded(name)] = true
@@ -69,7 +70,8 @@ func (a *assigner) takeNames(kinds []*descriptor.Kind, types *catalogueTypes) {
 	}
 }
 
-// resource assigns the numbers of the spec and the status of a kind, whose types may be replaced in a later version.
+// resource assigns numbers to the spec and the status of a kind. A later version may replace their
+// types.
 func (a *assigner) resource(k *descriptor.Kind) {
 	s := a.numbers.messages[k.Name]
 	if s == nil {
@@ -101,7 +103,8 @@ func (a *assigner) object(t *objectType) {
 	a.fields(s, t.fields, 1)
 }
 
-// fields assigns numbers to the fields of a message, from first on, and other names.
+// fields assigns names and numbers to the fields of a message. The numbers begin at
+// first.
 func (a *assigner) fields(s *section, fields []*descriptor.Field, first int32) {
 	used := map[int32]bool{}
 	for _, f := range fields {
@@ -127,8 +130,9 @@ func (a *assigner) fields(s *section, fields []*descriptor.Field, first int32) {
 	}
 }
 
-// taken returns the folded names that the field with a number cannot have: those of the other lines, which may come
-// back, but what was stored under the same name as another type.
+// taken returns the folded names that the field with a number must not have: the names of all other
+// lines. Unused lines count too, since their fields may come back. Only unused lines with the same
+// stored name do not count: the field had another type then, and may keep its name.
 func (s *section) taken(stored string, number int32, used map[int32]bool) map[string]bool {
 	out := map[string]bool{}
 	for _, l := range s.lines {
@@ -165,19 +169,20 @@ func (a *assigner) enum(t *enumType) {
 	}
 }
 
-// valuePrefix returns what the names of the values of an enum begin with: values share the scope of their enum.
+// valuePrefix returns the prefix of the names of an enum's values. It is needed because the values
+// of all enums share one scope.
 func valuePrefix(enum string) string { return strings.ToUpper(snake(enum)) + "_" }
 
-// zeroName returns the name of the value 0 of an enum, which stands for none.
+// zeroName returns the name of an enum's value 0, which means that no value is set.
 func zeroName(enum string) string { return valuePrefix(enum) + "UNSPECIFIED" }
 
-// MissingError says what numbers do not know of kinds.
+// MissingError is the error for kinds with parts that have no numbers.
 type MissingError struct {
-	// Missing are types, fields and values.
+	// Missing are the types, fields and values without numbers.
 	Missing []string
 }
 
-// maxMissing is how many of them the text of the error has.
+// maxMissing is the maximum number of them in the text of the error.
 const maxMissing = 5
 
 func (e *MissingError) Error() string {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// imports are the files that the file of a catalogue imports.
+// imports returns the paths of the imported files.
 func imports() []string {
 	return []string{
 		emptypb.File_google_protobuf_empty_proto.Path(),
@@ -17,7 +17,7 @@ func imports() []string {
 	}
 }
 
-// path returns the path of the file of a package.
+// path returns the path of the package's file.
 func (m *model) path() string { return strings.ReplaceAll(m.pkg, ".", "/") + "/kinds.proto" }
 
 // describe returns the model as a descriptor.
@@ -134,7 +134,7 @@ func scalarType(typ string) descriptorpb.FieldDescriptorProto_Type {
 	return descriptorpb.FieldDescriptorProto_TYPE_STRING
 }
 
-// mapEntry returns the message that protobuf has for the entries of a map of strings.
+// mapEntry returns the message for the entries of a map of strings.
 func mapEntry(f *field) *descriptorpb.DescriptorProto {
 	text := func(name string, number int32) *descriptorpb.FieldDescriptorProto {
 		return &descriptorpb.FieldDescriptorProto{

@@ -1,4 +1,5 @@
-// Package proto has the protobuf messages and the services of a catalogue: for each kind its resource, with kind,
-// version, metadata, spec and status, and the standard methods by which it is created, read, changed and watched. They
-// are made of descriptors of kinds at run time. The numbers of fields are kept in a file, see [Numbers].
+// Package proto makes the protobuf messages and services of a catalogue at run time. Each kind has
+// a message for its resources, with kind, version, metadata, spec and status, and a service with
+// the standard methods to create, read, change and watch them. The numbers of fields are kept in a
+// file, see [Numbers].
 package proto

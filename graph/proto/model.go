@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// model is a file of protobuf as this package makes it: print.go writes it as text, and describe.go as a descriptor.
+// model is a protobuf file. print.go writes it as text, and describe.go as a descriptor.
 type model struct {
 	pkg      string
 	services []service
@@ -34,7 +34,8 @@ type message struct {
 	reservedNames []string
 }
 
-// field of a message. typ is a scalar type, map, time, or the name of a message or an enum.
+// field is a field of a message. typ is a scalar type, map, time, or the name of a message
+// or an enum.
 type field struct {
 	name, json, comment, typ string
 	number                   int32
@@ -55,7 +56,7 @@ type enumValue struct {
 	number        int32
 }
 
-// Types that are no types of the package.
+// Types that are not defined in the package.
 const (
 	typeTime  = "google.protobuf.Timestamp"
 	typeEmpty = "google.protobuf.Empty"
@@ -70,7 +71,7 @@ const (
 
 func sharedNames() []string { return []string{metadataMessage, eventEnum} }
 
-// modelOf makes the model of kinds, all of which the numbers know.
+// modelOf makes the model of kinds. All their parts must have numbers.
 func modelOf(kinds []*descriptor.Kind, n *Numbers) *model {
 	out := &model{pkg: n.Package}
 	types := typesOf(kinds)
@@ -92,7 +93,7 @@ func modelOf(kinds []*descriptor.Kind, n *Numbers) *model {
 	return out
 }
 
-// resourceModel is the message of the resources of a kind.
+// resourceModel returns the message of the resources of a kind.
 func resourceModel(k *descriptor.Kind, n *Numbers) message {
 	out := message{name: k.Name, comment: k.Description, fields: []field{
 		{name: "kind", number: numberKind, typ: "string", comment: k.Name + "; may be left out of a request."},
@@ -111,7 +112,7 @@ func resourceModel(k *descriptor.Kind, n *Numbers) message {
 	return out
 }
 
-// objectModel is the message of a type of the SDL.
+// objectModel returns the message of a type of the SDL.
 func objectModel(t *objectType, n *Numbers) message {
 	s := n.messages[t.name]
 	out := message{name: s.as}
@@ -123,7 +124,8 @@ func objectModel(t *objectType, n *Numbers) message {
 	return out
 }
 
-// reserve reserves the numbers of the lines that are no fields of the message, and their names unless others have them.
+// reserve reserves the numbers of the lines that the message does not use, and their names unless
+// other fields have them.
 func (m *message) reserve(s *section) {
 	m.reserved, m.reservedNames = reserved(s, func(yield func(int32, string)) {
 		for _, f := range m.fields {
@@ -132,7 +134,8 @@ func (m *message) reserve(s *section) {
 	})
 }
 
-// reserved returns what lines have that is not in use.
+// reserved returns the numbers and the names of lines that are not in use, so that no
+// other field takes them.
 func reserved(s *section, used func(yield func(number int32, name string))) (numbers []int32, names []string) {
 	usedNumbers, usedNames := map[int32]bool{}, map[string]bool{}
 	used(func(number int32, name string) {
@@ -154,7 +157,8 @@ func reserved(s *section, used func(yield func(number int32, name string))) (num
 	return numbers, names
 }
 
-// field is a field of a type by its line.
+// field returns the field of a message for a field of the SDL, with the name and the
+// number of its line.
 func (n *Numbers) field(s *section, f *descriptor.Field) field {
 	l := s.find(typeOf(f), f.Name)
 	out := field{
@@ -180,7 +184,8 @@ func (n *Numbers) field(s *section, f *descriptor.Field) field {
 	return out
 }
 
-// commentOf says what a message cannot say of a field.
+// commentOf returns a comment with the properties of a field that protobuf cannot
+// express.
 func commentOf(f *descriptor.Field) string {
 	lines := []string{f.Description}
 	if f.Required {
@@ -217,7 +222,8 @@ func enumModel(t *enumType, n *Numbers) enum {
 	return out
 }
 
-// metadataModel is the message of the metadata. The first numbers are those of RFD 153.
+// metadataModel returns the message of the metadata. The first numbers are from RFD
+// 153.
 func metadataModel() message {
 	const set = "Set by the gateway; ignored in requests."
 	text := func(name string, number int32, comment string) field {
@@ -248,7 +254,7 @@ func metadataModel() message {
 	}}
 }
 
-// eventModel is the enum of the types of events.
+// eventModel returns the enum of the types of events.
 func eventModel() enum {
 	out := enum{
 		name:    eventEnum,
@@ -262,7 +268,7 @@ func eventModel() enum {
 	return out
 }
 
-// eventTypes are the types of events, by their numbers.
+// eventTypes returns the types of events; their indexes are their numbers.
 func eventTypes() []enumValue {
 	return []enumValue{
 		{name: "UNSPECIFIED"},

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// snake returns a name in lower case, with an underscore where a word begins: apiVersion is api_version, and
-// HTTPPort is http_port. It begins with a letter.
+// snake converts a name to lower case, with an underscore before each further word: apiVersion
+// becomes api_version, and HTTPPort http_port. The result begins with a letter.
 func snake(name string) string {
 	name = strings.TrimLeft(name, "_")
 	var out strings.Builder
@@ -28,7 +28,7 @@ func snake(name string) string {
 	return out.String()
 }
 
-// upperFirst returns a name that begins with a capital letter.
+// upperFirst returns a name with a capital first letter.
 func upperFirst(name string) string {
 	if name == "" {
 		return ""
@@ -40,7 +40,7 @@ func upperFirst(name string) string {
 // names in JSON and in generated code differ, too.
 func folded(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
-// isNumbered reports whether name is base, or base with a number that [free] has added.
+// isNumbered reports whether name is base, or base with a number added by [free].
 func isNumbered(name, base string) bool {
 	rest, found := strings.CutPrefix(name, base)
 	if !found || rest == "" {
@@ -54,7 +54,8 @@ func isNumbered(name, base string) bool {
 	return err == nil
 }
 
-// free returns base, or base with the first number from 2 with which it is not taken. taken has folded names.
+// free returns base, or base with the first number from 2 on that makes it unused. taken has folded
+// names.
 func free(base string, taken map[string]bool) string {
 	name := base
 	for i := 2; taken[folded(name)]; i++ {
@@ -63,7 +64,7 @@ func free(base string, taken map[string]bool) string {
 	return name
 }
 
-// camel returns the name in JSON that protobuf gives a field.
+// camel returns the JSON name that protobuf derives from a field name.
 func camel(name string) string {
 	var out strings.Builder
 	up := false

@@ -12,14 +12,15 @@ import (
 	"strings"
 )
 
-// DefaultPackage is the package of the messages of a catalogue unless another one is chosen.
+// DefaultPackage is the default package of a catalogue's messages.
 const DefaultPackage = "sluice.kinds.v1"
 
-// MaxFile is the most bytes of a file of numbers.
+// MaxFile is the maximum size of a file of numbers in bytes.
 const MaxFile = 8 << 20
 
-// Numbers are the numbers of the fields of messages and of the values of enums. A number never changes, and the number
-// of what was removed is not used again. They are kept in a file, which has a line for each:
+// Numbers are the numbers of the fields of messages and of the values of enums. A number never
+// changes, and the number of a removed field is not used again. They are kept in a file with a line
+// for each:
 //
 //	package sluice.kinds.v1
 //
@@ -31,9 +32,10 @@ const MaxFile = 8 << 20
 //	enum Tier
 //	  1 TIER_BASIC BASIC
 //
-// A field has its number, its type, its name in protobuf, and the name under which it is stored, which stays when the
-// field is renamed in the API. A value has its number, its name in protobuf, and the form in which it is stored.
-// A field whose type changes is another field: it gets a line and a number of its own.
+// The line of a field has its number, its type, its name in protobuf, and the name under which it
+// is stored, which does not change if the field is renamed in the API. The line of a value has its
+// number, its name in protobuf, and its stored form. A field whose type changes counts as a new
+// field: it gets a line and a number of its own.
 type Numbers struct {
 	// Package of the messages.
 	Package  string
@@ -43,7 +45,7 @@ type Numbers struct {
 
 // section has the lines of a message or an enum.
 type section struct {
-	// name in the SDL, and in protobuf.
+	// name is the name in the SDL, as the name in protobuf.
 	name, as string
 	lines    []line
 }
@@ -56,7 +58,7 @@ type line struct {
 	stored string
 }
 
-// NewNumbers returns numbers that know no message.
+// NewNumbers returns numbers without any message.
 func NewNumbers(pkg string) (*Numbers, error) {
 	n := &Numbers{Package: pkg, messages: map[string]*section{}, enums: map[string]*section{}}
 	return n, checkPackage(pkg)
@@ -68,7 +70,8 @@ var (
 	typeForm    = regexp.MustCompile(`^(\[\])?((enum|message):)?[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// checkPackage refuses what is no name of a package, and the packages of protobuf itself.
+// checkPackage returns an error for an invalid package name, and for protobuf's own
+// packages.
 func checkPackage(pkg string) error {
 	switch {
 	case !packageForm.MatchString(pkg):
@@ -79,7 +82,7 @@ func checkPackage(pkg string) error {
 	return nil
 }
 
-// Numbers of fields that protobuf accepts, and the ones that it keeps for itself.
+// Limits of protobuf for field numbers, and the range that it reserves.
 const (
 	maxNumber     = 1<<29 - 1
 	firstReserved = 19000
@@ -87,7 +90,7 @@ const (
 	maxEnumNumber = 1<<31 - 1
 )
 
-// ParseNumbers reads a file of numbers.
+// ParseNumbers parses a file of numbers.
 func ParseNumbers(file []byte) (*Numbers, error) {
 	if len(file) > MaxFile {
 		return nil, fmt.Errorf("it has %d bytes; at most %d are accepted", len(file), MaxFile)
@@ -117,16 +120,17 @@ func ParseNumbers(file []byte) (*Numbers, error) {
 // numbersParser is the state of [ParseNumbers].
 type numbersParser struct {
 	out *Numbers
-	// current is the section that the next lines belong to, and isEnum reports what it is.
+	// current is the section of the next lines; isEnum reports whether it is an enum.
 	current *section
 	isEnum  bool
-	// names are those of sections in protobuf. numbers and keys are what the lines of the current section have.
+	// names has the protobuf names of the sections. numbers and keys have the numbers and the keys
+	// of the lines in the current section.
 	names   map[string]bool
 	numbers map[int32]string
 	keys    map[line]int32
 }
 
-// read reads the words of a line.
+// read parses the words of a line.
 func (p *numbersParser) read(words []string) error {
 	switch words[0] {
 	case "package":
@@ -158,7 +162,7 @@ func (p *numbersParser) read(words []string) error {
 	return nil
 }
 
-// begin begins a section: message NAME, or message NAME as NAME.
+// begin starts a section: message NAME, or message NAME as NAME.
 func (p *numbersParser) begin(words []string) error {
 	s := &section{}
 	switch {
@@ -194,7 +198,7 @@ func (p *numbersParser) begin(words []string) error {
 	return nil
 }
 
-// line reads a field or a value.
+// line parses the line of a field or a value.
 func (p *numbersParser) line(words []string) (l line, err error) {
 	number, err := strconv.ParseInt(words[0], 10, 32)
 	if err != nil {
@@ -226,7 +230,8 @@ func (p *numbersParser) line(words []string) (l line, err error) {
 	return l, err
 }
 
-// unquoteStored reads the stored form of a value, which is in quotes if it has more than letters, digits, '_' and '-'.
+// unquoteStored parses the stored form of a value. It is quoted if it has characters other than
+// letters, digits, '_' and '-'.
 func unquoteStored(text string) (string, error) {
 	if !strings.HasPrefix(text, `"`) {
 		return text, nil
@@ -240,7 +245,7 @@ func unquoteStored(text string) (string, error) {
 
 var plainStored = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// quoteStored writes the stored form of a value as one word without '#'.
+// quoteStored formats the stored form of a value as one word without '#'.
 func quoteStored(text string) string {
 	if plainStored.MatchString(text) {
 		return text
@@ -248,12 +253,12 @@ func quoteStored(text string) string {
 	return strings.NewReplacer(" ", `\x20`, "#", `\x23`).Replace(strconv.QuoteToASCII(text))
 }
 
-// head begins a file of numbers.
+// head is the beginning of a file of numbers.
 const head = `# The numbers of the fields and values that gateways serve over gRPC, kept by sluice proto print --numbers.
 # Commit this file with the catalogue. Lines stay when a field goes: its number must not be used again.
 `
 
-// File returns the file of the numbers. Equal numbers have equal files.
+// File returns the text of the file. Equal numbers have equal texts.
 func (n *Numbers) File() []byte {
 	var out bytes.Buffer
 	out.WriteString(head + "package " + n.Package + "\n")
@@ -297,7 +302,8 @@ func (n *Numbers) clone() *Numbers {
 	return out
 }
 
-// next returns the number after those of the lines, and after first-1.
+// next returns the lowest number that is at least first and greater than all numbers of
+// the lines.
 func (s *section) next(first int32) int32 {
 	out := first
 	for _, l := range s.lines {

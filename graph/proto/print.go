@@ -10,8 +10,8 @@ import (
 type printer struct {
 	strings.Builder
 	model *model
-	// hidden are the names that a type name cannot begin with in the message that is being written, since a field has
-	// it.
+	// hidden has the names that a type name must not begin with in the current message, because a
+	// field has that name.
 	hidden map[string]bool
 }
 
@@ -46,7 +46,8 @@ func (p *printer) comment(indent, text string) {
 	}
 }
 
-// printable replaces what is no part of a line.
+// printable returns a space for a control character or a line separator, which would
+// end the line of a comment, and otherwise the character itself.
 func printable(r rune) rune {
 	if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
 		return ' '
@@ -88,7 +89,7 @@ func (p *printer) message(m *message) {
 	p.hidden = nil
 }
 
-// reserved writes the numbers and names that are not used again.
+// reserved writes the numbers and names that must not be used again.
 func (p *printer) reserved(numbers []int32, names []string) {
 	if len(numbers) > 0 {
 		p.WriteString("  reserved " + strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]") + ";\n")
@@ -125,7 +126,8 @@ func (p *printer) field(f *field) {
 	fmt.Fprintf(p, "  %s%s %s = %d%s;\n", label, typ, f.name, f.number, with)
 }
 
-// typeName returns the name of a type: with its package where the short name could mean something else.
+// typeName returns the name of a type. It includes the package if the short name would be
+// ambiguous.
 func (p *printer) typeName(typ string) string {
 	first, _, _ := strings.Cut(typ, ".")
 	clear := unicode.IsUpper(rune(first[0]))

@@ -14,24 +14,26 @@ import (
 type Schema struct {
 	// File has all services and messages.
 	File protoreflect.FileDescriptor
-	// Kinds are those of the catalogue, in its order.
+	// Kinds of the catalogue, in its order.
 	Kinds []Kind
 
 	numbers *Numbers
 	text    string
 }
 
-// Kind is a kind with its messages. Those of verbs that the kind does not have are nil.
+// Kind is a kind with its messages. Messages of verbs that the kind does not have are
+// nil.
 type Kind struct {
 	*descriptor.Kind
 	Service  protoreflect.ServiceDescriptor
 	Resource protoreflect.MessageDescriptor
-	// ResourceField is the field of requests that has the resource, ResourcesField the field of a page.
+	// ResourceField is the field of requests with the resource; ResourcesField is the field of a
+	// page with the resources.
 	ResourceField, ResourcesField protoreflect.Name
 	names                         methods
 }
 
-// Method returns the method of a verb, nil if there is none.
+// Method returns the method of a verb; nil if there is none.
 func (k *Kind) Method(verb descriptor.Verb) protoreflect.MethodDescriptor {
 	name := map[descriptor.Verb]string{
 		descriptor.VerbCreate: k.names.create,
@@ -45,7 +47,7 @@ func (k *Kind) Method(verb descriptor.Verb) protoreflect.MethodDescriptor {
 	return k.Service.Methods().ByName(protoreflect.Name(name))
 }
 
-// New makes the protobuf of kinds. The error is a [MissingError] if the numbers do not know all of them.
+// New makes the protobuf of kinds. If parts of them have no numbers, the error is a [MissingError].
 func New(kinds []*descriptor.Kind, n *Numbers) (*Schema, error) {
 	known := n.clone()
 	if missing := known.Add(kinds); len(missing) > 0 {
@@ -74,10 +76,11 @@ func New(kinds []*descriptor.Kind, n *Numbers) (*Schema, error) {
 // Print returns the text of the .proto file.
 func (s *Schema) Print() string { return s.text }
 
-// Path returns the path of the file, by its package.
+// Path returns the path of the .proto file, which follows from its package.
 func (s *Schema) Path() string { return s.File.Path() }
 
-// Field returns the field of a message that is stored as f, of a type of the SDL; nil if there is none.
+// Field returns the field of a message that has the values of f, a field of the SDL type called
+// shape; nil if there is none.
 func (s *Schema) Field(
 	message protoreflect.MessageDescriptor, shape string, f *descriptor.Field,
 ) protoreflect.FieldDescriptor {
@@ -92,12 +95,12 @@ func (s *Schema) Field(
 	return message.Fields().ByNumber(protoreflect.FieldNumber(l.number))
 }
 
-// Part returns the field of a resource that has the spec or the status; nil if there is none.
+// Part returns the field of a resource with the spec or the status; nil if there is none.
 func (k *Kind) Part(name protoreflect.Name) protoreflect.FieldDescriptor {
 	return k.Resource.Fields().ByName(name)
 }
 
-// Values returns the numbers of the values of an enum by their stored forms.
+// Values returns the numbers of an enum's values, by their stored forms.
 func (s *Schema) Values(e *descriptor.Enum) map[string]protoreflect.EnumNumber {
 	out := map[string]protoreflect.EnumNumber{}
 	for _, l := range s.numbers.enums[e.Name].lines {
@@ -108,7 +111,7 @@ func (s *Schema) Values(e *descriptor.Enum) map[string]protoreflect.EnumNumber {
 	return out
 }
 
-// EventType returns the number of a type of events.
+// EventType returns the number of a type of event.
 func EventType(name string) protoreflect.EnumNumber {
 	for i, v := range eventTypes() {
 		if v.name == name {

@@ -4,7 +4,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// catalogueTypes are the object types and enums of some kinds, each once, in the order in which they are found.
+// catalogueTypes are the object types and enums of kinds, each once, in the order in which they
+// were found.
 type catalogueTypes struct {
 	objects   []*objectType
 	enums     []*enumType
@@ -12,8 +13,8 @@ type catalogueTypes struct {
 	enumNamed map[string]*enumType
 }
 
-// objectType is a type of the SDL. A type that is seen with different fields, as one of a spec and of a status can be,
-// has all of them.
+// objectType is an object type of the SDL. If it occurs with different fields, for example in a
+// spec and in a status, it has all of them.
 type objectType struct {
 	name   string
 	fields []*descriptor.Field
@@ -78,7 +79,7 @@ func (c *catalogueTypes) addEnum(e *descriptor.Enum) {
 	}
 }
 
-// typeOf returns the type of a field as the lines of [Numbers] have it.
+// typeOf returns the type of a field in the form of [Numbers].
 func typeOf(f *descriptor.Field) string {
 	var out string
 	switch f.Type {

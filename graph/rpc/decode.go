@@ -18,20 +18,21 @@ import (
 	kinds "github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// input is a resource that a caller has sent.
+// input is the resource in a request.
 type input struct {
 	identity kinds.Identity
 	subKind  string
 	metadata service.Metadata
 	revision string
 	spec     map[string]any
-	// labels and annotations are the keys in the order of metadata.
+	// labels and annotations are the keys in the order in which they are in metadata.
 	labels, annotations []string
-	// values is how many values the spec has, and texts the bytes of its texts.
+	// values is the number of values in the spec; texts is the number of bytes of its
+	// strings.
 	values, texts int
 }
 
-// decoder reads a resource. It collects everything that is wrong.
+// decoder decodes a resource. It collects all violations.
 type decoder struct {
 	found         []failure.Violation
 	values, texts int
@@ -45,13 +46,13 @@ func (d *decoder) refuse(at *failure.Path, rule, format string, args ...any) {
 	}
 }
 
-// maxViolations is how many violations an error has at most.
+// maxViolations is the maximum number of violations in an error.
 const maxViolations = 100
 
-// maxSafe is the greatest SafeInt.
+// maxSafe is the largest SafeInt.
 const maxSafe = 1<<53 - 1
 
-// decode reads the resource of a request.
+// decode decodes the resource of a request.
 func (k *kind) decode(m protoreflect.Message) (*input, error) {
 	var d decoder
 	out := &input{identity: kinds.Identity{Kind: k.Name}}
@@ -76,7 +77,7 @@ func (k *kind) decode(m protoreflect.Message) (*input, error) {
 	return out, d.err(k)
 }
 
-// err returns the error about what is wrong, nil for nothing.
+// err returns the violations as one error; nil if there are none.
 func (d *decoder) err(k *kind) error {
 	if len(d.found) == 0 {
 		return nil
@@ -89,7 +90,7 @@ func (d *decoder) err(k *kind) error {
 	}
 }
 
-// known refuses a message with fields that its type does not have: what the gateway passed over would be lost.
+// known refuses a message with unknown fields, because their values would be lost.
 func (d *decoder) known(m protoreflect.Message, at *failure.Path) {
 	unknown := m.GetUnknown()
 	if len(unknown) == 0 {
@@ -102,7 +103,8 @@ func (d *decoder) known(m protoreflect.Message, at *failure.Path) {
 	d.refuse(at, "unknown", "has a field %d, which this gateway does not know", number)
 }
 
-// metadata reads the metadata, which replaces all that there was. What the gateway sets by itself is passed over.
+// metadata decodes the metadata, which replaces all of the stored metadata. Fields that the gateway
+// sets are ignored.
 func (d *decoder) metadata(k *kind, m protoreflect.Message, out *input) {
 	text := func(name protoreflect.Name) string { return m.Get(fieldOf(m, name)).String() }
 	out.identity.Name = text("name")
@@ -123,7 +125,7 @@ func (d *decoder) metadata(k *kind, m protoreflect.Message, out *input) {
 	}
 }
 
-// pairs reads labels or annotations, which replace all that there were.
+// pairs decodes labels or annotations, which replace all of the stored ones.
 func pairs(m protoreflect.Message, name protoreflect.Name) (out service.Optional[[]service.Label], keys []string) {
 	out.Set = true
 	given := m.Get(fieldOf(m, name)).Map()
@@ -139,7 +141,7 @@ func pairs(m protoreflect.Message, name protoreflect.Name) (out service.Optional
 	return out, keys
 }
 
-// time reads a google.protobuf.Timestamp.
+// time decodes a google.protobuf.Timestamp.
 func (d *decoder) time(m protoreflect.Message, at *failure.Path) (time.Time, bool) {
 	fields := m.Descriptor().Fields()
 	seconds := m.Get(fields.ByNumber(1)).Int()
@@ -151,13 +153,13 @@ func (d *decoder) time(m protoreflect.Message, at *failure.Path) (time.Time, boo
 	return time.Unix(seconds, nanos).UTC(), true
 }
 
-// Seconds of the first and the last time of a google.protobuf.Timestamp.
+// The range of seconds of a google.protobuf.Timestamp.
 const (
 	minTime = -62135596800
 	maxTime = 253402300799
 )
 
-// object reads an object into the form in which it is stored.
+// object decodes an object to its stored form.
 func (d *decoder) object(s *shape, m protoreflect.Message, at *failure.Path) map[string]any {
 	d.values++
 	d.known(m, at)
@@ -205,7 +207,7 @@ func (d *decoder) list(f *field, l protoreflect.List, at *failure.Path) []any {
 	return out
 }
 
-// value reads a value that is no list and no map; nil if it was refused.
+// value decodes a value that is no list and no map; nil if it is refused.
 func (d *decoder) value(f *field, v protoreflect.Value, at *failure.Path) any {
 	d.values++
 	switch f.Type {

@@ -1,3 +1,4 @@
-// Package rpc serves the kinds of a catalogue as standard methods over gRPC, gRPC-Web and Connect. Requests become
-// calls of the resource service, and resources become messages; the messages are those of package proto.
+// Package rpc serves the kinds of a catalogue through standard methods over gRPC, gRPC-Web and
+// Connect. It translates requests to calls of the resource service, and resources to the messages
+// of package proto.
 package rpc

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// resourceFields are the fields of the message of a resource that all kinds have.
+// resourceFields are the fields that the resource messages of all kinds have.
 type resourceFields struct {
 	kind, subKind, version, metadata, spec, status protoreflect.FieldDescriptor
 }
@@ -32,7 +32,7 @@ func resourceFieldsOf(m protoreflect.MessageDescriptor) resourceFields {
 	}
 }
 
-// named returns the message of a resource of which nothing but the name is told.
+// named returns a resource message with only the name.
 func (k *kind) named(key backend.Key) *dynamicpb.Message {
 	out := dynamicpb.NewMessage(k.Resource)
 	out.Set(k.fields.kind, protoreflect.ValueOfString(k.Name))
@@ -43,7 +43,7 @@ func (k *kind) named(key backend.Key) *dynamicpb.Message {
 	return out
 }
 
-// resource returns the message of a stored resource. Its body may be nil if it cannot be read.
+// resource returns the message of a stored resource. b is nil if the body cannot be read.
 func (k *kind) resource(stored *backend.Resource, b *body.Body) *dynamicpb.Message {
 	out := k.named(stored.Key)
 	metadata := out.Mutable(k.fields.metadata).Message()
@@ -106,14 +106,14 @@ func fieldOf(m protoreflect.Message, name protoreflect.Name) protoreflect.FieldD
 	return m.Descriptor().Fields().ByName(name)
 }
 
-// setText sets a text that is not empty.
+// setText sets a string field unless text is empty.
 func setText(m protoreflect.Message, name protoreflect.Name, text string) {
 	if text != "" {
 		m.Set(fieldOf(m, name), protoreflect.ValueOfString(text))
 	}
 }
 
-// setTime sets a time that is not zero.
+// setTime sets a time field unless the time is zero.
 func setTime(m protoreflect.Message, name protoreflect.Name, at time.Time) {
 	if !at.IsZero() {
 		f := fieldOf(m, name)
@@ -121,7 +121,7 @@ func setTime(m protoreflect.Message, name protoreflect.Name, at time.Time) {
 	}
 }
 
-// timestamp sets a google.protobuf.Timestamp, which may be a dynamic message.
+// timestamp returns a google.protobuf.Timestamp, which may be a dynamic message.
 func timestamp(m protoreflect.Message, at time.Time) protoreflect.Value {
 	t := timestamppb.New(at)
 	fields := m.Descriptor().Fields()
@@ -132,7 +132,8 @@ func timestamp(m protoreflect.Message, at time.Time) protoreflect.Value {
 
 func unquote(raw []byte) string { return string(body.Unquote(nil, raw)) }
 
-// encode sets the fields of a message from an object of a body. What is write-only is never in a body that is read.
+// encode sets the fields of a message from an object of a body. A body that was read has no
+// write-only values.
 func (s *shape) encode(out protoreflect.Message, b *body.Body, table body.Table) {
 	for i := range s.fields {
 		f := &s.fields[i]
@@ -178,8 +179,8 @@ func encodeMap(out protoreflect.Message, at protoreflect.FieldDescriptor, b *bod
 	}
 }
 
-// scalar returns a stored scalar as the value of a field; an invalid value for a stored time that is none. A value of
-// an enum that the messages do not have is 0.
+// scalar converts a stored scalar to the value of a field. It returns an invalid value for a stored
+// time that cannot be parsed, and 0 for an enum value without a number.
 func (f *field) scalar(newMessage func() protoreflect.Value, raw []byte) protoreflect.Value {
 	switch f.Type {
 	case descriptor.TypeInt:

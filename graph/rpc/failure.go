@@ -17,7 +17,8 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Domain is the domain of the ErrorInfo in errors, whose reason is the code that the API has for them.
+// Domain is the domain of the ErrorInfo in errors. Its reason is the code that the API has for the
+// error.
 const Domain = "sluice"
 
 // codeOf returns the code of gRPC for an error.
@@ -56,11 +57,11 @@ func codeOf(e *failure.Error) connect.Code {
 	return connect.CodeInternal
 }
 
-// Error returns an error as a client of gRPC is told it: with an ErrorInfo, a BadRequest if values are at fault, and a
-// RetryInfo if the same request may succeed later.
+// Error returns the error for a client of gRPC. It has an ErrorInfo. It also has a BadRequest if
+// values are wrong, and a RetryInfo if the same request may succeed later.
 func Error(ctx context.Context, e *failure.Error) *connect.Error { return errorOf(ctx, e, nil) }
 
-// errorOf is Error about a request whose paths are translated; translate may be nil.
+// errorOf is Error with a translation of the paths; translate may be nil.
 func errorOf(ctx context.Context, e *failure.Error, translate func(path string) string) *connect.Error {
 	if translate == nil {
 		translate = func(path string) string { return path }
@@ -85,7 +86,7 @@ func errorOf(ctx context.Context, e *failure.Error, translate func(path string) 
 	return out
 }
 
-// minRetry is after how long a client may try again if nothing longer is known.
+// minRetry is the pause that a RetryInfo has if no longer one is known.
 const minRetry = 100 * time.Millisecond
 
 // errorText is a text as an error.
@@ -93,7 +94,7 @@ type errorText string
 
 func (t errorText) Error() string { return string(t) }
 
-// metadataOf returns what else is known of an error.
+// metadataOf returns the metadata of the ErrorInfo.
 func metadataOf(ctx context.Context, e *failure.Error) map[string]string {
 	out := map[string]string{}
 	caller := access.CallerFrom(ctx)
@@ -116,7 +117,7 @@ func metadataOf(ctx context.Context, e *failure.Error) map[string]string {
 	return out
 }
 
-// violationsOf returns the values at fault.
+// violationsOf returns the wrong values.
 func violationsOf(e *failure.Error, translate func(string) string) (out []*errdetails.BadRequest_FieldViolation) {
 	if codeOf(e) != connect.CodeInvalidArgument {
 		return nil
@@ -134,7 +135,8 @@ func violationsOf(e *failure.Error, translate func(string) string) (out []*errde
 	return out
 }
 
-// pathOf translates the path of a value of a resource, in the names of the API, into the one in a request.
+// pathOf returns a function that translates the path of a value from the names of the API to those
+// of the request.
 func (k *kind) pathOf(in *input) func(path string) string {
 	return func(path string) string {
 		steps := failure.Steps(path)
@@ -177,7 +179,8 @@ func (k *kind) steps(steps []any, in *input) []any {
 	return out
 }
 
-// metadataSteps translates steps within the metadata: labels are a list for the service, and a map in a message.
+// metadataSteps translates steps within the metadata. The service has labels in a list, a message
+// has them in a map.
 func metadataSteps(steps []any, in *input) []any {
 	name, _ := steps[0].(string)
 	var keys []string
@@ -197,7 +200,7 @@ func metadataSteps(steps []any, in *input) []any {
 	return steps
 }
 
-// renamed returns a translation of the paths of arguments.
+// renamed returns a function that translates the paths of arguments.
 func renamed(names map[string]string) func(path string) string {
 	return func(path string) string {
 		if name, ok := names[path]; ok {
@@ -207,17 +210,17 @@ func renamed(names map[string]string) func(path string) string {
 	}
 }
 
-// warningHeader has what a caller should know though a change succeeded, and deletionHeader how far a deletion has
-// come.
+// warningHeader has warnings about a change that succeeded. deletionHeader has the state of a
+// deletion.
 const (
 	warningHeader  = "Sluice-Warning"
 	deletionHeader = "Sluice-Deletion"
 )
 
-// maxWarnings is how many warnings an answer has at most.
+// maxWarnings is the maximum number of warnings in an answer.
 const maxWarnings = 20
 
-// warningText returns a warning as the value of a header: in ASCII, without line breaks.
+// warningText formats a warning as the value of a header: in ASCII, without line breaks.
 func warningText(w failure.Warning) string {
 	text := fmt.Sprintf("%s: %s", w.Code, w.Message)
 	quoted := strconv.QuoteToASCII(failure.ShortenPath(text))

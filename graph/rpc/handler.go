@@ -21,34 +21,37 @@ import (
 	"github.com/sluicegw/sluice/graph/proto"
 )
 
-// Call is a call of a method.
+// Call describes a call of a method.
 type Call struct {
-	// Method is the name of the method, and Kind the kind that it is about.
+	// Method is the name of the method, and Kind the name of its kind.
 	Method, Kind string
-	// Verb is the one that the method stands for.
+	// Verb that the method corresponds to.
 	Verb descriptor.Verb
 }
 
-// Edge is where calls come from. It bounds, measures and logs them. Its errors are those of callers.
+// Edge limits, measures and logs calls. Its errors are meant for callers.
 type Edge interface {
-	// Call runs a call that has one answer.
+	// Call runs a call with a single answer.
 	Call(ctx context.Context, call Call, run func(context.Context) error) *failure.Error
-	// Stream runs a call that has a stream of answers. The context of run ends when the stream must; then its cause is
-	// the error for the caller.
+	// Stream runs a call with a stream of answers. The context of run ends when the stream must
+	// end; its cause is then the error for the caller.
 	Stream(ctx context.Context, call Call, run func(context.Context) error) *failure.Error
-	// Event returns the context in which the next events of a stream are read and sent; done ends it.
+	// Event returns the context in which the next events of a stream are read and sent. The caller
+	// calls done afterwards.
 	Event(ctx context.Context) (event context.Context, done func())
-	// Answer notes that the answer to a call takes so many bytes. It fails if the call must not have so many.
+	// Answer reports the size of an answer. It returns an error if the answer is too large for the
+	// call.
 	Answer(ctx context.Context, bytes int) error
 }
 
-// Config of a handler. All is required.
+// Config of a handler. All fields are required.
 type Config struct {
-	// Messages are those of the kinds of Service.
+	// Messages of the kinds of Service.
 	Messages *proto.Schema
 	Service  *service.Service
 	Edge     Edge
-	// MaxRequest is the most bytes of a request, also after decompression.
+	// MaxRequest is the maximum size of a request in bytes, before and after
+	// decompression.
 	MaxRequest int
 }
 
@@ -68,7 +71,8 @@ func (c Config) Validate() error {
 type Handler struct {
 	cfg Config
 	mux *http.ServeMux
-	// names are those of the services, and paths those of the methods, with whether they stream.
+	// names are the names of the services. paths are the paths of the methods, with whether they
+	// stream.
 	names []string
 	paths map[string]bool
 }
@@ -122,7 +126,7 @@ func (h *Handler) HasService(name string) bool { return slices.Contains(h.names,
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// Has reports whether a path is the one of a method, and whether the method has a stream of answers.
+// Has reports whether a path belongs to a method, and whether the method streams its answers.
 func (h *Handler) Has(path string) (has, streams bool) {
 	streams, has = h.paths[path]
 	return has, streams
@@ -154,7 +158,7 @@ func (h *Handler) serve(k *kind) {
 	}
 }
 
-// options are those of the handlers of a method.
+// options returns the options of a method's handler.
 func (h *Handler) options(m protoreflect.MethodDescriptor) connect.HandlerOption {
 	return connect.WithHandlerOptions(
 		codecs(),
@@ -174,9 +178,9 @@ type request struct {
 	kind    *kind
 	method  protoreflect.MethodDescriptor
 	message protoreflect.Message
-	// header is the one of the answer.
+	// header of the answer.
 	header http.Header
-	// path translates the paths of errors; nil while they are as they are.
+	// path translates the paths of errors; nil leaves them unchanged.
 	path func(string) string
 }
 
@@ -207,7 +211,7 @@ func (h *Handler) unary(k *kind, verb descriptor.Verb, answer unaryMethod) http.
 	}, h.options(m))
 }
 
-// reflect adds reflection, by which tools find the methods.
+// reflect adds the reflection service, with which tools find the methods.
 func (h *Handler) reflect() error {
 	files := new(protoregistry.Files)
 	if err := files.RegisterFile(h.cfg.Messages.File); err != nil {
@@ -228,10 +232,10 @@ func (h *Handler) reflect() error {
 	return nil
 }
 
-// maxReflection is the most bytes of a request of reflection.
+// maxReflection is the maximum size of a reflection request in bytes.
 const maxReflection = 64 << 10
 
-// resolver finds the descriptors of a catalogue, and those that protobuf has itself.
+// resolver finds the descriptors of a catalogue and protobuf's own.
 type resolver struct{ files *protoregistry.Files }
 
 var _ protodesc.Resolver = resolver{}

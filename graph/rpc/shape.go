@@ -10,23 +10,23 @@ import (
 	"github.com/sluicegw/sluice/graph/proto"
 )
 
-// shape is how the objects of a type are stored, and as which message they are sent.
+// shape is the stored form of an object type, together with its message.
 type shape struct {
 	message protoreflect.MessageDescriptor
 	fields  []field
-	// byNumber finds the fields of messages.
+	// byNumber has the fields by their numbers in the message.
 	byNumber map[protoreflect.FieldNumber]*field
 }
 
-// field is a field of a type and of its message.
+// field is a field of a type, together with the field of its message.
 type field struct {
 	*descriptor.Field
 	message protoreflect.FieldDescriptor
-	// slot in stored bodies.
+	// slot of the field in stored bodies.
 	slot int
 	// shape of an object, or of the elements of a list of objects.
 	shape *shape
-	// numbers are those of the values of an enum by their stored forms, stored the reverse.
+	// numbers has the numbers of enum values by their stored forms; stored is the inverse.
 	numbers map[string]protoreflect.EnumNumber
 	stored  map[protoreflect.EnumNumber]string
 }
@@ -42,7 +42,7 @@ type shapeKey struct {
 	stored   *body.Shape
 }
 
-// shape makes the shape of a type. stored is the shape of the bodies.
+// shape returns the shape of a type. stored is the shape of its bodies.
 func (c *compiler) shape(
 	message protoreflect.MessageDescriptor, declared *descriptor.Shape, stored *body.Shape,
 ) (*shape, error) {

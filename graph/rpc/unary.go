@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// text returns a text of the request; empty if the message has no such field.
+// text returns a string field of the request; empty if the message does not have it.
 func (r *request) text(name protoreflect.Name) string {
 	f := fieldOf(r.message, name)
 	if f == nil {
@@ -27,12 +27,12 @@ func (r *request) text(name protoreflect.Name) string {
 	return r.message.Get(f).String()
 }
 
-// validateOnly reports whether the caller wants to know what would become of a change.
+// validateOnly reports whether the request is a dry run.
 func (r *request) validateOnly() bool {
 	return r.message.Get(fieldOf(r.message, "validate_only")).Bool()
 }
 
-// identity returns the resource that a request names.
+// identity returns the identity of the resource in a request.
 func (r *request) identity() kinds.Identity {
 	out := kinds.Identity{Kind: r.kind.Name, Name: r.text("name")}
 	if namespace := r.text("namespace"); namespace != "" {
@@ -42,7 +42,8 @@ func (r *request) identity() kinds.Identity {
 	return out
 }
 
-// key returns the key of a resource that was named as it may be.
+// key returns the key of a resource. The parts that the request left out have their
+// defaults.
 func (k *kind) key(id kinds.Identity) backend.Key {
 	out := backend.Key{Kind: k.Name, Name: id.Name}
 	switch {
@@ -55,7 +56,7 @@ func (k *kind) key(id kinds.Identity) backend.Key {
 	return out
 }
 
-// resource reads the resource that a request has, and charges it.
+// resource decodes the resource in a request, and charges for it.
 func (h *Handler) resource(ctx context.Context, r *request) (*input, error) {
 	f := fieldOf(r.message, r.kind.ResourceField)
 	r.path = r.kind.pathOf(&input{})
@@ -179,8 +180,8 @@ func (h *Handler) delete(ctx context.Context, r *request) (*dynamicpb.Message, e
 	return dynamicpb.NewMessage(r.method.Output()), nil
 }
 
-// pageBytes is from how many bytes on a page ends before it has as many resources as it may: clients of gRPC accept
-// answers of 4 MiB unless they are told otherwise.
+// pageBytes is the size at which a page ends before it is full, because clients of gRPC by default
+// accept at most 4 MiB.
 const pageBytes = 3 << 20
 
 func (h *Handler) list(ctx context.Context, r *request) (*dynamicpb.Message, error) {
@@ -213,7 +214,8 @@ func (h *Handler) list(ctx context.Context, r *request) (*dynamicpb.Message, err
 	return h.page(ctx, r, page)
 }
 
-// page returns a page as the answer, or as much of it as fits.
+// page returns a page as the answer. It leaves out resources at the end if the answer
+// would be too large.
 func (h *Handler) page(ctx context.Context, r *request, page *query.Page) (*dynamicpb.Message, error) {
 	out := dynamicpb.NewMessage(r.method.Output())
 	list := out.Mutable(out.Descriptor().Fields().ByName(r.kind.ResourcesField)).List()

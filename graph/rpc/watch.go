@@ -40,11 +40,11 @@ type watch struct {
 	kind    *kind
 	message protoreflect.MessageDescriptor
 	to      *connect.ServerStream[dynamicpb.Message]
-	// cursor resumes after the last event that was sent; empty if there is none.
+	// cursor to resume after the last event that was sent; empty if there was none.
 	cursor string
 }
 
-// run sends changes until ctx ends, or the stream cannot go on.
+// run sends changes until ctx ends or the stream fails.
 func (w *watch) run(ctx context.Context, r *request) error {
 	req := change.Request{
 		Kinds:      []string{w.kind.Name},
@@ -69,7 +69,8 @@ func (w *watch) run(ctx context.Context, r *request) error {
 		return err
 	}
 	defer changes.Close()
-	// The head of the answer, so that the client knows that the stream has begun.
+	// Send the head of the answer, so that the client knows that the stream has
+	// started.
 	if err := w.to.Send(nil); err != nil {
 		return err
 	}
@@ -114,7 +115,8 @@ func (w *watch) event(ctx context.Context, c *change.Change) (*dynamicpb.Message
 	}
 	resource := w.kind.named(c.Key)
 	if c.Stored != nil {
-		// Without a body it is unreadable: the client learns its name and revision.
+		// A resource without a body is unreadable. The client gets its name and
+		// revision.
 		b, err := c.Body()
 		var known *failure.Error
 		if err != nil && (!errors.As(err, &known) || known.Code != failure.CodeUnreadable) {
@@ -129,8 +131,8 @@ func (w *watch) event(ctx context.Context, c *change.Change) (*dynamicpb.Message
 	return out, nil
 }
 
-// ended returns the error of a stream that has ended: the cause of the end of ctx if that is known, with the cursor to
-// resume from.
+// ended returns the error that ends a stream, with the cursor to resume from. If ctx has ended, it
+// is the cause.
 func (w *watch) ended(ctx context.Context, err error) error {
 	var cause *failure.Error
 	if ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) {

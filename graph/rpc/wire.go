@@ -10,13 +10,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// MaxValues is how many values a request may have: a byte can stand for one, and takes more than fifty in memory.
+// MaxValues is the maximum number of values in a request. A value can take a single byte in the
+// request and more than fifty in memory.
 const MaxValues = 200_000
 
-// errTooMany is the error of a message with more values.
+// errTooMany is the error for a message with more values.
 var errTooMany = errors.New("the message has more than the 200000 values that are accepted")
 
-// codecs are the codecs of connect, which refuse messages with too many values before they read them.
+// codecs returns codecs that refuse messages with too many values before they decode them.
 func codecs() connect.HandlerOption {
 	return connect.WithHandlerOptions(connect.WithCodec(binaryCodec{}), connect.WithCodec(jsonCodec{}))
 }
@@ -51,10 +52,10 @@ func (binaryCodec) Unmarshal(data []byte, v any) error {
 	return protobuf.Unmarshal(data, m)
 }
 
-// maxMessageDepth is how deep messages are counted; deeper ones are refused.
+// maxMessageDepth is the maximum nesting of messages; deeper ones are refused.
 const maxMessageDepth = 100
 
-// countValues takes the values of a message from those that are left.
+// countValues subtracts the number of values in a message from left.
 func countValues(of protoreflect.MessageDescriptor, data []byte, left *int, depth int) error {
 	if depth == 0 {
 		return errors.New("the message is nested too deeply")
@@ -84,7 +85,8 @@ func countValues(of protoreflect.MessageDescriptor, data []byte, left *int, dept
 	return nil
 }
 
-// countInside takes the values of a field: of a message in it, or of a packed list.
+// countInside subtracts the number of values in a field that is a message or a packed
+// list.
 func countInside(f protoreflect.FieldDescriptor, value []byte, left *int, depth int) error {
 	switch {
 	case f.Message() != nil:
@@ -123,7 +125,7 @@ func (jsonCodec) Marshal(v any) ([]byte, error) {
 	return protojson.Marshal(m)
 }
 
-// Unmarshal implements [connect.Codec]. An unknown field is refused.
+// Unmarshal implements [connect.Codec]. It refuses unknown fields.
 func (jsonCodec) Unmarshal(data []byte, v any) error {
 	m, ok := v.(protobuf.Message)
 	if !ok {

@@ -6,21 +6,23 @@ package slab
 // use any more, so what lives long must not come from a slab. The zero value is
 // ready; it is not safe for concurrent use.
 type Slab[T any] struct {
-	// Chunk is the most elements of one chunk. Default 256.
+	// Chunk is the maximum number of elements in a chunk. Default 256.
 	Chunk int
-	// Keep is the most elements of chunks that [Slab.Reset] keeps. Default: none.
+	// Keep is the maximum number of elements in the chunks that [Slab.Reset] keeps. Default:
+	// none.
 	Keep int
 
 	free []T
 	next int
-	// chunks are those to keep: the first ones are in use, free is the rest of the last of them.
+	// chunks has the chunks that Reset keeps. The first used of them are in use; free is the
+	// unused rest of the current chunk.
 	chunks [][]T
 	used   int
 }
 
-// Take returns n elements, each its zero value. A piece of more than half a
-// chunk has memory of its own. The first chunk has room for the first piece
-// alone, and each has twice the room of the one before.
+// Take returns n zero elements. If n is more than half a chunk, they get memory of their own. The
+// first chunk has only room for the first call, and each further one has twice the room of the
+// one before.
 func (s *Slab[T]) Take(n int) []T {
 	if n > len(s.free) {
 		most := s.Chunk
@@ -37,7 +39,7 @@ func (s *Slab[T]) Take(n int) []T {
 	return out
 }
 
-// more begins a chunk: one that was kept, or a new one.
+// more starts a chunk: one that was kept, or a new one.
 func (s *Slab[T]) more(n, most int) {
 	for s.used < len(s.chunks) {
 		s.free = s.chunks[s.used]

@@ -18,11 +18,12 @@ import (
 // parents are named instead.
 const maxChangedPaths = 64
 
-// changeOf returns what the log entry of a change says of the state before: a JSON object with the
-// parts of the body that changed, as they were ("before", null for a part that was absent), and the
-// paths that changed ("paths"). was is the stored body, next are the parts that the change writes.
-// Fields that are write-only in this catalogue are left out. It returns nil if was cannot be read,
-// or if the result would be longer than [backend.MaxChange].
+// changeOf returns the data that the log entry of a change has about the previous state. It is a
+// JSON object with "before", the previous values of the parts of the body that changed (null for
+// a part that was absent), and "paths", the paths that changed. was is the stored body, and next
+// has the parts that the change writes. Fields that are write-only in this catalogue are left
+// out. It returns nil if was cannot be read, or if the result would be longer than
+// [backend.MaxChange].
 func (k *Kind) changeOf(was []byte, next []member) []byte {
 	before, err := partsOf(was)
 	if err != nil {

@@ -23,8 +23,8 @@ func explainOf(std terminal.Streams, s resource.Ref, err error) {
 	exit.Explain(std, where, err)
 }
 
-// writeError returns the error of a request that writes in words for the user: whether the change may have been made
-// although there is no answer, and that a ^C was the user's.
+// writeError returns the error of a write in words for the user. It says if the change may have
+// been made although no answer has arrived, and if the user has interrupted the command.
 func writeError(ctx context.Context, err error, dry command.DryRun) error {
 	var lost *client.UnansweredError
 	unsure := errors.As(err, &lost) && lost.Sent && !bool(dry)
