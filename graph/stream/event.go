@@ -6,26 +6,27 @@ import "github.com/sluicegw/sluice/backend/service/change"
 const (
 	maxBehind      = 1024
 	maxBehindBytes = 4 << 20
-	// maxJoinBytes is up to how much of the state others may join.
+	// maxJoinBytes is the number of published bytes of the state after which no
+	// follower may join any more.
 	maxJoinBytes = 1 << 20
 )
 
-// sizeofEvent is roughly the bytes of an event besides its payload.
+// sizeofEvent is the approximate size of an event without its payload, in bytes.
 const sizeofEvent = 320
 
-// event is an event of a group. The events of a group are a linked list: a follower that is behind
-// points to the one it took last, and so keeps those after it.
+// event is an event of a group. The events form a linked list. A follower that is behind points to
+// the event that it took last, and thereby keeps the later ones in memory.
 type event struct {
 	payload []byte
 	cursor  string
-	// change is for each follower to execute by itself, because the answer cannot be shared;
-	// nil if it can.
+	// change is set if the answer cannot be shared: each follower executes it by itself.
 	change *change.Change
-	// number counts the events; a mark, like IN_SYNC, has the number of the event before it.
+	// number counts the events. A mark, such as IN_SYNC, has the number of the event before
+	// it.
 	number uint64
 	mark   bool
-	// resumePoint is the place in the state of the page that it belongs to; nil after the state. published is the
-	// number of changes of that page before it.
+	// resumePoint is the place in the state of the event's page; nil after the state. published is
+	// the number of changes of that page before the event.
 	resumePoint *change.ResumePoint
 	published   int
 
@@ -40,8 +41,7 @@ func (e *event) sentBefore(seen uint64) bool {
 	return e.number < seen || e.number == seen && seen > 0 && !e.mark
 }
 
-// publish adds events to the list and puts them into the queues of parked followers, without
-// waiting.
+// publish adds events to the list and to the queues of parked followers. It does not wait.
 func (g *group) publish(events []*event) {
 	if len(events) == 0 {
 		return
@@ -67,9 +67,10 @@ func (g *group) publish(events []*event) {
 	g.enforceLimits()
 }
 
-// enforceLimits cuts off followers that are too far behind, and claims memory for the events that wait for the
-// one that is farthest behind, or for subscriptions that may still join. If there is no memory, nobody joins
-// any more; if there is still none, all that are behind are cut off. The caller holds the group's lock.
+// enforceLimits cuts off followers that are too far behind. It claims memory for the events that
+// the slowest follower has not taken yet, or that subscriptions may still join at. If there is not
+// enough, it first closes the group for new followers, and then cuts off all followers that are
+// behind. The caller holds the group's lock.
 func (g *group) enforceLimits() {
 	most := int64(0)
 	for _, s := range g.followers {
@@ -103,8 +104,8 @@ func (g *group) enforceLimits() {
 	}
 }
 
-// claim sets how much of the memory of all queues the group takes, beyond its free part. It reports false, and
-// takes no more, if there is not enough.
+// claim sets the amount of memory that the group takes of the memory of all queues, beyond its free
+// part. If there is not enough, it changes nothing and returns false.
 func (g *group) claim(bytes int64) bool {
 	more := max(bytes-freeQueue, 0) - g.claimed
 	if more > 0 && !g.room.Take(more) {

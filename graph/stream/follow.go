@@ -7,7 +7,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// lock locks and returns the group of the subscription, nil if it is alone.
+// lock locks the group of the subscription and returns it; nil if the subscription is
+// alone.
 func (s *Subscription) lock() *group {
 	for {
 		g := s.group.Load()
@@ -22,8 +23,8 @@ func (s *Subscription) lock() *group {
 	}
 }
 
-// follow takes the next event of the group. If there is none, the subscription is parked, or makes the group read
-// the next part of the state.
+// follow takes the next event of the group. If there is none, it parks the subscription, or makes
+// the group read the next part of the state.
 func (s *Subscription) follow() (*event, progress) {
 	for {
 		g := s.lock()
@@ -63,7 +64,8 @@ func (s *Subscription) follow() (*event, progress) {
 	}
 }
 
-// goAlone makes the subscription execute by itself from where it is. It unlocks the group.
+// goAlone makes the subscription execute by itself from its current position. It unlocks
+// the group.
 func (s *Subscription) goAlone(g *group) {
 	if s.leavesForRights {
 		s.leavesForRights = false
@@ -93,8 +95,8 @@ func (s *Subscription) goAlone(g *group) {
 	s.loop.resume(s.cursor, replaced)
 }
 
-// nextResumePoint returns the place in the state of the event that the subscription takes next; nil after
-// the state. The caller holds the group's lock.
+// nextResumePoint returns the place in the state of the subscription's next event; nil after the
+// state. The caller holds the group's lock.
 func (s *Subscription) nextResumePoint(g *group) *change.ResumePoint {
 	place, published := g.resumePoint, g.resumePublished
 	switch {
@@ -109,14 +111,14 @@ func (s *Subscription) nextResumePoint(g *group) *change.ResumePoint {
 	return place.After(published)
 }
 
-// cutOff cuts off a follower that is too far behind: it takes no other event of the group. The caller holds the
-// group's lock.
+// cutOff marks a follower that is too far behind: it takes no more events of the group. The caller
+// holds the group's lock.
 func (s *Subscription) cutOff() {
 	s.resumePoint, s.at = s.nextResumePoint(s.group.Load()), nil
 }
 
-// checkRights makes followers whose rights have changed go on alone, before a change is published. The group keeps its
-// rights.
+// checkRights makes followers whose rights have changed leave the group before a change is
+// published. The group keeps the rights with which it has started.
 func (g *group) checkRights() {
 	leader := g.leader.Changes()
 	if !leader.Stale() {
@@ -132,8 +134,9 @@ func (g *group) checkRights() {
 	}
 }
 
-// leaveForRights makes a follower go on alone: after everything that the group has published if it is parked, else
-// after the event that it took last, without the events that wait for it. The caller holds the group's lock.
+// leaveForRights makes a follower go on alone. A parked follower continues after all published
+// events. Another one continues after the event that it took last; it does not take the published
+// events that follow. The caller holds the group's lock.
 func (s *Subscription) leaveForRights(g *group) {
 	s.leavesForRights = true
 	switch {
@@ -150,8 +153,8 @@ func (s *Subscription) leaveForRights(g *group) {
 	}
 }
 
-// deliver queues new events of a parked follower. If one finds no room, the follower is behind from
-// there on. The caller holds the group's lock.
+// deliver queues new events for a parked follower. If there is no room for one, the follower is
+// behind from that event on. The caller holds the group's lock.
 func (s *Subscription) deliver(before *event, events []*event) {
 	for len(events) > 0 && events[0].sentBefore(s.seen) {
 		before, events = events[0], events[1:]
@@ -166,8 +169,8 @@ func (s *Subscription) deliver(before *event, events []*event) {
 	}
 }
 
-// unpark makes a parked follower take the events after at by itself. The caller holds the
-// group's lock.
+// unpark starts a goroutine in which a parked follower takes the events after at. The
+// caller holds the group's lock.
 func (s *Subscription) unpark(at *event) {
 	if s.parked {
 		s.parked, s.at = false, at
@@ -176,7 +179,8 @@ func (s *Subscription) unpark(at *event) {
 	}
 }
 
-// leave takes the subscription out of its group, and ends the group if no follower is left.
+// leave removes the subscription from its group, and ends the group if it was the last
+// follower.
 func (s *Subscription) leave() {
 	g := s.lock()
 	if g == nil {
@@ -194,8 +198,8 @@ func (s *Subscription) leave() {
 	}
 }
 
-// add adds a follower. at is the event that it took last, nil if it is parked. The caller holds the group's
-// lock.
+// add adds a follower. at is the event that it took last; nil if it is parked. The caller holds the
+// group's lock.
 func (g *group) add(s *Subscription, at *event) {
 	s.group.Store(g)
 	s.at, s.slot = at, len(g.followers)

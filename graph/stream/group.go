@@ -13,17 +13,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// group is one execution for equal subscriptions. It has no goroutine while nothing changes.
+// group is a shared execution of equal subscriptions. It has no goroutine while there are no
+// changes.
 type group struct {
 	of   *Groups
 	room *budget.Room
 
-	// Used only by the goroutine that makes the next step: see readState and work.
+	// Used only by the goroutine that executes the current step: see readState and
+	// work.
 	leader Execution
 	ctx    context.Context // of the leader
 	memory *budget.Share
 	polled change.Polled // by the last poll, without the changes that were taken
-	// published is the number of changes of the last poll that were taken and made into events.
+	// published counts the changes of the last poll that were published.
 	published int
 	taken     *change.Change // by the last step; nil if it has found none
 	err       error          // of the last step
@@ -37,16 +39,18 @@ type group struct {
 	followers []*Subscription
 	behind    int    // followers that are not parked
 	tail      *event // the last event, or an empty one in its place
-	// head is an empty event before the first one of the state, where others join; nil if nobody may join there.
+	// head is an empty event before the first event of the state, at which subscriptions can join;
+	// nil if they cannot.
 	head *event
 	late bool // a subscription has joined since the last call of Late
 	live bool // else it is reading
-	// ended means that no event follows, cause is the reason, and discards means that followers that are
-	// behind do not take the events that wait for them.
+	// ended reports that there are no more events; cause is the reason. discards reports that
+	// followers that are behind must not take the remaining events.
 	ended, discards bool
 	cause           error
-	// resumePoint is the place in the state of the page that was read last, and placePublished the number of its
-	// changes that were published: a follower with every event goes on alone behind them.
+	// resumePoint is the place in the state of the last page that was read, and placePublished the
+	// number of changes of that page that were published. A follower that has taken all events
+	// continues from there if it leaves.
 	resumePoint     *change.ResumePoint
 	resumePublished int
 	claimed         int64       // of room
@@ -55,8 +59,8 @@ type group struct {
 
 var _ change.Leader = (*group)(nil)
 
-// newGroup begins a group and its leader, which replaces the execution of its first follower. It returns nil if the
-// leader does not begin. The caller holds the lock of x.
+// newGroup starts a group whose leader replaces the execution of the first follower. It returns nil
+// if the leader does not start. The caller holds the lock of x.
 func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	g := &group{
 		of:     x,
@@ -86,12 +90,12 @@ func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	return g
 }
 
-// more reports whether the next step has a change without polling.
+// more reports whether the next step has a change without another poll.
 func (g *group) more() bool { return len(g.polled.Changes) > 0 }
 
-// step makes the leader execute the next change, if there is one, and returns its event. An answer with errors cannot
-// be shared: errors have the id of a request, and a budget that one subscription exceeds may be enough for another.
-// Each follower executes that change by itself.
+// step makes the leader execute the next change, if there is one, and returns its event. An answer
+// with errors is not shared, because errors have the id of a request, and because a budget may be
+// enough for some subscriptions only. Each follower executes that change by itself.
 func (g *group) step() *event {
 	g.memory.Reset()
 	defer func() {
@@ -129,7 +133,7 @@ func (g *group) step() *event {
 	return e
 }
 
-// take takes the next change, if there is one now.
+// take polls for the next change. It does not wait.
 func (g *group) take(ctx context.Context) {
 	if !g.more() && !g.replaced() {
 		g.polled, g.err = g.leader.Changes().Poll(ctx, g)
@@ -155,7 +159,8 @@ const (
 	maxTogetherTime  = time.Millisecond
 )
 
-// steps makes the leader execute the changes that came together, and returns their events.
+// steps makes the leader execute the changes that are available together, and returns
+// their events.
 func (g *group) steps() (events []*event) {
 	var first time.Time
 	for bytes := 0; ; {
@@ -173,14 +178,15 @@ func (g *group) steps() (events []*event) {
 	}
 }
 
-// Wake implements [change.Leader]: the group looks for changes in another goroutine.
+// Wake implements [change.Leader]. It makes the group look for changes in another
+// goroutine.
 func (g *group) Wake() {
 	if g.wakes.Add(1) == 1 {
 		go g.work()
 	}
 }
 
-// work looks for changes as often as Wake was called meanwhile, at least once.
+// work looks for changes once, and again if Wake was called meanwhile.
 func (g *group) work() {
 	for {
 		seen := g.wakes.Load()
@@ -191,7 +197,7 @@ func (g *group) work() {
 	}
 }
 
-// errPanic ends a group whose execution panics or stops without an error.
+// errPanic is the cause of a group whose execution panics or stops without an error.
 var errPanic = errors.New("panic in a shared execution")
 
 // failed ends a group whose execution panics.
@@ -202,7 +208,8 @@ func (g *group) failed() {
 	}
 }
 
-// publishChanges is the state live: it executes and publishes all changes that have happened.
+// publishChanges is the step of a live group: it executes and publishes all available
+// changes.
 func (g *group) publishChanges() {
 	defer g.failed()
 	g.mu.Lock()
@@ -241,8 +248,9 @@ func (g *group) rest(wait time.Duration) {
 	g.of.unite(g)
 }
 
-// readState is the state reading: it executes and publishes the next part of the state, in the goroutine of
-// a follower that has taken all events. Others that have wait for it.
+// readState is the step of a group that is reading: it executes and publishes the next part of the
+// state. It runs in the goroutine of a follower that has taken all events; other such followers
+// wait for it.
 func (g *group) readState(s *Subscription) {
 	select {
 	case g.turn <- struct{}{}:
@@ -277,8 +285,8 @@ func (g *group) readState(s *Subscription) {
 	}
 }
 
-// Late implements [change.Leader]. If it returns false, no subscription joins any more before the end of the
-// state.
+// Late implements [change.Leader]. If it returns false, no subscription can join any more before
+// the end of the state.
 func (g *group) Late() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -290,7 +298,7 @@ func (g *group) Late() bool {
 	return late
 }
 
-// end ends the group: each follower goes on alone.
+// end ends the group. Its followers go on alone.
 func (g *group) end(err error) {
 	g.mu.Lock()
 	if !g.ended {
@@ -305,7 +313,7 @@ func (g *group) end(err error) {
 	g.close()
 }
 
-// close ends the execution: it has no followers, or no more events for them.
+// close ends the execution of a group that has no followers or no more events.
 func (g *group) close() {
 	g.of.mu.Lock()
 	g.of.remove(g)
@@ -315,7 +323,8 @@ func (g *group) close() {
 	g.stop()
 }
 
-// stop ends the execution, which nobody joins any more. The caller holds the group's lock.
+// stop ends the execution and closes the group for new followers. The caller holds the
+// group's lock.
 func (g *group) stop() {
 	g.ended, g.head = true, nil
 	g.enforceLimits() // gives back what the events take that nobody waits for

@@ -10,52 +10,58 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// Config of groups.
+// Config of [Groups].
 type Config struct {
-	// Begin begins the subscription of the operation of ctx. It resumes at the cursor after; empty leaves that to the
-	// argument of the document. If it does not begin, the errors are what the client is told. Required.
+	// Begin starts the subscription of the operation in ctx. If after is not empty, it is the
+	// cursor to resume from; otherwise the argument in the document decides. If it fails, it
+	// returns errors for the client. Required.
 	Begin func(ctx context.Context, after string) (Events, gqlerror.List)
-	// Lead begins an execution for all subscriptions that are equal to that of first, which follows it. It takes the
-	// place of first in its stream, and ends when ctx does. It returns nil if it does not begin. Required.
+	// Lead starts an execution for all subscriptions that are equal to first. It takes over the
+	// stream of first, which becomes a follower, and ends when ctx ends. It returns nil if it
+	// fails. Required.
 	Lead func(ctx context.Context, first Execution) Execution
 	// Responder makes the answers to events. Required.
 	Responder Responder
-	// Recover returns the errors that a client is told of a panic. Required.
+	// Recover returns the errors that a client gets after a panic. Required.
 	Recover func(ctx context.Context, v any) gqlerror.List
-	// Refuse returns the errors that end a subscription whose next event finds no memory. Required.
+	// Refuse returns the errors that end a subscription if there is no memory for its next event.
+	// Required.
 	Refuse func(context.Context) gqlerror.List
-	// Memory bounds the memory of everything in flight. Default: unbounded.
+	// Memory bounds the memory of all requests and answers in progress. Default:
+	// unbounded.
 	Memory *budget.Memory
 }
 
-// Groups runs the subscriptions of one API of one catalogue.
+// Groups runs the subscriptions to one version of the API of one catalogue.
 type Groups struct {
 	cfg Config
 
 	mu sync.Mutex // taken before the mutex of a group
-	// open has the groups that others can join. Other groups read the state and cannot be joined any more.
+	// open has the groups that subscriptions can join. A group that reads the state may have been
+	// removed.
 	open map[groupKey]*group
 }
 
-// groupKey identifies a group: its events, and the moment at which it began.
+// groupKey identifies a group: the key of its events, and the point at which it has
+// started.
 type groupKey struct {
 	ShareKey
 	at change.JoinPoint
 }
 
-// NewGroups starts nothing.
+// NewGroups returns groups without subscriptions. It starts nothing.
 func NewGroups(cfg Config) *Groups { return &Groups{cfg: cfg, open: map[groupKey]*group{}} }
 
-// withMemory returns a context whose answers take memory of a share.
+// withMemory returns a context whose answers take their memory from a share.
 func withMemory(ctx context.Context, memory *budget.Share) context.Context {
 	shared := budget.SharedFrom(ctx)
 	shared.Memory = memory
 	return budget.WithShared(ctx, shared)
 }
 
-// join makes a subscription a follower of the group with its key that goes on from the same moment, and begins one
-// if there is none. It reports false if it cannot: a change lies between the two, the subscription's rights are of an
-// older policy, or the shared execution does not begin.
+// join makes a subscription a follower of the group with the same key and the same position; if
+// there is none, it starts one. It returns false if that is impossible: there is a change between
+// their positions, the subscription's rights are outdated, or the shared execution does not start.
 func (x *Groups) join(s *Subscription, at change.JoinPoint) bool {
 	key := groupKey{s.loop.execution.Key(), at}
 	s.parked = false
@@ -92,15 +98,16 @@ func (x *Groups) join(s *Subscription, at change.JoinPoint) bool {
 	return true
 }
 
-// remove forgets a group. The caller holds mu.
+// remove removes a group from those that can be joined. The caller holds mu.
 func (x *Groups) remove(g *group) {
 	if x.open[g.key] == g {
 		delete(x.open, g.key)
 	}
 }
 
-// unite moves the parked followers of a group that has become live to the live group of the same key, if no
-// change lies between the two. If there is no such group, g becomes it. Followers that are behind move later.
+// unite moves the parked followers of a group that has become live to the live group with the same
+// key, if there is no change between their positions. If there is no such group, g becomes that
+// group. Followers that are behind move later.
 func (x *Groups) unite(g *group) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -141,8 +148,8 @@ func (x *Groups) unite(g *group) {
 	}
 }
 
-// Count returns how many subscriptions follow groups that can be joined, how many of them are parked, and
-// how many read the state.
+// Count returns the number of subscriptions that follow groups which can be joined, and how many of
+// them are parked or are reading the state.
 func (x *Groups) Count() (following, parked, reading int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -9,24 +9,26 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// Loop takes the changes of one subscription, one after the other, and has each answered.
+// Loop takes the changes of one subscription one after another and gets their answers.
 type Loop struct {
 	execution Execution
-	// pending are the changes that were taken and are not yet answered.
+	// pending are the changes that were taken but not answered yet.
 	pending []change.Change
-	// cursor is the cursor from which a client with all answers resumes; empty if it cannot.
+	// cursor from which a client with all answers resumes; empty if it cannot.
 	cursor string
-	// retired means that the catalogue of the group that the subscription followed was replaced.
+	// retired reports that the catalogue of the group which the subscription followed was
+	// replaced.
 	retired bool
-	// pauses means that Next returns without an answer where the subscription may join a group, pausedAt.
+	// pauses reports whether Next returns without an answer at a point where the subscription may
+	// join a group. pausedAt is that point.
 	pauses   bool
 	pausedAt change.JoinPoint
 }
 
 var _ Events = (*Loop)(nil)
 
-// NewLoop returns the loop of an execution. The cursor is the one from which the client has resumed; empty if it
-// begins.
+// NewLoop returns the loop of an execution. cursor is the one from which the client has resumed;
+// empty if it has not.
 func NewLoop(e Execution, cursor string) *Loop { return &Loop{execution: e, cursor: cursor} }
 
 // Next waits for the next change and returns its answer.
@@ -57,7 +59,8 @@ func (l *Loop) Next(ctx context.Context) Answer {
 	return l.answer(ctx, c)
 }
 
-// answerShared returns the answer to a change that a group has taken, whose rights the group has compared.
+// answerShared returns the answer to a change that was taken by a group, which has checked the
+// rights.
 func (l *Loop) answerShared(ctx context.Context, c *change.Change) Answer {
 	switch {
 	case ctx.Err() != nil:
@@ -68,12 +71,13 @@ func (l *Loop) answerShared(ctx context.Context, c *change.Change) Answer {
 	return l.answer(ctx, c)
 }
 
-// waiting returns the context in which the loop waits for changes and reads them, at the expense of the next answer.
+// waiting returns the context in which the loop waits for changes and reads them. What they cost is
+// charged to the next answer.
 func (l *Loop) waiting(ctx context.Context) context.Context {
 	return budget.With(l.execution.Waiting(), budget.From(ctx))
 }
 
-// ended reports whether only the end of the subscription may still be sent.
+// ended reports whether the subscription may only be ended.
 func (l *Loop) ended() bool { return l.retired || l.execution.Waiting().Err() != nil }
 
 // answer returns the answer to a change.
@@ -88,19 +92,19 @@ func (l *Loop) answer(ctx context.Context, c *change.Change) Answer {
 	return Answer{Response: res, Cursor: c.Cursor}
 }
 
-// fail returns the end of a subscription for an error.
+// fail returns the last answer of a subscription that ends with an error.
 func (l *Loop) fail(ctx context.Context, err error) Answer {
 	return Answer{Errors: gqlerror.List{l.execution.Present(ctx, err)}}
 }
 
-// follow leaves the changes to the leader of a group.
+// follow lets the leader of a group take the changes from now on.
 func (l *Loop) follow(leader Execution) {
 	l.execution.Follow(leader)
 	l.pending = nil
 }
 
-// resume makes the loop take the changes after a cursor again. replaced means that the catalogue of the group was
-// replaced.
+// resume makes the loop take the changes after a cursor again. replaced reports that the catalogue
+// of the group was replaced.
 func (l *Loop) resume(cursor string, replaced bool) {
 	l.cursor = cursor
 	l.retired = replaced

@@ -6,11 +6,11 @@ import (
 	"github.com/sluicegw/sluice/graph/answer"
 )
 
-// Output is the memory of one answer: the executor writes the answer into it, and the
-// transport sends it from there without a copy. The zero value is ready. Only one goroutine may use it
-// at a time.
+// Output is the memory of one answer. The executor writes the answer into it, and the transport
+// sends it from there without a copy. The zero value is ready to use. It is not safe for concurrent
+// use.
 type Output struct {
-	// The executor writes Head before the data and Tail after them.
+	// Head and Tail are written before and after the data.
 	Head, Tail string
 	// buf is the head, the data and the tail.
 	buf   []byte
@@ -20,9 +20,9 @@ type Output struct {
 	secret bool
 }
 
-// OutputOwner owns the memory in which an answer was written.
+// OutputOwner owns the memory of an answer.
 type OutputOwner interface {
-	// TakeBack is called with the memory when it is no longer read.
+	// TakeBack is called with the memory when it is no longer in use.
 	TakeBack(buf []byte)
 }
 
@@ -39,28 +39,29 @@ func OutputOf(ctx context.Context) *Output {
 	return o
 }
 
-// Fill sets the answer that was written, with head and tail, and the owner of its memory.
+// Fill sets the answer, with head and tail, and the owner of its memory.
 func (o *Output) Fill(buf []byte, owner OutputOwner) { o.buf, o.owner = buf, owner }
 
-// FillKept sets an answer that is kept, and has the head and the tail.
+// FillKept sets a cached answer, which has head and tail.
 func (o *Output) FillKept(k *answer.Kept) { o.buf, o.kept = k.Body(), k }
 
-// Filled returns the answer, with head and tail; nil if it was not written.
+// Filled returns the answer with head and tail; nil if there is none.
 func (o *Output) Filled() []byte { return o.buf }
 
-// Data returns the data of the answer that was written.
+// Data returns the data of the answer.
 func (o *Output) Data() []byte { return o.buf[len(o.Head) : len(o.buf)-len(o.Tail)] }
 
-// Kept returns the answer that is kept; nil if it was executed.
+// Kept returns the cached answer; nil if the answer was executed.
 func (o *Output) Kept() *answer.Kept { return o.kept }
 
-// MarkSecret records that the answer may have secrets, so that no client may store it.
+// MarkSecret records that the answer may contain secrets, so that clients must not
+// cache it.
 func (o *Output) MarkSecret() { o.secret = true }
 
-// Secret reports whether the answer may have secrets.
+// Secret reports whether the answer may contain secrets.
 func (o *Output) Secret() bool { return o.secret }
 
-// Release gives the memory back, which may not be read after that.
+// Release returns the memory to its owner. The answer must not be read after that.
 func (o *Output) Release() {
 	if o.owner != nil {
 		o.owner.TakeBack(o.buf)

@@ -10,33 +10,34 @@ import (
 )
 
 var (
-	// errGone means that the connection of the queue is ending.
+	// errGone is the error of a queue whose connection is closed.
 	errGone = errors.New("the connection ends")
-	// errMemory means that the events of all clients use the memory that they may have.
+	// errMemory is the error if the events of all clients have used up their memory.
 	errMemory = errors.New("there is no memory for another event")
 )
 
-// Frame is one message on its way to a client. The payload goes between the head
-// and the tail. It is shared, and not copied before it is written.
+// Frame is one message to a client. The payload goes between head and tail; it is
+// shared and is not copied until it is written.
 type Frame struct {
 	From    any // the operation that sends it, for Forget
 	Head    []byte
 	Payload []byte
 	Tail    string
-	// Release is called once the frame is written or dropped; nil if it holds no memory.
+	// Release is called when the frame was written or dropped; nil if it holds no
+	// memory.
 	Release func()
 	Kind    byte // for WebSocket: its opcode
-	// Event may wait a moment so that others leave with it, and is refused if there is no
-	// memory for it.
+	// Event marks an event. It may be delayed to be written together with others, and is
+	// refused if there is no memory for it.
 	Event bool
 }
 
 // Size returns the number of bytes of the message.
 func (f *Frame) Size() int { return len(f.Head) + len(f.Payload) + len(f.Tail) }
 
-// Queue holds the messages that wait for one client, bounded in number and bytes; an empty queue accepts the
-// frames of any one call of Put. At most one writer works at a time. It is
-// started when there is something to write, and takes frames until none is left:
+// Queue has the messages that wait for one client. Their number and their bytes are bounded, but an
+// empty queue accepts the frames of any one call of Put. At most one writer is active at a time. It
+// is started when there is something to write, and takes frames until there are none:
 //
 //	        Put, deliver, Offer, Finish: Wake
 //	idle -------------------------------------> busy (Take returns frames)
@@ -45,11 +46,12 @@ func (f *Frame) Size() int { return len(f.Head) + len(f.Payload) + len(f.Tail) }
 //	     Take finds none; at the end it reports ended
 type Queue struct {
 	Messages, Bytes int
-	// Memory is shared by all queues. A frame takes its size of it from before it is put until it is written,
-	// unless the queue has no more than [freeQueue] with it. Default: unbounded.
+	// Memory is shared by all queues. A frame holds memory of its size from before it is queued
+	// until it is written, unless the queue has at most [freeQueue] bytes together with the frame.
+	// Default: unbounded.
 	Memory *budget.Room
 	// Wake starts the writer; if soon is set, it may start a moment later. Wake is
-	// called with the lock held, and never while a writer is at work.
+	// called with the lock held, and only if no writer is active.
 	Wake func(soon bool)
 
 	mu     sync.Mutex
@@ -58,14 +60,14 @@ type Queue struct {
 	room   chan struct{} // closed when something was taken; nil if nobody waits for it
 	busy   bool          // a writer is at work
 	gone   bool          // nothing more is accepted
-	// writing counts the bytes of frames that were taken and are not yet written; releases are their
-	// Release functions.
+	// writing is the number of bytes of frames that were taken but not written yet; releases are
+	// their Release functions.
 	writing  int
 	releases []func()
 }
 
-// Put adds frames, all or none, and waits for room until ctx ends. If accepted is
-// not nil, it is called before a writer can see the frames.
+// Put adds all of the frames or none. It waits for room until ctx ends. accepted, if
+// not nil, is called before a writer can see the frames.
 func (q *Queue) Put(ctx context.Context, accepted func(), frames ...Frame) (err error) {
 	defer func() {
 		if err != nil {
@@ -102,12 +104,12 @@ func (q *Queue) Put(ctx context.Context, accepted func(), frames ...Frame) (err 
 	}
 }
 
-// freeQueue is how many bytes of each queue take nothing of Queue.Memory: no more wait for a client that
-// keeps up.
+// freeQueue is the number of bytes of each queue that need no memory of Queue.Memory. A client that
+// keeps up has fewer bytes in its queue.
 const freeQueue = 8 << 10
 
-// claim takes the memory of a frame that is about to be queued, unless the frame holds some already. An event
-// waits for memory for [budget.Patience], other frames until ctx ends.
+// claim takes memory for a frame that is to be queued, unless it holds some already. It waits for
+// memory: for an event at most [budget.Patience], for other frames until ctx ends.
 func (q *Queue) claim(ctx context.Context, f *Frame) error {
 	q.mu.Lock()
 	free := f.Release != nil || q.held+q.writing+f.Size() <= freeQueue
@@ -129,13 +131,13 @@ func (q *Queue) claim(ctx context.Context, f *Frame) error {
 	return nil
 }
 
-// releaseTo makes Release give the bytes of the frame back to r.
+// releaseTo makes Release return the frame's bytes to r.
 func (f *Frame) releaseTo(r *budget.Room) {
 	n := int64(f.Size())
 	f.Release = func() { r.Give(n) }
 }
 
-// drop releases frames that are not written.
+// drop releases frames that will not be written.
 func drop(frames []Frame) {
 	for i := range frames {
 		if frames[i].Release != nil {
@@ -144,8 +146,9 @@ func drop(frames []Frame) {
 	}
 }
 
-// deliver adds events of a group without waiting, as many as there is room and memory for, but none after an
-// event that each follower executes by itself or after ctx has ended. It returns their number.
+// deliver adds events of a group and returns their number. It does not wait. It stops at the first
+// event for which there is no room or no memory, which each follower must execute by itself, or if
+// ctx has ended.
 func (q *Queue) deliver(ctx context.Context, events []*event, w Wire) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -170,7 +173,8 @@ func (q *Queue) deliver(ctx context.Context, events []*event, w Wire) (n int) {
 	return n
 }
 
-// Offer adds a small frame if there is room right now. Such frames are repeated anyway.
+// Offer adds a small frame if there is room. Otherwise it drops the frame, which is
+// repeated later anyway.
 func (q *Queue) Offer(f Frame) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -179,8 +183,8 @@ func (q *Queue) Offer(f Frame) {
 	}
 }
 
-// Finish adds the last frames, even if the queue is full. Nothing is accepted
-// after them, and the writer learns of the end. Only the first call has an effect.
+// Finish adds the last frames, even if the queue is full, and refuses further frames.
+// The writer is told of the end. Only the first call has an effect.
 func (q *Queue) Finish(last ...Frame) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -196,7 +200,8 @@ func (q *Queue) Finish(last ...Frame) {
 	q.makeRoom()
 }
 
-// Discard drops all frames, also those being written, and accepts no more.
+// Discard drops all frames, including those that are being written, and refuses further
+// frames.
 func (q *Queue) Discard() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -208,7 +213,7 @@ func (q *Queue) Discard() {
 	q.makeRoom()
 }
 
-// Forget drops the frames of an operation whose context has ended, which can add no more.
+// Forget drops the frames of an operation whose context has ended.
 func (q *Queue) Forget(from any) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -223,8 +228,8 @@ func (q *Queue) Forget(from any) {
 	q.makeRoom()
 }
 
-// Take returns the next frames, as many as fit into most bytes but at least one.
-// If there are none, the writer is done; ended reports whether the queue is finished.
+// Take returns the next frames: as many as fit into most bytes, but at least one. If
+// there are none, the writer must stop; ended reports whether the queue is finished.
 func (q *Queue) Take(into []Frame, most int) (out []Frame, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -256,7 +261,8 @@ func (q *Queue) Take(into []Frame, most int) (out []Frame, ended bool) {
 	return out, false
 }
 
-// releaseWritten releases the frames that were taken: they are written, or never will be.
+// releaseWritten releases the frames that were taken. They were written, or never will
+// be.
 func (q *Queue) releaseWritten() {
 	for _, release := range q.releases {
 		release()
@@ -264,14 +270,15 @@ func (q *Queue) releaseWritten() {
 	q.writing, q.releases = 0, nil
 }
 
-// add adds frames, of size bytes together, and starts the writer. The caller holds the lock.
+// add adds frames, which have size bytes together, and starts the writer. The caller holds
+// the lock.
 func (q *Queue) add(size int, frames ...Frame) {
 	q.frames = append(q.frames, frames...)
 	q.held += size
 	q.start(frames[0].Event)
 }
 
-// start starts the writer unless it is at work. The caller holds the lock.
+// start starts the writer if none is active. The caller holds the lock.
 func (q *Queue) start(soon bool) {
 	if !q.busy {
 		q.busy = true

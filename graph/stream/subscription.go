@@ -12,13 +12,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// Wire writes to the client of one subscription; a transport implements it.
+// Wire writes to the client of one subscription. Transports implement it.
 type Wire interface {
-	// Frame returns the message of an event. It does not wait.
+	// Frame returns the message of an event. It must not wait.
 	Frame(payload []byte, cursor string) Frame
-	// End tells the client that the subscription has ended: it is complete if there are no errors.
+	// End tells the client that the subscription has ended. Without errors it is complete.
 	End(ctx context.Context, errs gqlerror.List)
-	// Close is called last.
+	// Close is the last call.
 	Close()
 }
 
@@ -31,26 +31,29 @@ type Subscription struct {
 	cancel    context.CancelFunc
 	group     atomic.Pointer[group] // nil while it is alone; changes under the locks of both groups
 
-	// Set only by the goroutine that runs it. Its group reads ctx and the execution of the loop.
+	// Only the goroutine that runs the subscription sets these. Its group reads ctx and the
+	// execution of the loop.
 	ctx    context.Context
 	after  string        // the cursor from which the transport resumes
 	events Events        // nil before it has begun
 	loop   *Loop         // the same if it may join a group, else nil
 	memory *budget.Share // of the event that it executes by itself
 
-	// The group's lock guards the rest, if there is one.
+	// If there is a group, its lock guards the rest.
 	cursor string // of the last event that was taken
 	slot   int    // in group.followers, -1 when it has left
 	parked bool
-	// leavesForRights means that it goes on alone because its rights have changed.
+	// leavesForRights reports that the subscription leaves its group because its rights
+	// have changed.
 	leavesForRights bool
 	at              *event              // taken last; nil if it is parked or was cut off
 	seen            uint64              // events of the group up to this number were sent before it joined
 	resumePoint     *change.ResumePoint // where in the state it goes on after it was cut off; nil after the state
 }
 
-// Subscribe returns a subscription whose events wait in q. It begins at the cursor after, if that is not
-// empty, which takes precedence over the argument of the document. It runs until ctx ends or Stop is called.
+// Subscribe returns a subscription whose events are put into q. If after is not empty, the
+// subscription resumes from that cursor; it takes precedence over the argument in the document. The
+// subscription runs until ctx ends or Stop is called.
 func (x *Groups) Subscribe(
 	ctx context.Context, op *graphql.OperationContext, after string, q *Queue, w Wire,
 ) *Subscription {
@@ -59,7 +62,7 @@ func (x *Groups) Subscribe(
 	return s
 }
 
-// Stop ends the subscription. It may be called again, and before and while it runs.
+// Stop ends the subscription. It may be called more than once, and at any time.
 func (s *Subscription) Stop() {
 	s.cancel()
 	if g := s.lock(); g != nil {
@@ -70,8 +73,8 @@ func (s *Subscription) Stop() {
 	}
 }
 
-// Run sends the events of the subscription until it ends or is parked. A parked subscription
-// runs in another goroutine later.
+// Run sends events until the subscription has ended or is parked. If a parked subscription
+// must run again, it does so in another goroutine.
 func (s *Subscription) Run() {
 	parked := false
 	defer func() {
@@ -91,7 +94,8 @@ func (s *Subscription) Run() {
 	parked = s.send()
 }
 
-// begin begins to execute. If it cannot, it tells the client why and reports false.
+// begin starts the execution. If that fails, it tells the client the reason and returns
+// false.
 func (s *Subscription) begin() bool {
 	s.memory = s.groups.cfg.Memory.BeginEvents()
 	s.ctx = withMemory(graphql.WithOperationContext(s.ctx, s.operation), s.memory)
@@ -106,14 +110,15 @@ func (s *Subscription) begin() bool {
 	return true
 }
 
-// pauses sets whether the loop pauses where the subscription may join a group.
+// pauses sets whether the loop pauses at points where the subscription may join a
+// group.
 func (s *Subscription) pauses(pauses bool) {
 	if s.loop != nil {
 		s.loop.pauses = pauses
 	}
 }
 
-// send queues event after event.
+// send queues one event after another. It reports whether the subscription was parked.
 func (s *Subscription) send() (parked bool) {
 	for {
 		sent := s.cursor
@@ -150,7 +155,7 @@ const (
 	hasMoved // to another state
 )
 
-// next returns the next event, in the state in which the subscription is then.
+// next returns the next event. The state of the subscription determines how it gets it.
 func (s *Subscription) next() ([]byte, progress) {
 	for {
 		s.memory.Reset() // the event before is queued
@@ -193,7 +198,7 @@ func (s *Subscription) behind() ([]byte, progress) {
 	return s.answered(s.respond(func(ctx context.Context) Answer { return s.loop.answerShared(ctx, e.change) }))
 }
 
-// respond returns the answer that next makes, within the budget of one answer.
+// respond calls next with the budget of one answer.
 func (s *Subscription) respond(next func(context.Context) Answer) (a Answer) {
 	a.Response = s.groups.cfg.Responder.Respond(s.ctx, func(ctx context.Context) *graphql.Response {
 		a = next(ctx)
@@ -202,7 +207,8 @@ func (s *Subscription) respond(next func(context.Context) Answer) (a Answer) {
 	return a
 }
 
-// answered returns the event of an answer that the subscription executed by itself, or ends the subscription.
+// answered returns the event for an answer that the subscription has executed by itself, or ends
+// the subscription.
 func (s *Subscription) answered(a Answer) ([]byte, progress) {
 	if a.Response == nil {
 		s.wire.End(s.ctx, a.Errors)

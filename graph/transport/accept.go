@@ -7,18 +7,19 @@ import (
 	"strings"
 )
 
-// The media types of answers.
+// Media types of answers.
 const (
 	typeJSON     = "application/json"
 	typeResponse = "application/graphql-response+json"
 	typeEvents   = "text/event-stream"
 )
 
-// maxRanges is the most media ranges of an Accept header that are read.
+// maxRanges is the maximum number of media ranges that are read from an Accept header.
 const maxRanges = 32
 
-// negotiate returns the offered media type that an Accept header prefers, the first
-// one of equals; "" if it accepts none. Without a header everything is accepted (RFC 9110, 12.5.1).
+// negotiate returns the offered media type that an Accept header prefers; "" if it accepts none. Of
+// equally preferred types it returns the first. Without a header everything is accepted (RFC 9110,
+// 12.5.1).
 func negotiate(header []string, offered ...string) (best string) {
 	switch {
 	case strings.TrimSpace(strings.Join(header, "")) == "":
@@ -35,27 +36,28 @@ func negotiate(header []string, offered ...string) (best string) {
 	return best
 }
 
-// names reports whether an Accept header accepts a media type by its name.
+// names reports whether an Accept header names a media type exactly and accepts it.
 func names(header []string, media string) bool {
 	p := prefer(header, media)
 	return p.exact && p.quality > 0
 }
 
-// preference is what an Accept header says about one media type.
+// preference is the preference of an Accept header for a media type.
 type preference struct {
 	quality float64
 	exact   bool // by name, not by a wildcard
 	place   int  // of the range in the header
 }
 
-// prefer returns the preference for an offer, by the most specific range that covers it.
+// prefer returns the preference for an offer. The most specific range that covers the
+// offer decides.
 func prefer(header []string, offer string) (p preference) {
 	family, _, _ := strings.Cut(offer, "/")
 	covers := []string{"*/*", family + "/*", offer}
 	specific := -1
 	ranges := strings.SplitN(strings.Join(header, ","), ",", maxRanges+1)
 	for i, r := range ranges[:min(len(ranges), maxRanges)] {
-		// Parameters other than q do not count: charset=utf-8 is what we send anyway.
+		// Parameters other than q are ignored: answers always have charset=utf-8.
 		name, params, _ := mime.ParseMediaType(r)
 		if s := slices.Index(covers, name); s > specific {
 			specific = s
@@ -71,7 +73,8 @@ func prefer(header []string, offer string) (p preference) {
 	return p
 }
 
-// over reports whether the client prefers p to q: by quality, then by name, then by the order of the names.
+// over reports whether the client prefers p to q: by quality, then a type that is named exactly,
+// then the one that is named first.
 func (p preference) over(q preference) bool {
 	switch {
 	case p.quality != q.quality:

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// admission bounds the number of open connections of one kind.
+// admission bounds the number of open connections of a transport.
 type admission struct {
 	key     string // the setting
 	most    int
@@ -17,7 +17,7 @@ type admission struct {
 	idle chan struct{} // closed when none is open; nil before drain is called
 }
 
-// admit counts one more connection. It reports false if the bound is reached or drain was called.
+// admit counts one more connection. It returns false if the bound is reached or drain was called.
 func (a *admission) admit() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -39,7 +39,8 @@ func (a *admission) release() {
 	}
 }
 
-// drain admits no more connections. The channel it returns is closed when none is open.
+// drain refuses new connections. The returned channel is closed when no connection is
+// open.
 func (a *admission) drain() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,7 +59,7 @@ func (a *admission) isDraining() bool {
 	return a.idle != nil
 }
 
-// refuse answers a request for a connection that was not admitted.
+// refuse answers a request whose connection was not admitted.
 func (a *admission) refuse(w http.ResponseWriter, r *http.Request, e *Executor, what string) {
 	err := exceeded(a.key, int64(a.most), fmt.Sprintf("the gateway has the %d %s that it accepts (%s), or is stopping", a.most, what, a.key))
 	err.Extensions["retryable"] = true

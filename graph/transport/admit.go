@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Use is something of which a caller may have a limited number: see [Config.Admit].
+// Use is a resource of which each caller has a limited amount: see [Config.Admit].
 type Use int
 
 // The uses.
@@ -23,11 +23,11 @@ const (
 	UseRequest Use = iota
 	// UseSubscription is an open subscription.
 	UseSubscription
-	// UseSocket is a WebSocket connection that is initialised.
+	// UseSocket is an initialised WebSocket connection.
 	UseSocket
 )
 
-// admit is [Config.Admit]; done may be called more than once.
+// admit calls [Config.Admit]. done may be called more than once.
 func (c *Config) admit(ctx context.Context, use Use) (done func(), refused *gqlerror.Error) {
 	done, err := c.Admit(ctx, use)
 	switch {
@@ -39,15 +39,16 @@ func (c *Config) admit(ctx context.Context, use Use) (done func(), refused *gqle
 	return sync.OnceFunc(done), nil
 }
 
-// asGraphQL returns an error for [Executor.Present].
+// asGraphQL wraps an error for [Executor.Present].
 func asGraphQL(err error) *gqlerror.Error { return &gqlerror.Error{Message: err.Error(), Err: err} }
 
-// Refuse answers a request of the API that is not executed, with the status that its error has.
+// Refuse answers a request with an error and the status of that error, without executing it.
 func (t *Transport) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	t.refuse(w, r, Status(w, err), asGraphQL(err))
 }
 
-// Status returns the status of a refused request, and sets the headers that belong to it.
+// Status returns the status of a refused request, and sets the headers that the status
+// requires.
 func Status(w http.ResponseWriter, err error) int {
 	var known *failure.Error
 	if !errors.As(err, &known) {
@@ -72,7 +73,8 @@ func Status(w http.ResponseWriter, err error) int {
 	return http.StatusForbidden
 }
 
-// closingFor returns how a connection ends if its caller is refused or the credential has ended.
+// closingFor returns how a connection is closed if its caller is refused or the credential has
+// ended.
 func closingFor(err error) *closing {
 	out := &closing{code: codeForbidden, reason: "Forbidden", wait: true}
 	var known *failure.Error
@@ -85,7 +87,7 @@ func closingFor(err error) *closing {
 	return out
 }
 
-// watchCredential closes the connection once the credential of its caller has ended.
+// watchCredential closes the connection when the credential of its caller ends.
 func (s *socket) watchCredential(ctx context.Context) {
 	id := access.CallerFrom(ctx).Identity
 	if id == nil {

@@ -26,77 +26,88 @@ const (
 	DefaultTime           = 30 * time.Second
 )
 
-// heartbeat is how often an idle event stream sends a comment.
+// heartbeat is the interval of comments on an idle event stream.
 const heartbeat = 12 * time.Second
 
-// LateGrace is how long clients may go on to send a body once the gateway drains.
+// LateGrace is how long clients may continue to send a body after the gateway has begun
+// to drain.
 const LateGrace = time.Second
 
-// Config of a transport. Zero means the default everywhere; package server refuses negative values.
+// Config of a transport. Zero values mean the defaults; package server refuses negative ones.
 type Config struct {
-	// Executor returns the executor of an operation that begins. Required.
+	// Executor returns the executor for a new operation. Required.
 	Executor func(ctx context.Context) *Executor
-	// Logger receives errors that no client is told. Default: none.
+	// Logger receives errors that clients do not see. Default: none.
 	Logger *zap.Logger
-	// Memory bounds the memory of everything in flight. Default: unbounded.
+	// Memory bounds the memory of all requests and answers in progress. Default:
+	// unbounded.
 	Memory *budget.Memory
-	// Work is the allowance of the events of all subscriptions. Default: unbounded.
+	// Work is the allowance for the events of all subscriptions. Default: unbounded.
 	Work *budget.Allowance
 
-	// Init judges the payload of connection_init, which is an object, null or
-	// empty. An error refuses the client with 4403, or 1013 if it may try again later; otherwise its
-	// operations run in the returned context. Default: accepts every client.
+	// Init checks the payload of connection_init, which is an object, null or empty. After an error
+	// the connection is closed with 4403, or 1013 if the client may try again later. Otherwise its
+	// operations run in the returned context. Default: all clients are accepted.
 	Init func(ctx context.Context, payload json.RawMessage) (context.Context, error)
-	// Ack returns the payload of connection_ack, which is an object; nil for none. Default: there is none.
+	// Ack returns the payload of connection_ack, which must be an object; nil for none. Default:
+	// none.
 	Ack func(ctx context.Context) json.RawMessage
-	// Admit is asked whether the caller may have one more of something; done, if not nil, gives it back. The error of a
-	// refusal is a [failure.Error]. Default: everything is admitted.
+	// Admit checks whether the caller may use one more of something. If done is not nil, it is
+	// called when the use ends. The error of a refusal is a [failure.Error]. Default: everything is
+	// admitted.
 	Admit func(ctx context.Context, use Use) (done func(), err error)
-	// Keep returns the context of a WebSocket connection, given the context of its request. The
-	// result must not end with the request. Default: [context.WithoutCancel].
+	// Keep returns the context of a WebSocket connection for the context of its request. It
+	// must not end with the request. Default: [context.WithoutCancel].
 	Keep func(ctx context.Context) context.Context
 
-	// Connections is the most open WebSocket connections; more are refused with 503. Default [DefaultConnections].
+	// Connections is the maximum number of open WebSocket connections; more are refused with 503.
+	// Default [DefaultConnections].
 	Connections int
-	// Waiting is the most WebSocket connections that have not initialised; one more closes the oldest.
-	// Default half of Connections, since clients that reconnect all at once wait too.
+	// Waiting is the maximum number of WebSocket connections that are not initialised yet; a
+	// further one closes the oldest. Default half of Connections, so that many clients can
+	// reconnect at once.
 	Waiting int
-	// Streams is the most open event streams; more are refused with 503. Default [DefaultConnections].
+	// Streams is the maximum number of open event streams; more are refused with 503. Default
+	// [DefaultConnections].
 	Streams int
-	// Operations is the most operations that run on one WebSocket connection. Default [DefaultOperations].
+	// Operations is the maximum number of running operations on a WebSocket connection. Default
+	// [DefaultOperations].
 	Operations int
-	// Body is the most bytes of the body of a request. Default [DefaultMessage].
+	// Body is the maximum size of a request's body in bytes. Default [DefaultMessage].
 	Body int64
-	// Message is the most bytes of a WebSocket message; before the connection is
-	// initialised at most 64 KiB. Default [DefaultMessage].
+	// Message is the maximum size of a WebSocket message in bytes, but at most 64 KiB
+	// before the connection is initialised. Default [DefaultMessage].
 	Message int64
-	// Queue is the most messages that wait for one client. Default [DefaultQueue].
+	// Queue is the maximum number of messages that wait for one client. Default
+	// [DefaultQueue].
 	Queue int
-	// QueueBytes is the most bytes of messages that wait for one client; one message may always wait. Default
-	// [DefaultQueueBytes].
+	// QueueBytes is the maximum number of bytes of messages that wait for one client; a single
+	// message may be larger. Default [DefaultQueueBytes].
 	QueueBytes int
 
-	// InitTimeout is how long a WebSocket client may take to initialise. Default 10 s.
+	// InitTimeout bounds the time in which a WebSocket client must initialise the
+	// connection. Default 10 s.
 	InitTimeout time.Duration
-	// PingInterval is how often a WebSocket client is pinged. A client that sends nothing, not even
-	// a pong, for two intervals is disconnected. Default 25 s.
+	// PingInterval is the interval of pings to a WebSocket client. A client that sends nothing, not
+	// even a pong, for two intervals is disconnected. Default 25 s.
 	PingInterval time.Duration
-	// MessageTimeout is how long a client may take to send 64 KiB of a body or a message. Default
-	// [DefaultMessageTimeout].
+	// MessageTimeout is the time in which a client must send each 64 KiB of a body or a message.
+	// Default [DefaultMessageTimeout].
 	MessageTimeout time.Duration
-	// WriteTimeout is how long a client may take to accept 128 KiB. Default 10 s.
+	// WriteTimeout is the time in which a client must accept each 128 KiB. Default 10
+	// s.
 	WriteTimeout time.Duration
-	// Time is how long a query or mutation may take, parsing included. Default [DefaultTime].
+	// Time bounds a query or mutation, including parsing. Default [DefaultTime].
 	Time time.Duration
-	// Gather is how soon after a write the next event may be written: events that arrive in between
-	// leave together. Default 1 ms; less than zero means at once.
+	// Gather is the minimum pause between two writes of events to a client; events that arrive in
+	// between are written together. Default 1 ms; negative means no pause.
 	Gather time.Duration
 
 	// SocketsOpened, StreamsOpened and Started are called when the number of WebSocket connections,
-	// of event streams, and of operations on WebSocket connections changes. Default: none.
+	// of event streams, or of operations on WebSocket connections changes. Default: no call.
 	SocketsOpened, StreamsOpened, Started func(delta int)
 	// Closed is called with the code when the gateway closes a WebSocket connection
-	// before its client does. Default: none.
+	// that its client has not closed. Default: no call.
 	Closed func(code int)
 }
 
@@ -137,7 +148,7 @@ func (c *Config) setDefaults() {
 	c.Gather = cmp.Or(c.Gather, time.Millisecond)
 }
 
-// Transport serves the operations of all clients of one endpoint.
+// Transport serves the operations of the clients of one endpoint.
 type Transport struct {
 	cfg     Config
 	sockets *sockets
@@ -160,8 +171,8 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// ServeHTTP serves a request over the transport that it asks for. An upgraded WebSocket
-// connection lives on after ServeHTTP returns.
+// ServeHTTP serves a request over the transport that the client asks for. An upgraded
+// WebSocket connection stays open after ServeHTTP has returned.
 func (t *Transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		t.sockets.ServeHTTP(w, r)
@@ -170,10 +181,10 @@ func (t *Transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.serveHTTP(w, r)
 }
 
-// Drain ends all streams, so that their clients resume elsewhere, and closes each WebSocket
-// connection with 1001 as soon as its queries and mutations are answered. Nothing new is accepted;
-// clients that are sending a body have [LateGrace] for the rest. Drain returns when all have ended
-// or ctx ends, which cuts off the WebSocket connections that are left.
+// Drain ends all event streams, so that their clients resume at another gateway, and closes each
+// WebSocket connection with 1001 as soon as its queries and mutations are answered. It refuses new
+// requests. Clients that are sending a body may continue for [LateGrace]. Drain returns when
+// everything has ended, or when ctx ends; then it aborts the remaining WebSocket connections.
 func (t *Transport) Drain(ctx context.Context) {
 	t.drain()
 	ended := t.streams.drain()

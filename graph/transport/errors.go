@@ -14,28 +14,29 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// refusal returns the error of a request that is not executed.
+// refusal returns the error for a request that is not executed.
 func refusal(code failure.Code, message string) *gqlerror.Error {
 	return &gqlerror.Error{Message: message, Extensions: map[string]any{"code": string(code)}}
 }
 
 func badRequest(message string) *gqlerror.Error { return refusal(failure.CodeBadUserInput, message) }
 
-// exceeded returns the error of a request that exceeds a limit.
+// exceeded returns the error for a request that exceeds a limit.
 func exceeded(key string, limit int64, message string) *gqlerror.Error {
 	err := refusal(failure.CodeLimitExceeded, message)
 	err.Extensions["limit"], err.Extensions["setting"] = limit, key
 	return err
 }
 
-// retryable returns the error of a request that the client may send again.
+// retryable returns the error for a request that the client may send again.
 func retryable(code failure.Code, message string) *gqlerror.Error {
 	err := refusal(code, message)
 	err.Extensions["retryable"] = true
 	return err
 }
 
-// overBudget returns the error of a request, an operation or an event that finds no memory.
+// overBudget returns the error for a request, an operation or an event for which there is
+// no memory.
 func overBudget(m *budget.Memory) *gqlerror.Error {
 	err := retryable(failure.CodeUnavailable, budget.ErrBusy.Error())
 	err.Extensions["setting"], err.Extensions["retryAfter"] = budget.MemoryKey, budget.RetryAfter
@@ -46,15 +47,16 @@ func overBudget(m *budget.Memory) *gqlerror.Error {
 }
 
 const (
-	// maxErrors is the most errors of a refused request that a client is told.
+	// maxErrors is the maximum number of errors in the answer to a refused request.
 	maxErrors = 50
-	// maxMessage is the most bytes of the message of an error: gqlparser's name much of the schema.
+	// maxMessage is the maximum length of an error message in bytes. Messages of gqlparser can name
+	// large parts of the schema.
 	maxMessage = 1024
-	// maxEcho is the most characters of a request that an error quotes.
+	// maxEcho is the maximum number of characters that an error quotes from a request.
 	maxEcho = 128
 )
 
-// Present returns errors in the words and the form that clients read.
+// Present returns errors in the form for clients.
 func (e *Executor) Present(ctx context.Context, errs gqlerror.List) gqlerror.List {
 	if len(errs) > maxErrors {
 		more := fmt.Sprintf("there are %d errors more", len(errs)-maxErrors)
@@ -70,15 +72,15 @@ func (e *Executor) Present(ctx context.Context, errs gqlerror.List) gqlerror.Lis
 	return out
 }
 
-// The parts of gqlparser's messages that a request can make long: literals, which
-// stand at the end, quoted texts, and words.
+// The parts of gqlparser's messages that can be long because they are from the request:
+// literals at the end, quoted strings, and words.
 var (
 	literalEcho = regexp.MustCompile(`(?s)(value: )(.+)$`)
 	quotedEcho  = regexp.MustCompile(`(?s)()("(?:[^"\\]|\\.){129,}")`)
 	wordEcho    = regexp.MustCompile(`()([^\s"]{129,})`)
 )
 
-// brief shortens a message and the texts of a request that it quotes.
+// brief shortens a message, and the parts of the request that it quotes.
 func brief(message string) string {
 	if len(message) <= maxEcho {
 		return message
@@ -102,8 +104,8 @@ func brief(message string) string {
 	return message
 }
 
-// inVariable moves the path of an error within a variable to the extensions: a request that is not
-// executed has no answer that a path could point into.
+// inVariable moves the path of an error in a variable to the extensions. The path of an error
+// refers to the answer, and a request that is not executed has none.
 func inVariable(err *gqlerror.Error) {
 	if len(err.Path) < 2 || err.Path[0] != ast.PathName("variable") {
 		return

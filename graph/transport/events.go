@@ -17,14 +17,14 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// lastEventID is the URL parameter with which clients resume that cannot set the header.
+// lastEventID is the URL parameter for clients that resume and cannot set the header.
 const lastEventID = "lastEventId"
 
 // stream answers with the results of an operation as server-sent events, in the distinct
-// connections mode of GraphQL over SSE: results are events named next, the end is one named
-// complete. The id of an event is its cursor, so a browser's EventSource continues
-// by itself after a lost connection. A page must close it at complete, or it reconnects.
-// It returns when the operation has ended.
+// connections mode of GraphQL over SSE. Results are events named next, and the end is an
+// event named complete. The id of an event is its cursor, so a browser's EventSource
+// resumes by itself after a lost connection. A page must close the EventSource at complete,
+// or it reconnects. stream returns when the operation has ended.
 func (t *Transport) stream(w http.ResponseWriter, r *http.Request, op *Operation) {
 	s := t.openStream(w, r)
 	if s == nil {
@@ -52,8 +52,8 @@ func (t *Transport) stream(w http.ResponseWriter, r *http.Request, op *Operation
 	s.work.Wait()
 }
 
-// refuseStream answers a client that accepts only server-sent events and would not read the
-// body of another status.
+// refuseStream sends errors as events, for clients that accept only server-sent events and
+// ignore the bodies of other answers.
 func (t *Transport) refuseStream(w http.ResponseWriter, r *http.Request, errs ...*gqlerror.Error) {
 	s := t.openStream(w, r)
 	if s == nil {
@@ -68,7 +68,8 @@ func (t *Transport) refuseStream(w http.ResponseWriter, r *http.Request, errs ..
 	s.out.Discard()
 }
 
-// eventStream is the answer to one request. The goroutine of the request writes it.
+// eventStream is the answer to one request. Only the goroutine of the request writes
+// it.
 type eventStream struct {
 	transport *Transport
 	to        *pacedWriter
@@ -100,7 +101,7 @@ func (t *Transport) openStream(w http.ResponseWriter, r *http.Request) *eventStr
 	return s
 }
 
-// close sets a deadline for what the server writes after the handler returns.
+// close sets a deadline for writes of the server after the handler has returned.
 func (s *eventStream) close() {
 	_ = s.to.control.SetWriteDeadline(time.Now().Add(s.to.timeout))
 	s.transport.streams.release()
@@ -133,17 +134,18 @@ func (s *eventStream) Close() {
 	s.work.Done()
 }
 
-// write sends the queued frames until the last one is sent or ctx ends.
+// write sends queued frames until the last one is sent or ctx ends.
 func (s *eventStream) write(ctx context.Context) {
-	// Clients of a gateway that shuts down reconnect, but not all at the same moment.
-	// This is sent at once, and the head of the answer with it.
+	// The clients of a gateway that shuts down should not all reconnect at the same
+	// time. The flush also sends the head of the answer.
 	s.buf = append(s.buf, "retry: "+strconv.Itoa(1000+rand.IntN(2000))+"\n\n"...)
 	if s.flush() != nil {
 		return
 	}
 	lifetime, end := access.CallerFrom(ctx).Identity.Lifetime(ctx)
 	defer end()
-	// Not in the loop: a stream that always has something to send would not come back to it.
+	// The loop itself does not check the lifetime, because a stream that always has frames
+	// to send would not return to the check.
 	defer context.AfterFunc(lifetime, func() {
 		if ctx.Err() == nil {
 			refused := s.transport.cfg.Executor(ctx).Refuse(ctx, asGraphQL(context.Cause(lifetime)))
@@ -173,8 +175,8 @@ func (s *eventStream) write(ctx context.Context) {
 	}
 }
 
-// empty sends everything that is queued; events that arrive close together leave
-// in one write. It returns false once the stream has ended.
+// empty sends all queued frames. Events that arrive shortly after each other are
+// written together. It returns false when the stream has ended.
 func (s *eventStream) empty(ctx context.Context) bool {
 	for {
 		if pause := s.transport.cfg.Gather - time.Since(s.wrote); pause > 0 {
@@ -221,8 +223,8 @@ func (s *eventStream) flush() error {
 
 func complete() stream.Frame { return event("complete", "", nil) }
 
-// event returns an event in the text format of the HTML standard, 9.2.6. The event
-// complete has an empty data line, without which EventSource would not report it.
+// event formats an event as in section 9.2.6 of the HTML standard. The event complete
+// has an empty data line, because EventSource ignores events without data.
 func event(name, id string, payload []byte) stream.Frame {
 	head := "event: " + name + "\n"
 	if id != "" && !strings.ContainsAny(id, "\r\n\x00") {

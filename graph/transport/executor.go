@@ -16,54 +16,56 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// Documents parses and validates documents within the limits of the gateway.
+// Documents parses and validates documents within limits.
 type Documents interface {
-	// Parse returns a valid document, or everything that is wrong with it. It ends when ctx ends.
+	// Parse returns a valid document or all its errors. It stops when ctx ends.
 	Parse(ctx context.Context, query string) (Document, gqlerror.List)
 }
 
 // Document is a valid document.
 type Document interface {
-	// Tree returns the syntax tree, which never changes.
+	// Tree returns the syntax tree, which must not be modified.
 	Tree() *ast.QueryDocument
-	// Bind sets the coerced variables of an operation and checks what depends on them.
-	// It may change the variables that are given.
+	// Bind sets the coerced variables of an operation and validates what depends on
+	// them. It may modify given.
 	Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error
 }
 
-// Engine executes operations: those of a context, whose errors it adds to the context.
+// Engine executes the operation of a context. It adds errors to the context.
 type Engine interface {
 	// Exec executes a query or a mutation.
 	Exec(ctx context.Context) graphql.ResponseHandler
-	// Subscribe begins a subscription, as [stream.Config] says of Begin. It returns nil if it does not begin.
+	// Subscribe starts a subscription; see Begin in [stream.Config]. It returns nil if it fails.
 	Subscribe(ctx context.Context, after string) stream.Events
-	// Lead is as [stream.Config] says.
+	// Lead starts a shared execution; see Lead in [stream.Config].
 	Lead(ctx context.Context, first stream.Execution) stream.Execution
 }
 
-// ExecutorConfig of an executor. All fields but Answered and Memory are required.
+// ExecutorConfig configures an executor. All fields but Answered and Memory are
+// required.
 type ExecutorConfig struct {
-	// Engine executes the operation of a context.
+	// Engine executes operations.
 	Engine Engine
-	// Named holds the documents that clients name instead of sending them.
+	// Named has the documents that clients name instead of sending them.
 	Named *NamedDocuments
-	// Documents parses the documents.
+	// Documents parses documents.
 	Documents Documents
 	// Accounts gives each answer a budget.
 	Accounts stream.Accounts
-	// Present returns the error that a client is told.
+	// Present returns an error in the form for clients.
 	Present graphql.ErrorPresenterFunc
 	// Recover logs a panic and returns its error.
 	Recover graphql.RecoverFunc
-	// Answered is called for each query or mutation once its answer is made, for each subscription when
-	// it begins, and for each refused request, of which op is nil. Default: none.
+	// Answered is called after each query or mutation was answered, when a subscription starts, and
+	// for each refused request with a nil op. Default: no call.
 	Answered func(ctx context.Context, op *graphql.OperationContext, errs gqlerror.List)
-	// Memory bounds the memory of everything in flight. Default: unbounded.
+	// Memory bounds the memory of all requests and answers in progress. Default:
+	// unbounded.
 	Memory *budget.Memory
 }
 
-// Executor runs the operations of one version of the API. It takes the place of gqlgen's
-// executor, whose extensions the gateway does not have and which costs as much for each operation as a read
+// Executor runs the operations of one version of the API. It replaces gqlgen's executor: the
+// gateway uses none of its extensions, and its cost for an operation is as high as that of a read
 // from memory.
 type Executor struct {
 	cfg           ExecutorConfig
@@ -93,15 +95,16 @@ func NewExecutor(cfg ExecutorConfig) *Executor {
 	return e
 }
 
-// Operation is a request that is parsed, valid and ready to run.
+// Operation is a parsed and valid request.
 type Operation struct {
 	executor *Executor
 	context  graphql.OperationContext
-	// end is when a query or mutation must have ended; zero is never.
+	// end is the deadline of a query or mutation; zero means none.
 	end time.Time
 }
 
-// Prepare parses and checks a request within the deadline of ctx. Its errors are answered without data.
+// Prepare parses and validates a request until the deadline of ctx. If it returns errors, they are
+// the answer.
 func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerror.List) {
 	begin := time.Now()
 	named, err := e.cfg.Named.Resolve(r)
@@ -142,12 +145,12 @@ func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerro
 	return op, nil
 }
 
-// resolve and resolveRoot are the middleware of gqlgen's fields: none.
+// resolve and resolveRoot call the resolver. Fields have no middleware.
 func resolve(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) }
 
 func resolveRoot(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) }
 
-// execute executes a query or a mutation. It returns nil if ctx ended before it began.
+// execute executes a query or a mutation. It returns nil if ctx has ended before.
 func (e *Executor) execute(ctx context.Context, oc *graphql.OperationContext) *graphql.Response {
 	ctx = graphql.WithOperationContext(ctx, oc)
 	beginning := e.responder.Context(ctx)
@@ -158,14 +161,14 @@ func (e *Executor) execute(ctx context.Context, oc *graphql.OperationContext) *g
 	return e.responder.Respond(ctx, response)
 }
 
-// begin begins a subscription: see [stream.Config].
+// begin starts a subscription; see Begin in [stream.Config].
 func (e *Executor) begin(ctx context.Context, after string) (stream.Events, gqlerror.List) {
 	ctx = e.responder.Context(ctx)
 	events := e.cfg.Engine.Subscribe(ctx, after)
 	return events, graphql.GetErrors(ctx)
 }
 
-// recovered returns the errors that a client is told of a panic.
+// recovered returns the errors that a client gets after a panic.
 func (e *Executor) recovered(ctx context.Context, v any) gqlerror.List {
 	return gqlerror.List{e.cfg.Present(ctx, e.cfg.Recover(ctx, v))}
 }
@@ -175,7 +178,7 @@ func (e *Executor) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
 	return stream.Encode(&graphql.Response{Errors: e.Present(ctx, errs)})
 }
 
-// subscribe returns a subscription: see [stream.Groups.Subscribe].
+// subscribe returns a subscription; see [stream.Groups.Subscribe].
 func (o *Operation) subscribe(ctx context.Context, after string, q *stream.Queue, w stream.Wire) *stream.Subscription {
 	o.executor.cfg.Answered(ctx, &o.context, nil)
 	return o.executor.subscriptions.Subscribe(ctx, &o.context, after, q, w)
@@ -186,8 +189,8 @@ func (o *Operation) isSubscription() bool { return o.kind() == ast.Subscription 
 
 func (o *Operation) kind() ast.Operation { return o.context.Operation.Operation }
 
-// answer puts the answer to a query or a mutation on a wire. The answer holds its memory until it is
-// sent. abort cuts the client off: see [budget.Share.Keep].
+// answer calls put with the answer to a query or a mutation. The answer holds its memory until it
+// was sent. abort disconnects the client; see [budget.Share.Keep].
 func (o *Operation) answer(ctx context.Context, w stream.Wire, abort func(), put func(next stream.Frame)) {
 	defer w.Close()
 	defer func() {
@@ -207,7 +210,7 @@ func (o *Operation) answer(ctx context.Context, w stream.Wire, abort func(), put
 	put(next)
 }
 
-// The text around the data of an answer without errors.
+// Text before and after the data of an answer without errors.
 const (
 	dataHead = `{"data":`
 	dataTail = `}`
@@ -217,12 +220,12 @@ const (
 type response struct {
 	// body is the answer as JSON.
 	body []byte
-	// busy reports that the operation was refused for want of memory.
+	// busy reports whether the operation was refused because there is no memory.
 	busy bool
-	// storable reports whether the client may store the answer: it has data, and neither errors, extensions nor
-	// secrets.
+	// storable reports whether the client may cache the answer: it has data, and no errors,
+	// extensions or secrets.
 	storable bool
-	// kept is the answer if it was kept, nil if the operation was executed.
+	// kept is the cached answer; nil if the operation was executed.
 	kept *answer.Kept
 }
 
@@ -234,9 +237,10 @@ func (r *response) tag() string {
 	return answer.Tag(r.body)
 }
 
-// do runs a query or a mutation within the deadline of Prepare. It passes the answer to send; the memory of one that
-// is not kept is used again after send returns. abort cuts the client off: see [budget.Share.Keep]. The caller closes
-// the share, which holds the memory of the answer.
+// do runs a query or a mutation until the deadline of Prepare. It passes the answer to send. The
+// memory of an answer that is not cached is reused after send has returned. abort disconnects the
+// client; see [budget.Share.Keep]. The returned share holds the memory of the answer; the caller
+// closes it.
 func (o *Operation) do(ctx context.Context, abort func(), send func(response)) *budget.Share {
 	share, err := o.executor.cfg.Memory.Begin(ctx)
 	if err != nil {

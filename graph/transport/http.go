@@ -18,8 +18,9 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 )
 
-// serveHTTP serves an operation by GET or POST, as the GraphQL over HTTP specification has it: a
-// query or mutation is answered as JSON, a subscription as server-sent events.
+// serveHTTP serves an operation by GET or POST, according to the GraphQL over HTTP
+// specification. Queries and mutations are answered with JSON, subscriptions with server-sent
+// events.
 func (t *Transport) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header()["Vary"] = append(w.Header()["Vary"], "Accept", "Accept-Encoding")
 	admitted, refused := t.cfg.admit(r.Context(), UseRequest)
@@ -41,7 +42,8 @@ func (t *Transport) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	case len(errs) > 0:
 		t.refuse(w, r, 0, errs...)
 	case op.isSubscription() && !names(r.Header.Values("Accept"), typeEvents):
-		// A client that does not name events would wait for an answer that never ends.
+		// A client that does not accept events would wait for the end of the answer,
+		// which may never come.
 		t.refuse(w, r, http.StatusNotAcceptable, badRequest("a subscription is answered as text/event-stream, which Accept must name, or over WebSocket (graphql-transport-ws)"))
 	case op.isSubscription():
 		admitted()
@@ -68,8 +70,8 @@ func (t *Transport) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keep moves the memory of the request of a subscription to the room of what subscriptions keep, which
-// done gives back. It reports false if there is no room.
+// keep moves the memory of a subscription's request to the memory that subscriptions hold. done
+// releases it. ok is false if there is no memory.
 func keep(m *budget.Memory, taken int64) (done func(), ok bool) {
 	m.Requests().Give(taken)
 	if !m.Subscriptions().Take(taken) {
@@ -78,12 +80,14 @@ func keep(m *budget.Memory, taken int64) (done func(), ok bool) {
 	return func() { m.Subscriptions().Give(taken) }, true
 }
 
-// connected returns the context of the subscriptions of one connection, whose events share an allowance.
+// connected returns a context for the subscriptions of one connection. Their events share an
+// allowance.
 func connected(ctx context.Context, events *budget.Allowance) context.Context {
 	return budget.WithShared(ctx, budget.Shared{Events: events.Connection()})
 }
 
-// readRequest returns the request and the memory that it takes, or the status and the reason of its refusal.
+// readRequest returns the request and the memory that it takes, or the status and the error of its
+// refusal.
 func (t *Transport) readRequest(
 	w http.ResponseWriter, r *http.Request,
 ) (req *Request, taken int64, status int, refused *gqlerror.Error) {
@@ -96,7 +100,7 @@ func (t *Transport) readRequest(
 		w.Header().Set("Allow", "GET, POST")
 		return nil, 0, http.StatusMethodNotAllowed, badRequest("use POST, or GET for queries and subscriptions")
 	}
-	// A page of another site can send other types without a preflight.
+	// Browsers send other content types for pages of other sites without a preflight.
 	if !isJSON(r.Header.Get("Content-Type")) {
 		w.Header().Set("Accept-Post", typeJSON)
 		return nil, 0, http.StatusUnsupportedMediaType, badRequest("the Content-Type of a POST is application/json, in UTF-8")
@@ -129,7 +133,8 @@ func isJSON(contentType string) bool {
 		slices.Contains([]string{"", "utf-8", "utf8"}, strings.ToLower(params["charset"]))
 }
 
-// answer runs a query or a mutation in time and sends its answer, which may take longer.
+// answer runs a query or a mutation until inTime ends, and sends its answer, for which
+// that deadline does not hold.
 func (t *Transport) answer(inTime context.Context, w http.ResponseWriter, r *http.Request, op *Operation) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	if media == "" && negotiate(r.Header.Values("Accept"), typeEvents) != "" {
@@ -157,13 +162,14 @@ func (t *Transport) answer(inTime context.Context, w http.ResponseWriter, r *htt
 }
 
 const (
-	// maxWrite is how many bytes a client must read within the write time-out.
+	// maxWrite is the number of bytes that a client must accept within the write
+	// time-out.
 	maxWrite = 128 << 10
-	// maxWriteTime is how long a client may read an answer.
+	// maxWriteTime bounds the time for a whole answer.
 	maxWriteTime = time.Minute
 )
 
-// pacedWriter writes to a client that must read maxWrite bytes within each time-out.
+// pacedWriter writes to a client that must accept maxWrite bytes within each time-out.
 type pacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -176,7 +182,7 @@ func (t *Transport) paced(w http.ResponseWriter) *pacedWriter {
 	return &pacedWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: t.cfg.WriteTimeout}
 }
 
-// abort ends the connection.
+// abort closes the connection.
 func (p *pacedWriter) abort() {
 	p.aborted.Store(true)
 	_ = p.control.SetWriteDeadline(time.Now()) // without deadlines it ends at the next Write
@@ -202,13 +208,14 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// retryLater sets after how many seconds the client may try again.
+// retryLater sets the header with the number of seconds after which the client may try
+// again.
 func retryLater(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", strconv.Itoa(budget.RetryAfter))
 }
 
-// refuse answers a request that is not executed. Status 0 means that the document does not parse or
-// is not valid, for which older clients expect 200.
+// refuse answers a request that is not executed. Status 0 stands for a document that does not parse
+// or is invalid; older clients expect 200 for that.
 func (t *Transport) refuse(w http.ResponseWriter, r *http.Request, status int, errs ...*gqlerror.Error) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	switch {
@@ -226,26 +233,28 @@ func (t *Transport) refuse(w http.ResponseWriter, r *http.Request, status int, e
 	t.send(w, r, media, status, &response{body: t.cfg.Executor(r.Context()).Refuse(r.Context(), errs...)})
 }
 
-// compressFrom is the size from which an answer is compressed, in bytes; a smaller one fits one packet.
+// compressFrom is the minimum size in bytes of a compressed answer. Smaller answers fit into one
+// packet anyway.
 const compressFrom = 1400
 
-// compressed reports whether an answer is sent compressed: if that is worth it and the client accepts it.
+// compressed reports whether to compress an answer: it is large enough, and the client accepts it.
 func compressed(r *http.Request, body []byte) bool {
 	return len(body) >= compressFrom && negotiate(r.Header.Values("Accept-Encoding"), "identity", "gzip") == "gzip"
 }
 
-// setType sets the type of an answer.
+// setType sets the content type of an answer.
 func setType(w http.ResponseWriter, media string) {
 	w.Header().Set("Content-Type", media+"; charset=utf-8")
 }
 
-// setUncached sets the type of an answer, and that no cache keeps it: it may hold secrets.
+// setUncached sets the content type of an answer, and forbids caching, because it may
+// contain secrets.
 func setUncached(w http.ResponseWriter, media string) {
 	w.Header().Set("Cache-Control", "no-store")
 	setType(w, media)
 }
 
-// write sends an answer that no cache keeps, not compressed.
+// write sends an answer that must not be cached, without compression.
 func write(w http.ResponseWriter, media string, status int, body []byte) {
 	setUncached(w, media)
 	writeBody(w, status, body)
@@ -257,17 +266,18 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // the client may have gone
 }
 
-// send sends an answer that no cache keeps.
+// send sends an answer that must not be cached.
 func (t *Transport) send(w http.ResponseWriter, r *http.Request, media string, status int, a *response) {
 	setUncached(w, media)
 	t.sendBody(w, status, a, compressed(r, a.body))
 }
 
-// gzipTag ends the entity tags of compressed answers: they are other bytes.
+// gzipTag is the suffix of the entity tags of compressed answers, because their bytes
+// differ.
 const gzipTag = "-gzip"
 
-// sendTagged sends the answer to a query by GET, which the client may keep and ask for again: unless the client has
-// it already.
+// sendTagged sends the answer to a query by GET with an entity tag, so that the client can cache
+// it. If the client has the answer already, it sends only 304.
 func (t *Transport) sendTagged(w http.ResponseWriter, r *http.Request, media string, a *response) {
 	w.Header()["Vary"] = append(w.Header()["Vary"], "Authorization")
 	w.Header().Set("Cache-Control", "private, no-cache")
@@ -292,7 +302,7 @@ func (t *Transport) sendTagged(w http.ResponseWriter, r *http.Request, media str
 	t.sendBody(w, http.StatusOK, a, zip)
 }
 
-// notModified says that the client has the answer of a tag.
+// notModified answers that the client's copy with the entity tag is current.
 func notModified(w http.ResponseWriter, tag string) {
 	w.Header().Set("ETag", `"`+tag+`"`)
 	w.WriteHeader(http.StatusNotModified)

@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// maxManifest is the most bytes of a manifest.
+// maxManifest is the maximum size of a manifest in bytes.
 const maxManifest = 64 << 20
 
-// apolloFormat is the format that Apollo's manifests name.
+// apolloFormat is the value of the field format in Apollo's manifests.
 const apolloFormat = "apollo-persisted-query-manifest"
 
 // trust adds the documents of a manifest, by their ids and by their hashes.
@@ -42,8 +42,8 @@ func (s *NamedDocuments) trust(path string) error {
 	return nil
 }
 
-// parseManifest reads Apollo's form, a list of operations, or the form of Relay and GraphQL Code
-// Generator, an object of texts by id.
+// parseManifest parses a manifest of Apollo, which has a list of operations, or one of Relay or
+// GraphQL Code Generator, which is an object with texts by id.
 func parseManifest(data []byte) (map[string]string, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {

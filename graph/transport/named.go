@@ -14,28 +14,31 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// sha256Prefix is the prefix of ids that are hashes, from the appendix on persisted
+// sha256Prefix is the prefix of ids that are hashes; see the appendix on persisted
 // documents of the GraphQL over HTTP specification.
 const sha256Prefix = "sha256:"
 
 // NamedDocumentsConfig configures [NamedDocuments].
 type NamedDocumentsConfig struct {
-	// Trusted are manifest files that compilers of clients wrote: Apollo's
-	// persisted query manifest, Relay's persisted_queries.json, GraphQL Code
+	// Trusted are manifest files written by the compilers of clients: Apollo's
+	// persisted query manifest, Relay's persisted_queries.json, and GraphQL Code
 	// Generator's persisted documents.
 	Trusted []string
-	// TrustedOnly refuses every document that is not in a manifest, nor given to [NamedDocuments.With].
+	// TrustedOnly refuses all documents that are neither in a manifest nor passed to
+	// [NamedDocuments.With].
 	TrustedOnly bool
 }
 
 const (
-	// maxRegistered is how many documents clients can register; the least recently used goes.
+	// maxRegistered is the maximum number of documents that clients can register; then the
+	// least recently used one is dropped.
 	maxRegistered = 1000
-	// maxRegisteredBytes is the largest document that is registered, in bytes. A larger one is executed and forgotten.
+	// maxRegisteredBytes is the maximum size in bytes of a document that is registered. A larger
+	// one is only executed.
 	maxRegisteredBytes = 32 << 10
 )
 
-// Validate refuses a configuration that would refuse all documents.
+// Validate refuses a configuration with which every document would be refused.
 func (c NamedDocumentsConfig) Validate() error {
 	if c.TrustedOnly && len(c.Trusted) == 0 {
 		return errors.New("trusted-only: needs trusted-documents, the manifests that clients' compilers wrote")
@@ -43,8 +46,8 @@ func (c NamedDocumentsConfig) Validate() error {
 	return nil
 }
 
-// NamedDocuments holds the documents that clients name instead of sending them: the documents that were trusted at
-// start, and the documents that clients registered (automatic persisted queries). It is safe for concurrent use.
+// NamedDocuments has the documents that clients can name instead of sending them: trusted ones, and
+// those that clients have registered (automatic persisted queries). It is safe for concurrent use.
 type NamedDocuments struct {
 	cfg        NamedDocumentsConfig
 	trusted    map[string]string // by id, and by sha256Prefix and hash
@@ -66,7 +69,7 @@ func OpenNamedDocuments(cfg NamedDocumentsConfig) (*NamedDocuments, error) {
 	return s, nil
 }
 
-// With returns NamedDocuments that trust these documents as well, by their hashes. It
+// With returns NamedDocuments that also trust the given documents, by their hashes. It
 // shares everything else with s.
 func (s *NamedDocuments) With(documents []string) *NamedDocuments {
 	out := *s
@@ -77,14 +80,15 @@ func (s *NamedDocuments) With(documents []string) *NamedDocuments {
 	return &out
 }
 
-// ResolvedDocument is the document that a request means.
+// ResolvedDocument is the document of a request.
 type ResolvedDocument struct {
 	Query string
-	// register is the id under which to register it; empty for none.
+	// register is the id under which to register the document; empty if it is not to be
+	// registered.
 	register string
 }
 
-// Resolve returns the document that a request means. The errors are for the client.
+// Resolve returns the document of a request. The errors are for the client.
 func (s *NamedDocuments) Resolve(r *Request) (ResolvedDocument, *gqlerror.Error) {
 	id, automatic, err := named(r)
 	if err != nil {
@@ -108,14 +112,14 @@ func (s *NamedDocuments) Resolve(r *Request) (ResolvedDocument, *gqlerror.Error)
 	return out, err
 }
 
-// Remember registers a document if the client asked for that. The document must be valid.
+// Remember registers a document, which must be valid, if the client has asked for that.
 func (s *NamedDocuments) Remember(r ResolvedDocument) {
 	if r.register != "" {
 		s.registered.Add(r.register, strings.Clone(r.Query))
 	}
 }
 
-// sent resolves a document that came as text.
+// sent resolves a document that was sent as text.
 func (s *NamedDocuments) sent(query string) (ResolvedDocument, *gqlerror.Error) {
 	if s.cfg.TrustedOnly {
 		if _, ok := s.trusted[sha256Prefix+hashOf(query)]; !ok {
@@ -139,12 +143,12 @@ func (s *NamedDocuments) known(id string) (ResolvedDocument, *gqlerror.Error) {
 	if s.cfg.TrustedOnly { // sending the text would not help
 		return ResolvedDocument{}, s.untrusted()
 	}
-	// Apollo's clients know this text
+	// Apollo's clients look for this text.
 	return ResolvedDocument{}, refusal(failure.CodePersistedQueryNotFound, "PersistedQueryNotFound")
 }
 
-// named returns the id that a request names. automatic reports that it uses Apollo's protocol, whose
-// clients register documents that are not found.
+// named returns the id that a request names. automatic reports whether it uses Apollo's protocol,
+// in which clients register documents that are not found.
 func named(r *Request) (id string, automatic bool, err *gqlerror.Error) {
 	if r.DocumentID != "" {
 		if strings.Contains(r.DocumentID, ":") && !strings.HasPrefix(r.DocumentID, sha256Prefix) {

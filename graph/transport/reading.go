@@ -23,31 +23,33 @@ var (
 )
 
 const (
-	// freeRead is how many bytes of each request are not counted: connections are bounded,
-	// and a small request is not refused because others send large ones slowly.
+	// freeRead is the number of bytes of each request that are not counted. The number of
+	// connections is bounded anyway, and small requests should not be refused because
+	// other clients send large ones slowly.
 	freeRead = 4 << 10
-	// readStep is how many bytes a client must send within the message time-out.
+	// readStep is the number of bytes that a client must send within the message
+	// time-out.
 	readStep = 64 << 10
-	// maxBodyTime is how long a client may take to send a body.
+	// maxBodyTime bounds the time for a whole body.
 	maxBodyTime = time.Minute
 )
 
-// counted returns how much of the memory a request of size bytes takes.
+// counted returns the memory that counts for a request of size bytes.
 func counted(size int64) int64 { return max(size-freeRead, 0) }
 
-// reading reads one request.
+// reading is the state of reading one request.
 type reading struct {
 	from io.Reader
 	most int64 // bytes
 	room *budget.Room
-	// announced is the Content-Length; 0 or less if it is not known.
+	// announced is the Content-Length; 0 or less if it is unknown.
 	announced int64
-	// extend gives the client time for the next readStep bytes.
+	// extend extends the deadline for the next readStep bytes.
 	extend func()
 }
 
-// read returns the bytes of a request and how much memory they take of the room, which the caller
-// gives back. Memory is taken as bytes arrive, not when they are announced.
+// read returns the bytes of a request and the memory that was taken for them, which the caller
+// must release. Memory is taken when bytes arrive, not when they are announced.
 func (r reading) read() (data []byte, taken int64, err error) {
 	defer func() { taken = counted(int64(cap(data))) }()
 	first := int64(freeRead)
@@ -83,7 +85,8 @@ func (r reading) read() (data []byte, taken int64, err error) {
 	}
 }
 
-// readBody reads the body of a POST, which must arrive at the pace of the message time-out.
+// readBody reads the body of a POST. The client must send it at the pace that the message
+// time-out sets.
 func (t *Transport) readBody(w http.ResponseWriter, r *http.Request) (data []byte, taken int64, err error) {
 	d := &bodyDeadline{control: http.NewResponseController(w), end: time.Now().Add(maxBodyTime)}
 	stop := context.AfterFunc(t.draining, func() { d.endBy(time.Now().Add(LateGrace)) })
@@ -108,8 +111,8 @@ type bodyDeadline struct {
 	lifted bool
 }
 
-// extend gives the client more time, but not beyond the end. Connections that cannot have deadlines
-// have none.
+// extend extends the deadline, but not beyond the end. It does nothing for connections without
+// deadlines.
 func (d *bodyDeadline) extend(more time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +123,7 @@ func (d *bodyDeadline) extend(more time.Duration) {
 	_ = d.control.SetReadDeadline(next)
 }
 
-// endBy brings the end forward.
+// endBy moves the end to an earlier time.
 func (d *bodyDeadline) endBy(end time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,7 +140,7 @@ func (d *bodyDeadline) lift() {
 	_ = d.control.SetReadDeadline(time.Time{})
 }
 
-// unread returns the status and the error of a request whose body was not read.
+// unread returns the status and the error for a request whose body could not be read.
 func (t *Transport) unread(w http.ResponseWriter, err error) (int, *gqlerror.Error) {
 	var network net.Error
 	timeout := errors.As(err, &network) && network.Timeout()

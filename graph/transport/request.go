@@ -15,23 +15,24 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Request has the parameters of the GraphQL over HTTP specification, which a subscribe message on a
-// WebSocket has too, and the document id of its appendix on persisted documents.
+// Request has the parameters of the GraphQL over HTTP specification, which subscribe messages on a
+// WebSocket also have, and the document id of its appendix on persisted documents.
 type Request struct {
 	Query         string
 	OperationName string
 	DocumentID    string
-	// Variables is nil without any. Numbers are [json.Number].
+	// Variables is nil if there are none. Numbers are [json.Number].
 	Variables map[string]any
-	// Extensions has the ones that the gateway knows; nil without any.
+	// Extensions has the known extensions; nil if there are none.
 	Extensions map[string]any
 }
 
-// maxNesting is the deepest nesting of the JSON of a request.
+// maxNesting is the maximum nesting of a request's JSON.
 const maxNesting = 200
 
-// parseRequest reads the JSON form. null stands for an absent parameter; unknown parameters
-// are ignored, as the specification demands. Its errors are for the client and quote nothing of the input.
+// parseRequest parses a request in JSON. A null parameter counts as absent, and unknown parameters
+// are ignored, as the specification demands. The errors are for the client and do not quote the
+// input.
 func parseRequest(data []byte) (*Request, error) {
 	switch err := checkNesting(data); {
 	case err != nil && !json.Valid(data), err == nil && !gjson.ValidBytes(data): // gjson's is recursive
@@ -67,8 +68,8 @@ func parseRequest(data []byte) (*Request, error) {
 	return &out, errors.Join(bad[:]...)
 }
 
-// textOf reads a parameter that is a text. It is copied, as all values are, so that one that is kept does not keep the
-// whole request.
+// textOf returns a parameter that is a string. Like all values it is copied, because otherwise
+// keeping it would keep the whole request in memory.
 func textOf(name string, v gjson.Result) (string, error) {
 	if v.Type != gjson.String && v.Type != gjson.Null {
 		return "", fmt.Errorf("%s: a string or null is accepted", name)
@@ -84,7 +85,8 @@ func objectOf(name string, v gjson.Result) (map[string]any, error) {
 	return out, nil
 }
 
-// extensionsOf reads the extensions that the gateway knows; others may be large, and a stream would keep them.
+// extensionsOf returns the known extensions. It drops unknown ones, because they may be large and a
+// stream would keep them in memory.
 func extensionsOf(v gjson.Result) (map[string]any, error) {
 	if !v.IsObject() && v.Type != gjson.Null {
 		return nil, errors.New("extensions: an object or null is accepted")
@@ -111,7 +113,7 @@ func extensionsOf(v gjson.Result) (map[string]any, error) {
 	return out, nil
 }
 
-// valueOf returns a value as encoding/json decodes it with UseNumber.
+// valueOf decodes a value like encoding/json with UseNumber.
 func valueOf(v gjson.Result) any {
 	switch {
 	case v.Type == gjson.String:
@@ -138,12 +140,13 @@ func valueOf(v gjson.Result) any {
 	return v.Type == gjson.True
 }
 
-// namesDocument reports whether the request has a document or names one.
+// namesDocument reports whether the request contains a document or names one.
 func (r *Request) namesDocument() bool {
 	return r.Query != "" || r.DocumentID != "" || r.Extensions["persistedQuery"] != nil
 }
 
-// checkNesting refuses JSON that is nested too deep, before recursive code reads it.
+// checkNesting refuses JSON that is nested too deeply for the recursive code that reads
+// it afterwards.
 func checkNesting(data []byte) error {
 	if bytes.Count(data, []byte{'{'})+bytes.Count(data, []byte{'['}) <= maxNesting {
 		return nil
@@ -167,7 +170,8 @@ func checkNesting(data []byte) error {
 	return nil
 }
 
-// checkText refuses invalid text, which Go's JSON decoder would silently replace by U+FFFD.
+// checkText refuses invalid UTF-8 and half surrogate pairs, which Go's JSON decoder would
+// replace by U+FFFD.
 func checkText(text string) error {
 	if !utf8.ValidString(text) {
 		return errors.New("the text is not UTF-8")
@@ -178,8 +182,8 @@ func checkText(text string) error {
 	return nil
 }
 
-// WholeCharacters reports whether each escape of a surrogate has the escape of its other half beside it. The text is
-// JSON, or a string of GraphQL.
+// WholeCharacters reports whether each escaped surrogate is half of a complete pair. text is JSON
+// or a string of GraphQL.
 func WholeCharacters(text string) bool {
 	if !strings.Contains(text, `\u`) {
 		return true
@@ -198,8 +202,8 @@ func WholeCharacters(text string) bool {
 	return true
 }
 
-// escapeLength returns the length of the escape at the start of s, which can be a surrogate pair; ok is false for
-// half a pair.
+// escapeLength returns the length of the escape at the start of s, which can be a surrogate pair.
+// ok is false for half a pair.
 func escapeLength(s string) (length int, ok bool) {
 	const unit = len(`\u0000`)
 	first, isUnit := codeUnit(s)

@@ -34,28 +34,31 @@ const (
 )
 
 const (
-	// maxFirstMessage bounds messages before the connection is initialised, in bytes.
+	// maxFirstMessage is the maximum size in bytes of messages before the connection is
+	// initialised.
 	maxFirstMessage = 64 << 10
-	// closeWait is how long a client may take to answer that its connection is closed.
+	// closeWait is how long to wait for a client's close frame.
 	closeWait = 2 * time.Second
-	// maxLate is the most bytes that are read and dropped from a client that was refused.
+	// maxLate is the maximum number of bytes that are read and ignored after a client was
+	// refused.
 	maxLate = 8 << 20
 )
 
-// closing describes how a connection ends.
+// closing describes how a connection is closed.
 type closing struct {
 	code   int // 0 for no close frame
 	reason string
-	// wait gives the client time to read the reason and close the connection itself.
+	// wait gives the client time to read the reason and to close the connection itself.
 	wait bool
-	// mute reports that nothing meaningful can be read from the connection any more.
+	// mute reports that the rest of the input cannot be parsed.
 	mute bool
-	// echo reports that the client closed first.
+	// echo reports that the client has sent its close frame first.
 	echo bool
 }
 
-// socket is one connection. One goroutine reads; one, which may be a worker of the pool,
-// writes while there is something to write; each operation has its own.
+// socket is one connection. It has one goroutine that reads. While there is something to
+// write, one goroutine writes, which may be a worker of the pool. Each operation has a
+// goroutine of its own.
 type socket struct {
 	sockets *sockets
 	conn    *websocket.Conn // reads
@@ -66,13 +69,14 @@ type socket struct {
 	cancel  context.CancelFunc
 	place   *list.Element // in sockets.waiting, whose lock guards it
 
-	// Used only by the writer.
+	// writers counts the goroutines that write; there is at most one at a time. The next two are
+	// used by that goroutine, and by wake, which is called only while none writes.
 	writers sync.WaitGroup
 	gather  *time.Timer // starts it a moment later; nil before the first use
 	wrote   time.Time   // when it wrote last
 
-	// receiving reports that a message has begun; taken is the memory that it takes. Only the reader
-	// uses them.
+	// receiving reports whether a part of a message has arrived. taken is the memory of the
+	// message. Both are used only by the goroutine that reads.
 	receiving bool
 	taken     int64
 
@@ -117,7 +121,8 @@ func newSocket(all *sockets, conn *websocket.Conn, h *hijacker) *socket {
 // protocol returns the negotiated subprotocol.
 func (s *socket) protocol() string { return s.conn.Subprotocol() }
 
-// serve reads until the connection ends, and returns when all its goroutines have.
+// serve reads messages until the connection ends. It returns when all goroutines of the
+// connection have ended.
 func (s *socket) serve(ctx context.Context) {
 	defer s.sockets.remove(s)
 	ctx = connected(ctx, s.sockets.cfg.Work)
@@ -137,7 +142,7 @@ func (s *socket) serve(ctx context.Context) {
 	_ = s.net.Close()
 }
 
-// read handles messages until the connection must end.
+// read handles messages until the connection must be closed.
 func (s *socket) read(ctx context.Context) (end *closing) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -154,8 +159,8 @@ func (s *socket) read(ctx context.Context) (end *closing) {
 		}
 	}
 	for {
-		// An idle connection waits here, where the goroutine needs little stack. take reads the bytes
-		// and finds the error.
+		// While the connection is idle, the goroutine waits here, where its stack is small. take
+		// reads the bytes and handles the error.
 		_, _ = s.in.Peek(1)
 		ctx, end = s.take(ctx)
 		if end != nil {
@@ -164,8 +169,8 @@ func (s *socket) read(ctx context.Context) (end *closing) {
 	}
 }
 
-// take reads and handles one message. It returns the context of the next, or how the
-// connection must end.
+// take reads and handles one message. It returns the context for the next one, or how
+// to close the connection.
 func (s *socket) take(ctx context.Context) (context.Context, *closing) {
 	kind, data, err := s.receive()
 	switch {
@@ -227,13 +232,13 @@ func (s *socket) receive() (kind int, data []byte, err error) {
 	return kind, data, err
 }
 
-// giveBack gives back the memory of the current message, unless an operation has taken it over.
+// giveBack releases the memory of the current message, unless an operation has taken it over.
 func (s *socket) giveBack() {
 	s.sockets.cfg.Memory.Requests().Give(s.taken)
 	s.taken = 0
 }
 
-// failed returns how a connection ends after a read error.
+// failed returns how to close a connection after a read error.
 func (s *socket) failed(err error) *closing {
 	var closed *websocket.CloseError
 	var network net.Error
@@ -262,8 +267,8 @@ func (s *socket) failed(err error) *closing {
 	return &closing{code: websocket.CloseProtocolError, reason: err.Error(), wait: true, mute: true}
 }
 
-// close ends all operations and sends a close frame after everything that is
-// queued. Only the first call has an effect.
+// close ends all operations, and sends a close frame after all queued frames. Only the
+// first call has an effect.
 func (s *socket) close(end *closing) {
 	s.mu.Lock()
 	if s.ending != nil {
@@ -293,7 +298,8 @@ func (s *socket) close(end *closing) {
 	s.out.Finish(closeFrame(end.code, end.reason))
 }
 
-// abort ends the connection at once, without a close frame, and frees the kernel's buffers.
+// abort closes the connection at once, without a close frame, and frees the kernel's
+// buffers.
 func (s *socket) abort() {
 	if c, ok := s.net.(interface{ SetLinger(int) error }); ok {
 		_ = c.SetLinger(0)
@@ -302,7 +308,7 @@ func (s *socket) abort() {
 	s.out.Discard()
 }
 
-// drain closes the connection once its queries and mutations have been answered.
+// drain closes the connection as soon as its queries and mutations have been answered.
 func (s *socket) drain() {
 	s.mu.Lock()
 	s.draining = true
@@ -319,7 +325,8 @@ func (s *socket) isEnding() bool {
 	return s.ending != nil
 }
 
-// alive extends the read deadline. A message that is being received has its own deadline.
+// alive extends the read deadline. While a message is being received, its own deadline
+// holds instead.
 func (s *socket) alive() {
 	if !s.receiving && s.ready.Load() {
 		s.deadline(2 * s.sockets.cfg.PingInterval)
@@ -343,8 +350,8 @@ func (s *socket) startPings() {
 	}
 }
 
-// ping sends a ping frame. The protocol has ping messages too, but some clients
-// close the connection when they get one from the server.
+// ping sends a ping frame. The protocol also has ping messages, but some clients close
+// the connection when they receive one.
 func (s *socket) ping() {
 	if s.protocol() == protocolLegacy && s.ready.Load() {
 		s.out.Offer(textFrame(`{"type":"ka"}`))

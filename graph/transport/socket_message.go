@@ -13,11 +13,11 @@ import (
 const (
 	// protocolModern is specified by the graphql-ws project (PROTOCOL.md).
 	protocolModern = "graphql-transport-ws"
-	// protocolLegacy is the protocol of subscriptions-transport-ws, which GraphQL Playground speaks.
+	// protocolLegacy is the protocol of subscriptions-transport-ws, which GraphQL Playground uses.
 	protocolLegacy = "graphql-ws"
 )
 
-// verb is the request of a client's message.
+// verb is the type of a client's message.
 type verb int
 
 const (
@@ -29,10 +29,10 @@ const (
 	verbTerminate
 )
 
-// maxID is the most bytes of the id of an operation.
+// maxID is the maximum length in bytes of the id of an operation.
 const maxID = 256
 
-// message is a message of a client, in either protocol.
+// message is a client's message in either protocol.
 type message struct {
 	verb    verb
 	id      string // of operations only
@@ -40,8 +40,8 @@ type message struct {
 	request *Request // of verbStart only
 }
 
-// decodeMessage reads a message. The error is for the client, and quotes
-// nothing of the input.
+// decodeMessage parses a message. The error is for the client, and does not quote the
+// input.
 func decodeMessage(protocol string, data []byte) (message, error) {
 	if err := checkNesting(data); err != nil {
 		return message{}, err
@@ -79,7 +79,7 @@ func decodeMessage(protocol string, data []byte) (message, error) {
 	return m, nil
 }
 
-// readRequest reads the payload of a message that starts an operation.
+// readRequest parses the payload of a message that starts an operation.
 func (m *message) readRequest() (err error) {
 	if len(m.payload) == 0 {
 		return errors.New("payload: a request is required")
@@ -87,7 +87,7 @@ func (m *message) readRequest() (err error) {
 	if m.request, err = parseRequest(m.payload); err != nil {
 		return fmt.Errorf("payload: %w", err)
 	}
-	// an empty query is refused as a request
+	// An empty query is refused later, like in any other request.
 	if !m.request.namesDocument() && !gjson.GetBytes(m.payload, "query").Exists() {
 		return errors.New("payload: a query or a documentId is required")
 	}
@@ -114,7 +114,7 @@ func verbOf(protocol, name string) verb {
 	return 0
 }
 
-// isObject accepts an object, null and nothing.
+// isObject reports whether raw is an object, null or empty.
 func isObject(raw json.RawMessage) bool {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	return len(raw) == 0 || raw[0] == '{' || string(raw) == "null"

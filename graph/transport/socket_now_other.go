@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// writeNow is never called here: each socket has a goroutine that writes.
+// writeNow is never called on this system, because rawConn returns nil.
 func (b *buffer) writeNow(uintptr) (done bool) { return true }
 
-// rawConn is always nil here: a connection cannot be written to without waiting.
+// rawConn returns nil: this system has no writes that do not wait.
 func rawConn(net.Conn) syscall.RawConn { return nil }

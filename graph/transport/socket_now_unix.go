@@ -7,17 +7,17 @@ import (
 	"syscall"
 )
 
-// writeNow writes as much of the buffer as the kernel takes at once.
+// writeNow writes as much of the buffer as the kernel accepts without waiting.
 func (b *buffer) writeNow(fd uintptr) (done bool) {
-	// The goroutine that writes the rest gets the error too.
+	// An error is ignored here. The goroutine that writes the rest gets it, too.
 	if n, err := syscall.Write(int(fd), b.bytes); err == nil {
 		b.sent = n
 	}
 	return true
 }
 
-// rawConn returns the connection for writes that do not wait. It is nil if that is not possible, or if
-// there is a layer like TLS above the kernel's connection.
+// rawConn returns the connection for writes that do not wait. It returns nil if that is impossible,
+// for example because of TLS.
 func rawConn(c net.Conn) syscall.RawConn {
 	direct, ok := c.(syscall.Conn)
 	if !ok {

@@ -26,8 +26,8 @@ type socketOperation struct {
 
 var _ stream.Wire = (*socketOperation)(nil)
 
-// handle acts on a message. It returns the context of the next message, and how the connection ends if
-// the message is not allowed.
+// handle executes a message. It returns the context for the next message, or how to close the
+// connection if the message is not allowed.
 func (s *socket) handle(ctx context.Context, m message) (context.Context, *closing) {
 	switch m.verb {
 	case verbInit:
@@ -48,8 +48,8 @@ func (s *socket) handle(ctx context.Context, m message) (context.Context, *closi
 	return ctx, nil
 }
 
-// say queues a message that belongs to no operation, and waits for room: a client
-// that does not read gets no answers.
+// say queues a message that belongs to no operation. It waits for room, so a client
+// that does not read its answers is not read from, either.
 func (s *socket) say(ctx context.Context, f stream.Frame) {
 	_ = s.out.Put(ctx, nil, f) // fails only when the connection ends
 }
@@ -83,7 +83,7 @@ func (s *socket) initialise(ctx context.Context, m message) (context.Context, *c
 	return admitted, nil
 }
 
-// ackMessage returns a connection_ack with a payload, nil for none.
+// ackMessage returns a connection_ack; payload is nil for none.
 func ackMessage(payload json.RawMessage) string {
 	if payload == nil {
 		return `{"type":"connection_ack"}`
@@ -91,8 +91,8 @@ func ackMessage(payload json.RawMessage) string {
 	return `{"type":"connection_ack","payload":` + string(payload) + `}`
 }
 
-// start prepares an operation and launches it. It checks the document in the goroutine that reads,
-// so that no connection can occupy more than one core with validation.
+// start prepares and launches an operation. It validates the document in the goroutine that reads,
+// so that a connection can occupy at most one core with that.
 func (s *socket) start(ctx context.Context, m message) *closing {
 	if !s.ready.Load() {
 		return &closing{code: codeUnauthorized, reason: "Unauthorized"}
@@ -100,7 +100,8 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 	cfg := &s.sockets.cfg
 	s.mu.Lock()
 	_, duplicate := s.operations[m.id]
-	// Cancelled operations that have not ended yet count too, up to as many again.
+	// Stopped operations that have not ended yet also count: there may be as many of
+	// them as of others.
 	full := len(s.operations) >= cfg.Operations || s.running >= 2*cfg.Operations
 	draining := s.draining
 	s.mu.Unlock()
@@ -194,8 +195,8 @@ func (s *socket) refuse(ctx context.Context, id string, errs ...*gqlerror.Error)
 	s.say(ctx, s.message(nil, id, "error", encodeErrors(s.protocol(), presented)))
 }
 
-// stop ends an operation at the client's request. Its id is free at once, and no
-// further message about it is sent.
+// stop stops an operation because the client has asked for it. Its id can be used again
+// at once, and no more messages about it are sent.
 func (s *socket) stop(id string) {
 	s.mu.Lock()
 	op := s.operations[id]
@@ -223,8 +224,8 @@ func (op *socketOperation) End(ctx context.Context, errs gqlerror.List) {
 	op.finish(ctx, op.socket.message(op, op.id, "complete", nil))
 }
 
-// finish queues the last messages of an operation. Its id is free, and its caller may ask for more, before the
-// client can read them.
+// finish queues the last messages of an operation. Before the client can read them, the id is free
+// and the caller's use has ended, so the client may start the next operation.
 func (op *socketOperation) finish(ctx context.Context, last ...stream.Frame) {
 	_ = op.socket.out.Put(ctx, op.free, last...) // it was cancelled, or the connection ends
 }
@@ -270,11 +271,12 @@ func (s *socket) message(op *socketOperation, id, kind string, payload []byte) s
 	return f
 }
 
-// encodeErrors returns the payload of a message that ends an operation with errors.
+// encodeErrors returns the payload of the message that ends an operation with errors.
 func encodeErrors(protocol string, errs gqlerror.List) []byte {
 	var v any = errs
 	if protocol == protocolLegacy {
-		// The older protocol has one error there; its clients read all if they stand beside it.
+		// In the older protocol the payload is a single error. Its clients read all errors from
+		// the additional field errors.
 		v = map[string]any{"message": errs[0].Message, "errors": errs}
 	}
 	data, err := json.Marshal(v)

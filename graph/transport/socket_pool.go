@@ -7,16 +7,18 @@ import (
 )
 
 const (
-	// backlog is how many sockets wait for each worker before another one starts.
+	// backlog is the number of waiting sockets per worker from which on another worker
+	// is started.
 	backlog = 8
-	// yieldAfter is how many sockets a worker writes to before it yields its processor.
+	// yieldAfter is the number of sockets after which a worker yields its processor.
 	yieldAfter = 512
 )
 
-// writerPool writes events to sockets without a goroutine for each: a change that a thousand clients listen for is a
-// thousand small writes, which the kernel takes at once. Its workers never wait for a client: if the kernel does not
-// take everything, or if there is more to write, a goroutine of the socket goes on. They end when no socket waits.
-// With a goroutine for each write, an event for a thousand clients takes a third more of the processor:
+// writerPool writes events to sockets without a goroutine for each of them. A change with a
+// thousand listeners is a thousand small writes, which the kernel usually accepts at once. The
+// workers never wait for a client. If the kernel does not accept everything, or if there is more to
+// write, a goroutine of the socket continues. Workers end when no socket is waiting. With a
+// goroutine for each write, an event for a thousand clients would take a third more CPU time: see
 // network/ours/burst=1 of BenchmarkLive.
 type writerPool struct {
 	sockets *sockets
@@ -27,7 +29,7 @@ type writerPool struct {
 	workers int
 }
 
-// add queues a socket that has something to write.
+// add adds a socket that has something to write.
 func (p *writerPool) add(s *socket) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -38,7 +40,7 @@ func (p *writerPool) add(s *socket) {
 	}
 }
 
-// next takes a socket from the queue. A worker that gets none must end.
+// next removes a socket from the queue. A worker that gets nil must end.
 func (p *writerPool) next() *socket {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +70,7 @@ func (p *writerPool) work() {
 	}
 }
 
-// writeTo is the writer of a socket until it would have to wait. It returns the buffer for the next socket.
+// writeTo writes to a socket as long as it need not wait. It returns a buffer for the next socket.
 func (b *buffer) writeTo(s *socket) *buffer {
 	ok, ended := b.fill(s)
 	if ok && b.size() <= maxBatch {

@@ -7,15 +7,16 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// maxBatch is the most bytes of frames in one write.
+// maxBatch is the maximum number of bytes of frames in one write.
 const maxBatch = 64 << 10
 
-// buffer is the memory of a writer at work.
+// buffer is the memory of a goroutine that writes.
 type buffer struct {
 	frames []stream.Frame // taken from the queue, not yet encoded
 	bytes  []byte
 	sent   int // of bytes
-	// now is writeNow, of which a method value for each write would be garbage.
+	// now is the method value writeNow. It is stored because making one for each write
+	// would allocate.
 	now func(fd uintptr) (done bool)
 }
 
@@ -25,7 +26,8 @@ func newBuffer() *buffer {
 	return b
 }
 
-// fill takes the next frames from the queue of a socket. If there are none, the writer is done.
+// fill takes the next frames from the queue of a socket. ok is false if there are none; then
+// the goroutine must stop writing.
 func (b *buffer) fill(s *socket) (ok, ended bool) {
 	b.bytes, b.sent = b.bytes[:0], 0
 	frames, ended := s.out.Take(b.frames[:0], maxBatch)
@@ -44,7 +46,7 @@ func (b *buffer) size() (n int) {
 	return n
 }
 
-// encode turns frames into bytes.
+// encode converts the frames to bytes.
 func (b *buffer) encode() {
 	for i := range b.frames {
 		b.bytes = appendFrame(b.bytes, &b.frames[i])
@@ -53,9 +55,10 @@ func (b *buffer) encode() {
 	b.frames = b.frames[:0]
 }
 
-// wake starts the writer at once, or a moment later so that events that arrive
-// close together leave in one write. The pool writes events, if it can; a message for one
-// client alone does not wait behind events for all.
+// wake starts the writer, at once or, if soon is set, a moment later, so that events that
+// arrive shortly after each other are written together. Events are written by the pool,
+// if possible. Messages for one client have a goroutine of their own, so that they do not
+// wait behind events for many clients.
 func (s *socket) wake(soon bool) {
 	s.writers.Add(1)
 	if soon {
@@ -78,8 +81,8 @@ func (s *socket) wake(soon bool) {
 // write empties the queue.
 func (s *socket) write() { s.writeFrom(s.sockets.buffers.Get().(*buffer)) }
 
-// writeFrom sends the buffer, and then empties the queue with one system call for all frames
-// that are queued.
+// writeFrom sends the buffer, and then all queued frames, with one system call for those
+// that are queued at a time.
 func (s *socket) writeFrom(b *buffer) {
 	defer s.writers.Done()
 	defer s.sockets.keep(b)
@@ -103,7 +106,7 @@ func (s *socket) writeFrom(b *buffer) {
 	}
 }
 
-// send writes in parts, each with its own deadline.
+// send writes data in parts. Each part has its own deadline.
 func (s *socket) send(data []byte) error {
 	for part := range slices.Chunk(data, maxWrite) {
 		if err := s.limitWrite(time.Now()); err != nil {
@@ -126,7 +129,7 @@ func (s *socket) limitWrite(now time.Time) error {
 	return s.net.SetWriteDeadline(now.Add(s.sockets.cfg.WriteTimeout))
 }
 
-// closeAfterFlush ends the connection after the last frame.
+// closeAfterFlush closes the connection after the last frame.
 func (s *socket) closeAfterFlush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +140,7 @@ func (s *socket) closeAfterFlush() {
 	_ = s.net.Close()
 }
 
-// keep puts the memory of a writer back into the pool, unless it has grown for a large message.
+// keep returns the memory of a writer to the pool, unless it has grown for a large message.
 func (s *sockets) keep(b *buffer) {
 	if cap(b.bytes) <= 2*maxBatch && cap(b.frames) <= DefaultQueue {
 		clear(b.frames[:cap(b.frames)])

@@ -20,8 +20,8 @@ import (
 // socketVersion is the version of the WebSocket protocol.
 const socketVersion = "13"
 
-// sockets serves WebSocket connections by graphql-transport-ws, and by graphql-ws for
-// clients that support nothing else.
+// sockets serves WebSocket connections with the protocol graphql-transport-ws, or
+// graphql-ws for clients that support nothing else.
 //
 // gorilla/websocket does the handshake and reads. It was chosen because idle connections
 // are cheap, and because it allocates no memory for a message before it arrives.
@@ -34,7 +34,7 @@ type sockets struct {
 
 	mu  sync.Mutex
 	all map[*socket]struct{}
-	// waiting holds the sockets that have not initialised, the oldest first.
+	// waiting has the sockets that are not initialised yet, the oldest first.
 	waiting *list.List
 }
 
@@ -68,7 +68,7 @@ func newSockets(cfg Config) *sockets {
 	return s
 }
 
-// ServeHTTP upgrades the request and returns; the connection lives on.
+// ServeHTTP upgrades the request and returns. The connection stays open.
 func (s *sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.open.admit() {
 		s.open.refuse(w, r, s.cfg.Executor(r.Context()), "WebSocket connections")
@@ -91,8 +91,8 @@ func (s *sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	go c.serve(ctx)
 }
 
-// add registers a connection. If too many connections wait to be initialised, it closes the
-// oldest of them, so that silent clients cannot lock others out.
+// add registers a connection. If too many connections are not initialised yet, it closes
+// the oldest of them, so that silent clients cannot lock out others.
 func (s *sockets) add(c *socket) {
 	var oldest *socket
 	s.mu.Lock()
@@ -115,7 +115,7 @@ func (s *sockets) initialised(c *socket) {
 	s.waiting.Remove(c.place) // of one that was removed it does nothing
 }
 
-// remove forgets a connection that has ended.
+// remove unregisters a connection that has ended.
 func (s *sockets) remove(c *socket) {
 	s.mu.Lock()
 	s.waiting.Remove(c.place)
@@ -124,9 +124,9 @@ func (s *sockets) remove(c *socket) {
 	s.open.release()
 }
 
-// drain admits no more connections and closes each one with 1001, which makes clients
-// reconnect, as soon as its queries and mutations are answered. It returns when
-// all connections have ended. If ctx ends first, it cuts off the rest.
+// drain refuses new connections. It closes each connection with 1001, so that its
+// client reconnects, as soon as its queries and mutations are answered. It returns when
+// all connections have ended. If ctx ends first, it aborts the remaining ones.
 func (s *sockets) drain(ctx context.Context) {
 	ended := s.open.drain()
 	s.each((*socket).drain)
@@ -160,13 +160,14 @@ const readBuffer = 320
 
 var _ http.Hijacker = (*hijacker)(nil)
 
-// Hijack takes over the connection.
+// Hijack implements [http.Hijacker].
 func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	// Without this bound, a dead client's buffer in the kernel would grow to megabytes.
+	// Without this limit, the kernel's buffer for a dead client would grow to
+	// megabytes.
 	if c, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
 		_ = c.SetWriteBuffer(sendBuffer)
 	}
@@ -179,17 +180,17 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return h.conn, rw, nil
 }
 
-// sendBuffer is the size of the kernel's send buffer for one client, in bytes; Linux doubles it.
+// sendBuffer is the size in bytes of the kernel's send buffer for one client; Linux doubles it.
 const sendBuffer = 64 << 10
 
-// inbound is the connection as the WebSocket library sees it. Once mute is set it
-// only reads: all frames to the client go through the queue.
+// inbound is the connection for the WebSocket library. When mute is set, the library
+// can only read, because all frames to the client must go through the queue.
 type inbound struct {
 	net.Conn
 	mute bool
 }
 
-// Write drops what the library sends by itself; the queue sends that instead.
+// Write drops frames that the library sends by itself. The queue sends its own instead.
 func (c *inbound) Write(b []byte) (int, error) {
 	if c.mute {
 		return len(b), nil
@@ -197,7 +198,7 @@ func (c *inbound) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// SetWriteDeadline is for the queue alone, too.
+// SetWriteDeadline does nothing when mute is set: the queue sets the deadlines.
 func (c *inbound) SetWriteDeadline(t time.Time) error {
 	if c.mute {
 		return nil
