@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegw/sluice/graph/proto"
 	"github.com/sluicegw/sluice/graph/rpc"
 	"github.com/sluicegw/sluice/graph/transport"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // Methods are the standard methods of a catalogue, see [Server.ServeMethods].
@@ -255,7 +256,7 @@ func (e *methodsEdge) Call(ctx context.Context, of rpc.Call, run func(context.Co
 	defer spent.End()
 	err := e.recovering(budget.With(ctx, spent), run)
 	took := time.Since(begin)
-	e.metrics.operation.WithLabelValues(typeCall, of.Kind, string(of.Verb)).Observe(took.Seconds())
+	span.Observe(ctx, e.metrics.operation.WithLabelValues(typeCall, of.Kind, string(of.Verb)), took.Seconds())
 	e.spend(ctx, spent.Spent(budget.Steps))
 	for t := range budget.Things {
 		if n := spent.Spent(t); n > 0 {

@@ -23,6 +23,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/engine"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // api limits, measures and logs the operations of one API of a generation.
@@ -59,7 +60,7 @@ func (a *api) account(ctx context.Context, op *graphql.OperationContext, spent *
 		took = spent.Since()
 	}
 	of := a.labels(op)
-	a.metrics.operation.WithLabelValues(of.typ, of.kind, of.verb).Observe(took.Seconds())
+	span.Observe(ctx, a.metrics.operation.WithLabelValues(of.typ, of.kind, of.verb), took.Seconds())
 	if op.Operation.Operation != ast.Subscription {
 		a.spend(ctx, spent.Spent(budget.Steps))
 	}

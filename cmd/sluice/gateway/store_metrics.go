@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // storeMetrics are the metrics of calls of a store, and of the groups in which it writes.
@@ -119,8 +120,8 @@ type measuredCall struct {
 }
 
 // done measures a call that began at an instant and has ended with err.
-func (c *measuredCall) done(began time.Time, err error) {
-	c.duration.Observe(time.Since(began).Seconds())
+func (c *measuredCall) done(ctx context.Context, began time.Time, err error) {
+	span.Observe(ctx, c.duration, time.Since(began).Seconds())
 	if err == nil {
 		return
 	}
@@ -199,7 +200,7 @@ type measuredCalls struct {
 func (s measuredCalls) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
 	began := time.Now()
 	res, err := s.store.Apply(ctx, b)
-	s.apply.done(began, err)
+	s.apply.done(ctx, began, err)
 	return res, err
 }
 
@@ -207,7 +208,7 @@ func (s measuredCalls) Apply(ctx context.Context, b backend.Batch) (backend.Resu
 func (s measuredCalls) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	began := time.Now()
 	out, err := s.store.Get(ctx, keys...)
-	s.get.done(began, err)
+	s.get.done(ctx, began, err)
 	return out, err
 }
 
@@ -215,7 +216,7 @@ func (s measuredCalls) Get(ctx context.Context, keys ...backend.Key) ([]*backend
 func (s measuredCalls) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	began := time.Now()
 	out, err := s.store.GetBare(ctx, keys...)
-	s.get.done(began, err)
+	s.get.done(ctx, began, err)
 	return out, err
 }
 
@@ -223,7 +224,7 @@ func (s measuredCalls) GetBare(ctx context.Context, keys ...backend.Key) ([]*bac
 func (s measuredCalls) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
 	began := time.Now()
 	page, err := s.store.Range(ctx, r)
-	s.scan.done(began, err)
+	s.scan.done(ctx, began, err)
 	return page, err
 }
 
@@ -231,7 +232,7 @@ func (s measuredCalls) Range(ctx context.Context, r backend.Range) (backend.Page
 func (s measuredCalls) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	began := time.Now()
 	pages, err := s.store.Ranges(ctx, rs)
-	s.scan.done(began, err)
+	s.scan.done(ctx, began, err)
 	return pages, err
 }
 
@@ -245,7 +246,7 @@ type remoteCalls struct {
 func (s remoteCalls) Head(ctx context.Context) (backend.Position, error) {
 	began := time.Now()
 	at, err := s.store.Head(ctx)
-	s.head.done(began, err)
+	s.head.done(ctx, began, err)
 	return at, err
 }
 
@@ -253,7 +254,7 @@ func (s remoteCalls) Head(ctx context.Context) (backend.Position, error) {
 func (s remoteCalls) Position(ctx context.Context) (backend.Position, error) {
 	began := time.Now()
 	at, err := s.store.Position(ctx)
-	s.position.done(began, err)
+	s.position.done(ctx, began, err)
 	return at, err
 }
 
@@ -261,6 +262,6 @@ func (s remoteCalls) Position(ctx context.Context) (backend.Position, error) {
 func (s remoteCalls) Sync(ctx context.Context, namespace string) error {
 	began := time.Now()
 	err := s.store.Sync(ctx, namespace)
-	s.sync.done(began, err)
+	s.sync.done(ctx, began, err)
 	return err
 }

@@ -116,7 +116,7 @@ func TestStoreMetrics_CountTheErrorsOfTheStore(t *testing.T) {
 		backend.ErrUnavailable,
 		errors.Join(backend.ErrUnavailable, backend.ErrDamaged),
 	} {
-		call.done(time.Now(), err)
+		call.done(t.Context(), time.Now(), err)
 	}
 	got := samples(t, m.collectors()...)
 	want := map[string]float64{

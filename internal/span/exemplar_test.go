@@ -1,0 +1,32 @@
+package span_test
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/sluicegw/sluice/internal/span"
+)
+
+func TestObserve_TheTraceOfARecordedSpanIsTheExemplar(t *testing.T) {
+	histogram := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", Buckets: []float64{1, 2}})
+	ctx, recorded := sdktrace.NewTracerProvider().Tracer("t").Start(t.Context(), "s")
+	span.Observe(t.Context(), histogram, 0.5)
+	span.Observe(ctx, histogram, 1.5)
+	recorded.End()
+	span.Observe(ctx, histogram, 0.6)
+	var out dto.Metric
+	if err := histogram.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	buckets := out.GetHistogram().GetBucket()
+	if e := buckets[0].GetExemplar(); e != nil {
+		t.Errorf("without a span there is %v", e)
+	}
+	labels := buckets[1].GetExemplar().GetLabel()
+	if len(labels) != 1 || labels[0].GetName() != "trace_id" || labels[0].GetValue() != recorded.SpanContext().TraceID().String() {
+		t.Errorf("the exemplar has %v", labels)
+	}
+}
