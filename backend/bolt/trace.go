@@ -7,7 +7,8 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// callTimes are when a call of a traced request came how far. The goroutine that commits sets group before it answers.
+// callTimes has the times of the steps of a call whose request is traced. The goroutine that
+// commits sets group before it answers.
 type callTimes struct {
 	queued time.Time
 	group  *groupTimes
@@ -16,7 +17,7 @@ type callTimes struct {
 // groupTimes are the times of a group with a traced call; nil for others.
 type groupTimes struct {
 	taken, committed time.Time
-	// sync is how long the commit took: the pages and the sync of the file.
+	// sync is the duration of the commit: writing the pages and syncing the file.
 	sync         time.Duration
 	calls, bytes int
 }

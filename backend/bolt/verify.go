@@ -150,8 +150,8 @@ func has(c *bbolt.Cursor, key []byte) bool {
 	return bytes.Equal(k, key)
 }
 
-// leads visits the entries of a bucket of the index. target returns the key of the record that an entry leads to, and
-// is the condition on that record.
+// leads checks the entries of a bucket of the index. target returns the key of the record to
+// which an entry leads, and agrees reports whether the entry is right for that record.
 func (c *verifier) leads(
 	ctx context.Context, tx *bbolt.Tx, bucket, part string,
 	target func(k, v []byte) ([]byte, error), agrees func(entry []byte, r *backend.Resource) bool,

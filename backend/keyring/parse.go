@@ -111,7 +111,7 @@ func Wrap(ctx context.Context, text string, kms KMS, current string) (out string
 	return out, count, err
 }
 
-// Line returns the key as [Parse] reads it. It has the secret.
+// Line returns the key in the form that [Parse] reads, including the secret.
 func (k Key) Line() string { return k.ID + ":" + base64.StdEncoding.EncodeToString(k.Secret[:]) }
 
 // Wrapped returns the key as [Parse] reads it, wrapped by the KMS, which is asked to unwrap it, too: what is encrypted

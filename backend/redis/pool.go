@@ -2,18 +2,19 @@ package redis
 
 import "time"
 
-// Pool says how the connections are used on which calls are made. Its counts begin at zero whenever the store learns of
-// a new epoch, since it makes new connections then.
+// Pool has counts of the connections for calls. The counts start again when the store learns of a
+// new epoch, because it then makes new connections.
 type Pool struct {
-	// Connections are open, of which Idle are not used.
+	// Connections is the number of open connections, and Idle the number of those not in use.
 	Connections int `json:"open"`
 	Idle        int `json:"idle"`
-	// Waiting calls wait for a connection.
+	// Waiting is the number of calls that are waiting for a connection.
 	Waiting int `json:"waiting"`
-	// Waits counts the calls that had to wait for a connection, and Timeouts those of them that got none in time.
+	// Waits counts the calls that had to wait for a connection, and Timeouts those that got none
+	// in time.
 	Waits    uint64 `json:"waits"`
 	Timeouts uint64 `json:"timeouts"`
-	// Waited is how long all of them have waited together.
+	// Waited is the total time of these waits.
 	Waited time.Duration `json:"waitedNanoseconds"`
 }
 

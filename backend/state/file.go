@@ -309,7 +309,7 @@ func newSummed(r io.Reader) *summed {
 	return &summed{from: r, hash: sha256.New(), buf: make([]byte, readStep)}
 }
 
-// fill reads more if everything was taken. It reports whether there are bytes.
+// fill reads more bytes if all were taken. It reports whether there are any.
 func (s *summed) fill() bool {
 	for s.at == s.to && s.err == nil {
 		s.hash.Write(s.buf[s.hashed:s.at])

@@ -96,7 +96,7 @@ func errorType(err error) (name string, fault bool) {
 	return "_OTHER", true
 }
 
-// Apply is part of [backend.Store].
+// Apply implements [backend.Store].
 func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
 	ctx, traced := s.call(ctx, "Apply")
 	if traced.Recording() {
@@ -111,7 +111,7 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 	return res, err
 }
 
-// Get is part of [backend.Store].
+// Get implements [backend.Store].
 func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	ctx, traced := s.call(ctx, "Get")
 	if traced.Recording() {
@@ -122,7 +122,7 @@ func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resour
 	return out, err
 }
 
-// GetBare is part of [backend.BareGetter].
+// GetBare implements [backend.BareGetter].
 func (s *Store) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	ctx, traced := s.call(ctx, "Get")
 	if traced.Recording() {
@@ -133,7 +133,7 @@ func (s *Store) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Re
 	return out, err
 }
 
-// Range is part of [backend.Store].
+// Range implements [backend.Store].
 func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
 	ctx, traced := s.call(ctx, "Range")
 	out, err := s.below.Range(ctx, r)
@@ -144,7 +144,7 @@ func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error
 	return out, err
 }
 
-// Ranges is part of [backend.Ranger].
+// Ranges implements [backend.Ranger].
 func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	ctx, traced := s.call(ctx, "Range")
 	out, err := backend.Ranges(ctx, s.below, rs)
@@ -159,12 +159,12 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 	return out, err
 }
 
-// Watch is part of [backend.Store]. What a watch delivers later belongs to no call.
+// Watch implements [backend.Store]. What a watch delivers later belongs to no call.
 func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
 	return s.below.Watch(ctx, w)
 }
 
-// Position is part of [backend.Store].
+// Position implements [backend.Store].
 func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 	ctx, traced := s.call(ctx, "Position")
 	out, err := s.below.Position(ctx)
@@ -172,7 +172,7 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 	return out, err
 }
 
-// Head is part of [backend.Heads].
+// Head implements [backend.Heads].
 func (s *Store) Head(ctx context.Context) (backend.Position, error) {
 	ctx, traced := s.call(ctx, "Head")
 	out, err := backend.HeadOf(ctx, s.below)
@@ -180,7 +180,7 @@ func (s *Store) Head(ctx context.Context) (backend.Position, error) {
 	return out, err
 }
 
-// Sync is part of [backend.Syncer]. A store that is none has nothing to wait for.
+// Sync implements [backend.Syncer]. A store that is none has nothing to wait for.
 func (s *Store) Sync(ctx context.Context, namespace string) error {
 	below, ok := s.below.(backend.Syncer)
 	if !ok {
@@ -192,8 +192,8 @@ func (s *Store) Sync(ctx context.Context, namespace string) error {
 	return err
 }
 
-// Now is part of [backend.Clock].
+// Now implements [backend.Clock].
 func (s *Store) Now() time.Time { return s.clock() }
 
-// Shard is part of [backend.Sharder].
+// Shard implements [backend.Sharder].
 func (s *Store) Shard(namespace string) int { return backend.ShardOf(s.below, namespace) }

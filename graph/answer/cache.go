@@ -37,10 +37,12 @@ type Key struct {
 	Rights string
 }
 
-// Cache keeps answers up to a number of bytes. It is safe for concurrent use.
+// Cache caches answers up to a number of bytes. It is safe for concurrent use.
 //
-// It keeps no answer with errors, of mutations and subscriptions, above [MaxBody], with variables above
-// [MaxVariables], of less work than [Config.MinSteps], or that read anything outside the state of its operation.
+// It does not cache answers with errors, answers of mutations and subscriptions, answers
+// larger than [MaxBody], answers to operations with more than [MaxVariables] bytes of
+// variables, answers that took less work than [Config.MinSteps], or answers for which
+// anything outside the state of the operation was read.
 type Cache struct {
 	minSteps int64
 	kept     *otter.Cache[Key, *Kept]

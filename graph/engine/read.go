@@ -47,8 +47,8 @@ func (r *run) collectLevel(ctx context.Context) {
 	}
 }
 
-// readLevel reads the wanted links and enqueues what they lead to. Three calls at once read the resources, the pages
-// and the pages of dependencies.
+// readLevel reads the requested links and enqueues their targets. Up to three concurrent calls
+// read the resources, the pages, and the pages of dependencies.
 func (r *run) readLevel(ctx context.Context) {
 	keys, requests := r.unread(), r.requests()
 	var resources []*query.Resource

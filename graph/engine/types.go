@@ -91,7 +91,7 @@ type fieldName struct{ typ, field string }
 type rootField struct {
 	derivedField
 	kind *kindInfo // nil: of any kind
-	// verb is the one that a caller needs; empty if that depends on the input.
+	// verb that a caller needs; empty if it depends on the input.
 	verb descriptor.Verb
 	// input and merge describe a mutation. merge reports whether a write of the status merges
 	// into it instead of replacing it.

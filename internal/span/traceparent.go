@@ -114,8 +114,8 @@ const (
 	parentBytes = 8
 )
 
-// Pack returns a traceparent of a recorded trace in few bytes: its span, and before it its trace unless known is the id
-// of that. It returns nothing for a trace that is not recorded.
+// Pack encodes a traceparent in a few bytes: the ids of its trace and its span. The id of the
+// trace is left out if it is known. The result is empty if the trace is not recorded.
 func Pack(traceparent, known string) string {
 	if !Sampled(traceparent) {
 		return ""
@@ -131,7 +131,8 @@ func Pack(traceparent, known string) string {
 	return string(id[:]) + string(parent[:])
 }
 
-// Unpack returns the traceparent that Pack was given; empty if packed is none of its results.
+// Unpack returns the traceparent that was passed to Pack; empty if packed is not a result of
+// Pack.
 func Unpack(packed, known string) string {
 	var id trace.TraceID
 	var parent trace.SpanID

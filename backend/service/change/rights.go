@@ -20,8 +20,8 @@ type callerRights struct {
 	era context.Context
 }
 
-// rightsOfCaller returns the rights of the caller of ctx by the newest policy. It waits for a
-// moment until the policy is known.
+// rightsOfCaller returns the rights of the caller of ctx by the newest policy. If the policy is
+// not known yet, it waits for it briefly.
 func (f *Feed) rightsOfCaller(ctx context.Context) (out callerRights, err error) {
 	out.caller = access.CallerFrom(ctx)
 	// A later change of the policy ends the era or changes the version.

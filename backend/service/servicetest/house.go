@@ -95,7 +95,7 @@ func (h *House) Create(of, name, spec string) *service.Written {
 	return h.Put(InDefault(of, name), spec)
 }
 
-// Remove deletes a resource, and returns what came of that.
+// Remove deletes a resource and returns the result.
 func (h *House) Remove(id kind.Identity) service.Deletion {
 	h.T.Helper()
 	out, err := h.Writer.Delete(h.T.Context(), service.DeleteRequest{Identity: id})

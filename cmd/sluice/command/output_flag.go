@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// OutputFlag is the flag -o of commands that print data of ours: a table, json or yaml.
+// OutputFlag is the flag -o of commands whose output is not resources: table, json or yaml.
 type OutputFlag string
 
 func (f *OutputFlag) Register(cmd *cobra.Command) {

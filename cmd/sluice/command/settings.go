@@ -15,11 +15,12 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 )
 
-// LoadSettings fills the flags that the command line left out from the
-// environment, then from the configuration file.
+// LoadSettings sets the flags that are not on the command line, from the environment and then
+// from the configuration file.
 func LoadSettings(cmd *cobra.Command) error { return loadFlags(cmd, cmd.Flags()) }
 
-// ReadSettings is LoadSettings whose error joins all problems, and may be a [*config.FileError].
+// ReadSettings does the same as LoadSettings, but its error joins all problems. One of them may
+// be a [*config.FileError].
 func ReadSettings(cmd *cobra.Command) error { return readFlags(cmd, cmd.Flags()) }
 
 // LoadOnly is LoadSettings for the named flags, as far as a command has them.

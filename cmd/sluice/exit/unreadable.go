@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// ReportUnreadable reports whether an error is that a list had to leave out resources, which was otherwise read to its
-// end. It prints that.
+// ReportUnreadable prints an error which says that a list is complete except for unreadable
+// resources. It returns false for any other error.
 func ReportUnreadable(std terminal.Streams, err error) bool {
 	var left *client.UnreadableError
 	if !errors.As(err, &left) {

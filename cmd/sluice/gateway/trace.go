@@ -174,15 +174,15 @@ func (s traceSettings) sampler() (func(parent trace.SpanContext, id trace.TraceI
 	}, nil
 }
 
-// exporter says once in the log that the collector takes no spans, and once that it does again. The spans are lost
-// meanwhile.
+// exporter exports spans to the collector. When the collector stops accepting spans, they are
+// lost; this is logged once, and so is the end of it.
 type exporter struct {
 	sdktrace.SpanExporter
 	log    *zap.Logger
 	failed bool // the provider exports one batch at a time
 }
 
-// ExportSpans is part of [sdktrace.SpanExporter].
+// ExportSpans implements [sdktrace.SpanExporter].
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	switch {

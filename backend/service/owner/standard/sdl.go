@@ -240,7 +240,8 @@ func (w *sdlWriter) reserve(name string, of any) string {
 	return free
 }
 
-// typeOf returns the name of the type of a message or of an enum within a kind, and whether it was written.
+// typeOf returns the name in the SDL for a message or an enum of a kind. written reports whether
+// the type was written already.
 func (w *sdlWriter) typeOf(d protoreflect.Descriptor, of any) (name string, written bool) {
 	relative := strings.TrimPrefix(string(d.FullName()), string(d.ParentFile().Package())+".")
 	relative = strings.ReplaceAll(relative, ".", "")

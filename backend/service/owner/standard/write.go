@@ -159,8 +159,8 @@ func (c *Client) create(ctx context.Context, p *plan, w owner.Write) (owner.Answ
 	return c.written(ctx, p, w, answer)
 }
 
-// createConflict tells a resource that is there from a create that is refused, where a service answers ABORTED or
-// FAILED_PRECONDITION.
+// createConflict returns the answer to a create for which the service has answered ABORTED or
+// FAILED_PRECONDITION: Exists if there is such a resource, else Refused.
 func (c *Client) createConflict(
 	ctx context.Context, p *plan, key backend.Key, decided owner.Answer,
 ) owner.Answer {

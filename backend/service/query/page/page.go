@@ -185,7 +185,7 @@ func (r *Read) explain(e *plan.Explanation, source string) {
 	e.Add(one)
 }
 
-// full reports whether the page has as many edges as are looked for.
+// full reports whether the page has as many edges as the request can use.
 func (r *Read) full() bool { return len(r.Edges) == r.Limit() }
 
 // finish puts the edges in the order of the query, without the one that looks ahead.

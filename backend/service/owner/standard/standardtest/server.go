@@ -44,7 +44,8 @@ type Config struct {
 	After func(method string) error
 	// Admit changes what is written.
 	Admit func(resource protoreflect.Message)
-	// Wrap is called in the place of each method, and can call it with do; nil: it is not wrapped.
+	// Wrap is called instead of each method, and may call the method as do. Default: methods are
+	// not wrapped.
 	Wrap func(s *Server, method string, in *dynamicpb.Message, do func() (*dynamicpb.Message, error)) (*dynamicpb.Message, error)
 	// TagOf returns the tag of a resource that is stored; nil: another one each time.
 	TagOf func(resource protoreflect.Message) string
