@@ -10,18 +10,18 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// This file has the conventions by which what a mapping leaves out is found: those of Teleport's RFD 153 (kind,
-// version, metadata, spec, status), and those of Google's API improvement proposals (https://google.aip.dev/121 to
-// 164).
+// This file has the conventions that complete a mapping: those of Teleport's RFD 153 (kind,
+// version, metadata, spec, status), and those of Google's API improvement proposals
+// (https://google.aip.dev/121 to 164).
 
-// Names of types that methods and fields are known by.
+// Names of the types by which methods and fields are recognised.
 const (
 	operationName = "google.longrunning.Operation"
 	timestampName = "google.protobuf.Timestamp"
 	maskName      = "google.protobuf.FieldMask"
 )
 
-// Candidate is a message that can be a kind: a method Get or List answers it.
+// Candidate is a message that can be a kind, because a method Get or List returns it.
 type Candidate struct {
 	// Kind is the name that the kind gets.
 	Kind string
@@ -50,7 +50,7 @@ func (d *Descriptors) Candidates() (out []Candidate) {
 	return out
 }
 
-// resourceOf returns the message that a method Get or List answers; nil if it is no such method.
+// resourceOf returns the message that a method Get or List returns; nil for other methods.
 func resourceOf(m protoreflect.MethodDescriptor, prefix string) protoreflect.MessageDescriptor {
 	noun, ok := strings.CutPrefix(string(m.Name()), prefix)
 	if !ok || isStream(m) {
@@ -69,7 +69,8 @@ func resourceOf(m protoreflect.MethodDescriptor, prefix string) protoreflect.Mes
 	return nil
 }
 
-// isForeign reports whether a service is one that other APIs bring along.
+// isForeign reports whether a service is part of a common library and not of the API
+// itself.
 func isForeign(s protoreflect.ServiceDescriptor) bool {
 	for _, prefix := range []string{"google.longrunning.", "google.iam.", "google.cloud.location.", "grpc."} {
 		if strings.HasPrefix(string(s.FullName()), prefix) {
@@ -83,8 +84,8 @@ func isStream(m protoreflect.MethodDescriptor) bool {
 	return m.IsStreamingClient() || m.IsStreamingServer()
 }
 
-// answered returns the message of the resource that an answer to a method about a noun has, and the field that has it;
-// "." if the answer is the resource.
+// answered returns the message of the resource in an answer, and the name of the field that has it;
+// "." if the answer itself is the resource.
 func answered(output protoreflect.MessageDescriptor, noun string) (protoreflect.MessageDescriptor, string) {
 	if string(output.Name()) == noun {
 		return output, Itself
@@ -101,16 +102,16 @@ func answered(output protoreflect.MessageDescriptor, noun string) (protoreflect.
 	return output, Itself
 }
 
-// convention completes the mapping of a kind.
+// convention is the state of completing the mapping of a kind.
 type convention struct {
 	descriptors *Descriptors
 	name        string
 	*KindMapping
 	resource protoreflect.MessageDescriptor
 	service  protoreflect.ServiceDescriptor
-	// noun is what the methods call the kind.
+	// noun is the name of the kind in the names of methods.
 	noun string
-	// notes say what was not found, or what a person should look at.
+	// notes say what was not found, and what a person should check.
 	notes []string
 }
 
@@ -118,7 +119,7 @@ func (c *convention) note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// complete returns the mapping of a kind with what conventions find, and notes about it.
+// complete returns the mapping of a kind, completed by conventions, with notes.
 func (d *Descriptors) complete(name string, given *KindMapping) (*convention, error) {
 	k, err := given.clone()
 	if err != nil {
@@ -174,7 +175,7 @@ func (c *convention) findMessage() error {
 	return nil
 }
 
-// listed returns names for an error, not too many.
+// listed joins names for an error, and leaves out some if there are many.
 func listed(names []string) string {
 	const most = 20
 	switch {
@@ -186,7 +187,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// findNoun returns what the method Get calls the kind.
+// findNoun returns the name that the method Get has for the kind.
 func (c *convention) findNoun() string {
 	if c.Get != nil && c.Get.Method != "" && c.Get.Method != None {
 		name := c.Get.Method[strings.LastIndexByte(c.Get.Method, '.')+1:]
@@ -207,10 +208,10 @@ func (c *convention) findNoun() string {
 	return string(c.resource.Name())
 }
 
-// patternVariable is a variable of a pattern of names.
+// patternVariable matches a variable in a pattern of names.
 var patternVariable = regexp.MustCompile(`\{([a-z][_a-z0-9]*)(=[^}]*)?\}`)
 
-// findPattern takes the pattern of names from google.api.resource.
+// findPattern sets the pattern of names from google.api.resource.
 func (c *convention) findPattern() {
 	declared := messageOption(c.resource.Options(), optionResource)
 	if c.Pattern != "" || declared == nil {
@@ -322,7 +323,7 @@ func isTimestamp(f protoreflect.FieldDescriptor) bool {
 	return f.Message() != nil && !f.IsList() && !f.IsMap() && f.Message().FullName() == timestampName
 }
 
-// snake returns a name in lower case, with underscores between its words.
+// snake converts a name to lower case, with underscores between its words.
 func snake(name string) string {
 	var out strings.Builder
 	runes := []rune(name)

@@ -32,7 +32,7 @@ func (c *convention) findMethods() {
 	c.completeWatch()
 }
 
-// method finds the method that a mapping leaves out.
+// method finds a method that a mapping leaves out.
 func (c *convention) method(
 	given *MethodMapping, verb string, fits func(protoreflect.MethodDescriptor) bool,
 ) *MethodMapping {
@@ -66,7 +66,7 @@ func (c *convention) method(
 	return given
 }
 
-// writing finds a method whose request has the resource.
+// writing finds a method whose request contains the resource.
 func (c *convention) writing(given *MethodMapping, verb string) *MethodMapping {
 	out := c.method(given, verb, func(m protoreflect.MethodDescriptor) bool {
 		return strings.HasPrefix(string(m.Name()), verb) &&
@@ -103,7 +103,7 @@ func (c *convention) isResource(f protoreflect.FieldDescriptor) bool {
 	return f.Message() != nil && !f.IsList() && !f.IsMap() && f.Message().FullName() == c.resource.FullName()
 }
 
-// listOf returns the field of the answer of a method that has the resources.
+// listOf returns the field of an answer that has the resources.
 func (c *convention) listOf(m protoreflect.MethodDescriptor) protoreflect.FieldDescriptor {
 	for i := range m.Output().Fields().Len() {
 		f := m.Output().Fields().Get(i)
@@ -114,7 +114,8 @@ func (c *convention) listOf(m protoreflect.MethodDescriptor) protoreflect.FieldD
 	return nil
 }
 
-// only returns the name of the one field of a message that fits; empty if there are none or several.
+// only returns the name of the only field of a message that fits; empty if there are none or
+// several.
 func (c *convention) only(m protoreflect.MessageDescriptor, fits func(protoreflect.FieldDescriptor) bool) string {
 	found := ""
 	for i := range m.Fields().Len() {
@@ -145,7 +146,8 @@ func (c *convention) findMethod(m *MethodMapping) protoreflect.MethodDescriptor 
 	return found
 }
 
-// method returns the method of a name of a service, or of another one if the name is a full one.
+// method returns the method of a service with a name, or the method of another service with a
+// full name.
 func (d *Descriptors) method(s protoreflect.ServiceDescriptor, name string) (protoreflect.MethodDescriptor, error) {
 	if at := strings.LastIndexByte(name, '.'); at >= 0 {
 		var err error
@@ -160,7 +162,7 @@ func (d *Descriptors) method(s protoreflect.ServiceDescriptor, name string) (pro
 	return nil, fmt.Errorf("the service %s has no method %q", s.FullName(), name)
 }
 
-// first sets a path to the first of some fields of a message that is there and fits.
+// first sets a path to the first of several fields that exists in a message and fits.
 func first(to *string, m protoreflect.MessageDescriptor, fits func(protoreflect.FieldDescriptor) bool, names ...string) {
 	for _, name := range names {
 		if *to != "" {
@@ -172,7 +174,8 @@ func first(to *string, m protoreflect.MessageDescriptor, fits func(protoreflect.
 	}
 }
 
-// completeKeys finds the fields of get and delete that name the resource.
+// completeKeys finds the fields that name the resource in the requests of get and
+// delete.
 func (c *convention) completeKeys() {
 	for _, method := range []*MethodMapping{c.Get, c.Delete} {
 		m := c.findMethod(method)
@@ -237,7 +240,7 @@ func (c *convention) completeList() {
 	c.completeParent(c.List, m)
 }
 
-// completeParent finds the field with the part of a pattern before the collection.
+// completeParent finds the field with the part of a name before the collection.
 func (c *convention) completeParent(method *MethodMapping, m protoreflect.MethodDescriptor) {
 	parent, _ := splitPattern(c.Pattern)
 	if method.Parent != "" || parent == "" {
@@ -249,7 +252,8 @@ func (c *convention) completeParent(method *MethodMapping, m protoreflect.Method
 	}
 }
 
-// lastVariable returns the name of the collection before the namespace, in the singular, as older APIs call the parent.
+// lastVariable returns the singular of the collection before the namespace, which older APIs use as
+// the name of the field parent.
 func lastVariable(pattern, parent string) string {
 	if !strings.HasSuffix(parent, "/{namespace}") || pattern == "" {
 		return ""

@@ -14,10 +14,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxSafe is the greatest whole number that every JSON reader keeps exact.
+// maxSafe is the largest integer that all JSON readers represent exactly.
 const maxSafe = 1<<53 - 1
 
-// decode returns what the shape expresses of a message, as JSON has it. Its error says which value it cannot express.
+// decode returns the fields of a message that the shape has, as JSON. The error names a value that
+// cannot be expressed.
 func (s *shape) decode(m protoreflect.Message) (map[string]any, error) {
 	out := map[string]any{}
 	for _, f := range s.fields {
@@ -32,7 +33,7 @@ func (s *shape) decode(m protoreflect.Message) (map[string]any, error) {
 	return out, nil
 }
 
-// decode returns the value of the field of a message; nil for nothing.
+// decode returns the value of a field; nil if there is none.
 func (f *field) decode(m protoreflect.Message) (any, error) {
 	switch {
 	case f.form == formMap:

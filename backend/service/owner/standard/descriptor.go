@@ -16,9 +16,9 @@ import (
 
 // Limits of descriptors.
 const (
-	// MaxDescriptors is the most bytes of a set of descriptors.
+	// MaxDescriptors is the maximum size of a set of descriptors in bytes.
 	MaxDescriptors = 32 << 20
-	// maxFiles is the most files of a set.
+	// maxFiles is the maximum number of files in a set.
 	maxFiles = 10_000
 )
 
@@ -26,11 +26,11 @@ const (
 type Descriptors struct {
 	files *protoregistry.Files
 	types *dynamicpb.Types
-	// services are those of the files, in their order.
+	// services of the files, in order.
 	services []protoreflect.ServiceDescriptor
 }
 
-// ReadDescriptors reads a FileDescriptorSet in its binary form, with all files that others of it import, as
+// ReadDescriptors parses a FileDescriptorSet in binary form. It must include all imported files, as
 // `buf build -o x.binpb` and `protoc --include_imports --descriptor_set_out=x.binpb` write it.
 func ReadDescriptors(raw []byte) (*Descriptors, error) {
 	if len(raw) > MaxDescriptors {
@@ -40,7 +40,8 @@ func ReadDescriptors(raw []byte) (*Descriptors, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The options of the files are of types that are in the files, so these are read once more with them.
+	// The types of the options are defined in the files themselves, so the files are parsed a
+	// second time with these types.
 	if files, err = readFiles(raw, dynamicpb.NewTypes(files)); err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func readFiles(raw []byte, types *dynamicpb.Types) (*protoregistry.Files, error)
 	return files, nil
 }
 
-// Name returns what the API can be called: the last part of the package of its first kind that is no version.
+// Name returns a name for the API: the last part of its first kind's package that is no version.
 func (d *Descriptors) Name() string {
 	for _, one := range d.Candidates() {
 		m, err := d.message(one.Message)
@@ -130,7 +131,7 @@ func (d *Descriptors) service(name string) (protoreflect.ServiceDescriptor, erro
 	return s, nil
 }
 
-// The options that this package reads.
+// Options that this package reads.
 const (
 	optionResource  = "google.api.resource"
 	optionBehavior  = "google.api.field_behavior"
@@ -167,7 +168,8 @@ func messageOption(options proto.Message, name protoreflect.FullName) protorefle
 	return m
 }
 
-// valueAt returns the value of the fields of a message that names lead to; not ok if one is not there, or not set.
+// valueAt returns the value at a path of field names in a message. ok is false if a field does not
+// exist or is not set.
 func valueAt(m protoreflect.Message, names ...protoreflect.Name) (out protoreflect.Value, ok bool) {
 	for i, name := range names {
 		if m == nil {
@@ -216,7 +218,7 @@ const (
 	behaviorIdentifier = 8
 )
 
-// behaves reports whether a field has a behaviour of google.api.field_behavior.
+// behaves reports whether google.api.field_behavior gives a field a behaviour.
 func behaves(f protoreflect.FieldDescriptor, behavior protoreflect.EnumNumber) bool {
 	v, is := option(f.Options(), optionBehavior)
 	if !is {
@@ -234,13 +236,13 @@ func behaves(f protoreflect.FieldDescriptor, behavior protoreflect.EnumNumber) b
 	return false
 }
 
-// fieldAt is a field of a message, by the fields that lead to it.
+// fieldAt is the path from a message to a field.
 type fieldAt []protoreflect.FieldDescriptor
 
-// last returns the field itself.
+// last returns the field at the end of the path.
 func (f fieldAt) last() protoreflect.FieldDescriptor { return f[len(f)-1] }
 
-// get returns the value of the field; the default if it is not set.
+// get returns the value of the field, or its default if it is not set.
 func (f fieldAt) get(m protoreflect.Message) protoreflect.Value {
 	for _, step := range f[:len(f)-1] {
 		m = m.Get(step).Message()
@@ -259,7 +261,8 @@ func (f fieldAt) has(m protoreflect.Message) bool {
 	return m.Has(f.last())
 }
 
-// holder returns the message that has the field, which is made if it is not there.
+// holder returns the message that contains the field. It creates the message if it does
+// not exist.
 func (f fieldAt) holder(m protoreflect.Message) protoreflect.Message {
 	for _, step := range f[:len(f)-1] {
 		m = m.Mutable(step).Message()
@@ -277,7 +280,7 @@ func (f fieldAt) clear(m protoreflect.Message) {
 	}
 }
 
-// text returns the value of a field of text; empty for no field.
+// text returns the value of a string field; empty if there is no field.
 func (f fieldAt) text(m protoreflect.Message) string {
 	if len(f) == 0 {
 		return ""
@@ -285,7 +288,7 @@ func (f fieldAt) text(m protoreflect.Message) string {
 	return f.get(m).String()
 }
 
-// setText sets a field of text, if there is one.
+// setText sets a string field, if there is one.
 func (f fieldAt) setText(m protoreflect.Message, text string) {
 	switch {
 	case len(f) == 0:
@@ -296,7 +299,7 @@ func (f fieldAt) setText(m protoreflect.Message, text string) {
 	}
 }
 
-// String returns the path, as masks and mappings have it.
+// String returns the path in the form of masks and mappings.
 func (f fieldAt) String() string {
 	var out []byte
 	for i, step := range f {

@@ -19,22 +19,23 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// maxViolations is the most violations of one write.
+// maxViolations is the maximum number of violations in one answer.
 const maxViolations = 100
 
-// encoder writes JSON into messages, and collects what these cannot express.
+// encoder encodes JSON into messages. It collects violations for values that cannot be
+// expressed.
 type encoder struct {
 	violations []owner.Violation
 }
 
-// refuse notes that a value cannot be expressed.
+// refuse adds a violation.
 func (e *encoder) refuse(path, rule, format string, args ...any) {
 	if len(e.violations) < maxViolations {
 		e.violations = append(e.violations, owner.Violation{Path: path, Rule: rule, Message: fmt.Sprintf(format, args...)})
 	}
 }
 
-// parseObject reads a JSON object, with numbers as they are written.
+// parseObject parses a JSON object. Numbers keep their text.
 func parseObject(raw []byte) (map[string]any, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return map[string]any{}, nil
@@ -51,7 +52,8 @@ func parseObject(raw []byte) (map[string]any, error) {
 	return out, nil
 }
 
-// encode makes the fields of a message that the shape expresses what an object has. The others stay.
+// encode sets the fields of a message that the shape has from an object. Other fields of the
+// message do not change.
 func (e *encoder) encode(s *shape, m protoreflect.Message, object map[string]any, path string) {
 	known := map[string]bool{}
 	set := map[protoreflect.FullName]string{}
@@ -108,7 +110,8 @@ func (e *encoder) encodeField(f *field, m protoreflect.Message, value any, path 
 	}
 }
 
-// encodeValue returns one value that is no message of the API; empty is one of the type of the field.
+// encodeValue returns a value that is no message of the API. empty is an empty value of the field's
+// type.
 func (f *field) encodeValue(empty protoreflect.Value, value any) (protoreflect.Value, error) {
 	if !f.wrapped {
 		return f.encodeScalar(f.Kind(), empty, value)
@@ -190,7 +193,7 @@ func setSeconds(to protoreflect.Value, seconds, nanos int64) protoreflect.Value 
 	return to
 }
 
-// wholeNumber reads a whole number of a kind. JSON may write it with a fraction or an exponent.
+// wholeNumber parses an integer. JSON may have it with a fraction or an exponent.
 func wholeNumber(kind protoreflect.Kind, text string) (out protoreflect.Value, err error) {
 	if strings.ContainsAny(text, ".eE") {
 		n, err := strconv.ParseFloat(text, 64)
@@ -241,8 +244,8 @@ func floatNumber(kind protoreflect.Kind, text string) (out protoreflect.Value, e
 	return protoreflect.ValueOfFloat64(n), nil
 }
 
-// encodeList replaces a list. A message in it that shows what an element says is kept as it is, with what it has
-// besides.
+// encodeList replaces a list. If a message in the list has the same JSON as a new element, the
+// message is kept, with its fields that have no JSON.
 func (e *encoder) encodeList(f *field, m protoreflect.Message, value any, path string) {
 	elements, ok := value.([]any)
 	if !ok {
@@ -279,10 +282,10 @@ func (e *encoder) encodeList(f *field, m protoreflect.Message, value any, path s
 	m.Set(f.FieldDescriptor, next)
 }
 
-// shown are messages by what they show.
+// shown has messages by their JSON.
 type shown map[string][]protoreflect.Value
 
-// shownElements returns the messages of a list by what they show.
+// shownElements returns the messages of a list by their JSON.
 func (f *field) shownElements(m protoreflect.Message) shown {
 	if f.form != formMessage {
 		return nil
@@ -301,7 +304,7 @@ func (f *field) shownElements(m protoreflect.Message) shown {
 	return out
 }
 
-// take returns a message that shows an object, once.
+// take removes and returns a message with the JSON of an object.
 func (s shown) take(object map[string]any) (out protoreflect.Value, found bool) {
 	if len(s) == 0 {
 		return out, false
@@ -375,8 +378,9 @@ func (e *encoder) encodeEntries(f *field, m protoreflect.Message, value any, pat
 	m.Set(f.FieldDescriptor, next)
 }
 
-// differing returns the names of the top-level fields in which two messages differ, in the order of the .proto file. A
-// field of inside is not named itself, but by those within it.
+// differing returns the names of the top-level fields in which two messages differ, in the order of
+// the .proto file. For a field in inside, it returns the differing fields within that field
+// instead.
 func differing(a, b protoreflect.Message, inside map[protoreflect.Name]bool) (out []string) {
 	fields := a.Descriptor().Fields()
 	for i := range fields.Len() {

@@ -13,7 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// judge returns what a service has decided by an error, and the error if it has decided nothing.
+// judge translates the error of a call. It returns the decision of the service as an answer, or
+// the error if the service has made none.
 func (p *plan) judge(m *method, err error) (owner.Answer, error) {
 	if !connect.IsWireError(err) {
 		return owner.Answer{}, err
@@ -36,7 +37,7 @@ func (p *plan) judge(m *method, err error) (owner.Answer, error) {
 	return owner.Answer{}, err
 }
 
-// messageOf returns what a service says of an error.
+// messageOf returns the service's message in an error.
 func messageOf(err error) string {
 	var said *connect.Error
 	if errors.As(err, &said) {
@@ -45,7 +46,7 @@ func messageOf(err error) string {
 	return shortText(err.Error())
 }
 
-// maxDetail is the most bytes of a detail of an error that are read.
+// maxDetail is the maximum size in bytes of an error's detail that is read.
 const maxDetail = 64 << 10
 
 // Types of details that name fields.
@@ -54,7 +55,8 @@ const (
 	bufViolations  = "buf.validate.Violations"
 )
 
-// violations returns the fields that an error names; the whole spec if it names none.
+// violations returns violations for the fields that an error names, or for the whole
+// spec if it names none.
 func (p *plan) violations(m *method, err error, message string) (out []owner.Violation) {
 	var said *connect.Error
 	if errors.As(err, &said) {
@@ -76,7 +78,7 @@ func (p *plan) violations(m *method, err error, message string) (out []owner.Vio
 	return out[:min(len(out), maxViolations)]
 }
 
-// badRequest reads a google.rpc.BadRequest.
+// badRequest decodes a google.rpc.BadRequest.
 func (p *plan) badRequest(m *method, raw []byte) (out []owner.Violation) {
 	eachField(raw, func(number protowire.Number, violation []byte) {
 		if number != 1 || len(out) == maxViolations {
@@ -98,7 +100,7 @@ func (p *plan) badRequest(m *method, raw []byte) (out []owner.Violation) {
 	return out
 }
 
-// bufViolations reads a buf.validate.Violations.
+// bufViolations decodes a buf.validate.Violations.
 func (p *plan) bufViolations(m *method, raw []byte) (out []owner.Violation) {
 	eachField(raw, func(number protowire.Number, violation []byte) {
 		if number != 1 || len(out) == maxViolations {
@@ -120,7 +122,7 @@ func (p *plan) bufViolations(m *method, raw []byte) (out []owner.Violation) {
 	return out
 }
 
-// bufPath reads a buf.validate.FieldPath. Of its subscripts only the names of fields matter.
+// bufPath decodes a buf.validate.FieldPath. It ignores indexes and keys.
 func bufPath(raw []byte) string {
 	var names []string
 	eachField(raw, func(number protowire.Number, element []byte) {
@@ -155,10 +157,10 @@ func (p *plan) violation(m *method, field, rule, description string) owner.Viola
 	return out
 }
 
-// pathStep is a name of a path, with or without an index or a key.
+// pathStep matches a name in a path, with or without an index or a key.
 var pathStep = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)((?:\[[^\]]*\])*)$`)
 
-// pathOf returns the path that callers know of a field of a request.
+// pathOf translates the path of a field in a request to the caller's names.
 func (p *plan) pathOf(m *method, field string) (string, bool) {
 	path := strings.Split(field, ".")
 	if len(path) > maxDepth*2 {
@@ -194,7 +196,8 @@ func (p *plan) pathOf(m *method, field string) (string, bool) {
 	return out, true
 }
 
-// named returns a field by its name in the .proto file or in JSON; nil if there is none.
+// named returns the field with a name in the .proto file or in JSON; nil if there is
+// none.
 func (s *shape) named(name string) *field {
 	for _, f := range s.fields {
 		if f.Name() == protoreflect.Name(name) || f.name == name {
@@ -204,7 +207,8 @@ func (s *shape) named(name string) *field {
 	return nil
 }
 
-// metadataPath returns the path of a field that is metadata here; empty if it is none.
+// metadataPath returns the path of a field that is part of the gateway's metadata;
+// empty if it is not.
 func (p *plan) metadataPath(path string) string {
 	for _, one := range []struct {
 		at   fieldAt

@@ -19,35 +19,39 @@ import (
 )
 
 const (
-	// maxLog is how many changed keys are kept that nobody has asked for yet. Beyond it, positions expire.
+	// maxLog is the maximum number of changed keys that are kept. If there are more, older
+	// positions expire.
 	maxLog = 10_000
-	// settleTime is how long a stream is given to begin, if the service does not say when it has.
+	// settleTime is how long to wait for a stream to start, if the service does not report its
+	// start.
 	settleTime = 2 * time.Second
-	// idleTime is how long streams are read while nobody asks for changes.
+	// idleTime is how long streams stay open without a call of Changes.
 	idleTime = 2 * time.Minute
 )
 
-// follower has the keys that streams of events tell. The streams are opened by the first call of Changes, and are
-// closed when nobody has asked for a while. A stream has no position, so a position is one of this process: when a
-// stream ends, and when too many keys wait, it expires, and everything is compared.
+// follower collects the keys of changed resources from streams of events. The first call of Changes
+// opens the streams; they are closed when there are no calls for a while. A stream has no
+// positions, so the follower counts its own. They expire when a stream ends or too many keys are
+// waiting; then all resources are compared.
 type follower struct {
 	plans []*plan
-	// refused reports whether the service has said that it does not stream, or not to this gateway.
+	// refused reports whether the service has answered that it has no streams, or not for this
+	// gateway.
 	refused atomic.Bool
 
 	mu sync.Mutex // guards all below
-	// feed is what is told since the streams were opened; nil if they are not open.
+	// feed has the changes since the streams were opened; nil if they are closed.
 	feed   *feed
 	closed bool
 }
 
-// feed is one opening of all streams.
+// feed has the changes of streams that were opened together.
 type feed struct {
-	// epoch begins the positions of the feed.
+	// epoch is the prefix of the feed's positions.
 	epoch string
-	// begun has an element for each stream that has begun.
+	// begun has an element for each stream that has started.
 	begun chan struct{}
-	// over is closed when a stream has ended, and err is then why.
+	// over is closed when a stream has ended; err is then the reason.
 	over   chan struct{}
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -55,7 +59,7 @@ type feed struct {
 
 	mu  sync.Mutex // guards all below
 	err error
-	// log has the keys after position trimmed.
+	// log has the keys after the position trimmed.
 	log     []backend.Key
 	trimmed int
 	// changed is closed at the next change.
@@ -77,7 +81,7 @@ func (f *follower) close() {
 	}
 }
 
-// open returns the feed, which is opened if there is none.
+// open returns the feed. It opens the streams if they are closed.
 func (f *follower) open(ctx context.Context) (*feed, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -111,13 +115,14 @@ func (f *follower) open(ctx context.Context) (*feed, error) {
 	return out, nil
 }
 
-// isRefusal reports whether a service says that it has no such stream, or not for this gateway.
+// isRefusal reports whether an error means that the service has no such stream, or not for this
+// gateway.
 func isRefusal(err error) bool {
 	code := connect.CodeOf(err)
 	return code == connect.CodeUnimplemented || code == connect.CodePermissionDenied
 }
 
-// end ends the streams; the first reason counts.
+// end ends the streams. It keeps the reason of the first call.
 func (f *feed) end(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,7 +146,7 @@ func (f *feed) read(ctx context.Context, p *plan) error {
 	})
 }
 
-// changedKey returns the key of the resource that an event is about.
+// changedKey returns the key of an event's resource.
 func (p *plan) changedKey(event protoreflect.Message) (backend.Key, bool) {
 	m := p.watch
 	resource := event
@@ -179,10 +184,10 @@ func (f *feed) add(key backend.Key) {
 	f.changed = make(chan struct{})
 }
 
-// position returns the present position. The caller holds mu.
+// position returns the current position. The caller holds mu.
 func (f *feed) position() string { return fmt.Sprintf("%s.%d", f.epoch, f.trimmed+len(f.log)) }
 
-// after returns what was told after a position, and a channel that is closed at the next change.
+// after returns the changes after a position, and a channel that is closed at the next change.
 func (f *feed) after(position string) (owner.Changes, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -197,7 +202,7 @@ func (f *feed) after(position string) (owner.Changes, <-chan struct{}) {
 	return out, f.changed
 }
 
-// parsePlace reads the place of a position, which is a whole number as it was written.
+// parsePlace parses the number in a position.
 func parsePlace(text string) (n int, ok bool) {
 	if _, err := fmt.Sscanf(text, "%d", &n); err != nil {
 		return 0, false
@@ -205,7 +210,7 @@ func parsePlace(text string) (n int, ok bool) {
 	return n, fmt.Sprint(n) == text
 }
 
-// settle waits until all streams have begun, for a while.
+// settle waits until all streams have started, for at most settleTime.
 func (f *feed) settle(ctx context.Context, streams int) error {
 	timer := time.NewTimer(settleTime)
 	defer timer.Stop()
@@ -267,7 +272,7 @@ func (c *Client) Changes(ctx context.Context, position string, wait time.Duratio
 	}
 }
 
-// present returns the present position; expired unless none was asked for.
+// present returns the current position. The result is expired unless position is empty.
 func (c *Client) present(ctx context.Context, open *feed, position string) (owner.Changes, error) {
 	if err := open.settle(ctx, len(c.follower.plans)); err != nil {
 		return owner.Changes{}, fmt.Errorf("service %s: Changes: %w", c.name, err)

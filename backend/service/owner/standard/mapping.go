@@ -10,45 +10,49 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
-// MaxMapping is the most bytes of a mapping.
+// MaxMapping is the maximum size of a mapping in bytes.
 const MaxMapping = 1 << 20
 
-// None as a value of a mapping says that the API does not have it, where a convention would find something.
+// None as a value in a mapping means that the API lacks something which a convention would find.
 const None = "-"
 
-// Itself as a path is the message itself.
+// Itself is the path of the message itself.
 const Itself = "."
 
-// Mapping says which messages and methods of an API are kinds and their verbs. What it leaves out is found by
-// conventions, if there is exactly one message or method that they fit.
+// Mapping maps the messages and methods of an API to kinds and their verbs. What it leaves out is
+// found by conventions, if exactly one message or method fits them.
 type Mapping struct {
 	// Descriptors is the path of the file with the descriptors, relative to the file of the mapping.
 	Descriptors string `json:"descriptors,omitempty"`
-	// Kinds are the kinds by their names.
+	// Kinds by name.
 	Kinds map[string]*KindMapping `json:"kinds"`
 }
 
-// KindMapping says how a kind is expressed in an API. Paths are names of fields as the .proto file has them, joined by
-// dots, from the message of the resource.
+// KindMapping maps a message to a kind. Paths begin at the message of the resource; they are names
+// of fields in the .proto file, joined by dots.
 type KindMapping struct {
 	// Message is the full name of the message of a resource, and Service the full name of the service with its methods.
 	Message string `json:"message,omitempty"`
 	Service string `json:"service,omitempty"`
-	// Spec is the path of what callers set, and Status of what the service tells. Itself: all fields of the resource
-	// that are nothing else; its output-only fields are the status.
+	// Spec is the path of the fields that callers set, and Status of those that the service sets.
+	// If a path is Itself, the spec has all fields of the resource without another meaning, and
+	// output-only fields are the status.
 	Spec   string `json:"spec,omitempty"`
 	Status string `json:"status,omitempty"`
-	// Name is the path of the name, and Namespace of the namespace; without one the kind is GLOBAL.
+	// Name is the path of the name, and Namespace of the namespace. Without a namespace the kind is
+	// GLOBAL.
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Pattern is the form of names that hold the whole place of a resource, such as projects/{namespace}/topics/{name}.
+	// Pattern is the form of names that include the parents of a resource, such as
+	// projects/{namespace}/topics/{name}.
 	Pattern string `json:"pattern,omitempty"`
-	// Namespaces are those whose resources are listed, if the names have a pattern with a namespace. Default: "-",
-	// which is all of them (AIP-159).
+	// Namespaces are the namespaces whose resources are listed, if the pattern has a namespace.
+	// Default: "-", which means all (AIP-159).
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Tag is the path of what another version has another one of, such as etag.
+	// Tag is the path of a field that changes with each version of the resource, such
+	// as etag.
 	Tag string `json:"tag,omitempty"`
-	// Unconditional says that updates do not heed the tag.
+	// Unconditional means that updates ignore the tag.
 	Unconditional bool   `json:"unconditional,omitempty"`
 	UID           string `json:"uid,omitempty"`
 	Labels        string `json:"labels,omitempty"`
@@ -56,10 +60,11 @@ type KindMapping struct {
 	Description   string `json:"description,omitempty"`
 	CreatedAt     string `json:"createdAt,omitempty"`
 	DeletedAt     string `json:"deletedAt,omitempty"`
-	// Set are the texts that each resource has, by their paths, such as kind and version.
+	// Set has constant strings that each resource has, by their paths, such as kind and
+	// version.
 	Set map[string]string `json:"set,omitempty"`
-	// Omit are paths of fields that are neither shown nor changed, and Text those of 64-bit integers that are texts,
-	// since they are not within 2^53.
+	// Omit are the paths of fields that are neither shown nor changed. Text are the paths of 64-bit
+	// integers that are strings in JSON, because they may exceed 2^53.
 	Omit []string `json:"omit,omitempty"`
 	Text []string `json:"text,omitempty"`
 
@@ -72,48 +77,55 @@ type KindMapping struct {
 	Watch  *MethodMapping `json:"watch,omitempty"`
 }
 
-// MethodMapping says how a method is called. Paths are those of fields of its request, unless they are said to be
-// others.
+// MethodMapping describes how a method is called. Paths begin at its request, unless stated
+// otherwise.
 type MethodMapping struct {
-	// Method is its name, or its full name (package.Service.Method) if it is another service's.
+	// Method is its name, or its full name (package.Service.Method) if it belongs to another
+	// service.
 	Method string `json:"method,omitempty"`
-	// Key is the field with the name, and Namespace the one with the namespace. With a pattern, Key has the whole name.
+	// Key is the path of the name, and Namespace of the namespace. If there is a pattern, Key has
+	// the whole name.
 	Key       string `json:"key,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Parent has the part of the pattern before the collection, and ID the name alone, of create and list.
+	// Parent is the path of the part of a name before the collection, and ID of the last part, for
+	// create and list.
 	Parent string `json:"parent,omitempty"`
 	ID     string `json:"id,omitempty"`
-	// Resource has the resource that is written.
+	// Resource is the path of the resource to be written.
 	Resource string `json:"resource,omitempty"`
-	// Mask has the names of the fields that change.
+	// Mask is the path of the mask with the names of the changed fields.
 	Mask string `json:"mask,omitempty"`
-	// Tag has the tag of the resource that is changed, besides the resource itself.
+	// Tag is the path of the tag, if the request has it outside of the resource.
 	Tag string `json:"tag,omitempty"`
-	// DryRun is a field that makes the call a rehearsal, such as validate_only.
+	// DryRun is the path of a field that makes the call a dry run, such as
+	// validate_only.
 	DryRun string `json:"dryRun,omitempty"`
-	// RequestID has an id by which the service knows a repeated request.
+	// RequestID is the path of an id by which the service recognises a repeated
+	// request.
 	RequestID string `json:"requestId,omitempty"`
-	// Size and Token are those of a page. Next is the field of the answer with the next token.
+	// Size and Token are the paths of the size and the token of a page. Next is the path of
+	// the next token in the answer.
 	Size  string `json:"size,omitempty"`
 	Token string `json:"token,omitempty"`
 	Next  string `json:"next,omitempty"`
-	// Answer is the field of the answer with the resource, with the resources of a list, or with the resource of an
-	// event of a watch. Itself: the answer is the resource.
+	// Answer is the path, in the answer, of the resource, of the resources of a list, or of the
+	// resource of a watch's event. Itself means that the answer is the resource.
 	Answer string `json:"answer,omitempty"`
-	// Operation says that the answer is a google.longrunning.Operation, which is polled.
+	// Operation means that the answer is a google.longrunning.Operation, which is
+	// polled.
 	Operation bool `json:"operation,omitempty"`
-	// Header is the field of an event of a watch that has the place of a resource that is gone, HeaderName the path of
-	// its name in it, HeaderNamespace that of its namespace.
+	// Header is the path, in an event of a watch, of the identity of a deleted resource. HeaderName
+	// and HeaderNamespace are the paths of name and namespace in it.
 	Header          string `json:"header,omitempty"`
 	HeaderName      string `json:"headerName,omitempty"`
 	HeaderNamespace string `json:"headerNamespace,omitempty"`
-	// HeaderIs are texts that the header has if the event is one of this kind, by their paths in it.
+	// HeaderIs has the strings, by their paths in the header, that identify events of this kind.
 	HeaderIs map[string]string `json:"headerIs,omitempty"`
-	// Set is what each request has besides, as JSON has it.
+	// Set is JSON that is part of each request.
 	Set json.RawMessage `json:"set,omitempty"`
 }
 
-// ParseMapping reads a mapping in YAML or JSON.
+// ParseMapping parses a mapping in YAML or JSON.
 func ParseMapping(raw []byte) (*Mapping, error) {
 	if len(raw) > MaxMapping {
 		return nil, fmt.Errorf("the mapping has %d bytes; at most %d are accepted", len(raw), MaxMapping)
@@ -139,7 +151,7 @@ func ParseMapping(raw []byte) (*Mapping, error) {
 	return out, nil
 }
 
-// YAML returns the mapping as a file has it.
+// YAML returns the mapping as the text of a file.
 func (m *Mapping) YAML() ([]byte, error) {
 	raw, err := json.Marshal(m)
 	if err != nil {
@@ -148,7 +160,7 @@ func (m *Mapping) YAML() ([]byte, error) {
 	return manifest.YAML(raw)
 }
 
-// clone returns a copy of the kind that can be completed.
+// clone returns a copy that can be completed.
 func (k *KindMapping) clone() (*KindMapping, error) {
 	raw, err := json.Marshal(k)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 const (
 	nameVariable      = "{name}"
 	namespaceVariable = "{namespace}"
-	// everywhere is the namespace whose list has the resources of all of them.
+	// everywhere is the namespace for listing the resources of all namespaces.
 	everywhere = "-"
 )
 
-// checkPattern refuses patterns by which a name cannot be taken apart.
+// checkPattern refuses patterns by which names cannot be split unambiguously.
 func checkPattern(pattern string) error {
 	const accepted = "a pattern such as projects/{namespace}/topics/{name} is accepted"
 	segments := strings.Split(pattern, "/")
@@ -38,7 +38,8 @@ func checkPattern(pattern string) error {
 	return nil
 }
 
-// splitPattern returns the pattern of the parent of a resource, and the rest with the collection.
+// splitPattern splits a pattern into the pattern of the parent and the rest, which begins with
+// the collection.
 func splitPattern(pattern string) (parent, rest string) {
 	segments := strings.Split(pattern, "/")
 	if len(segments) < 3 {
@@ -48,12 +49,12 @@ func splitPattern(pattern string) (parent, rest string) {
 	return strings.Join(segments[:at], "/"), strings.Join(segments[at:], "/")
 }
 
-// expand returns a pattern, or the part of it before the collection, with the place of a resource.
+// expand inserts a namespace and a name into a pattern, or into the part before the collection.
 func expand(pattern, namespace, name string) string {
 	return strings.NewReplacer(namespaceVariable, namespace, nameVariable, name).Replace(pattern)
 }
 
-// keyOf returns the key that a name has by a pattern; without one, the name is the key's.
+// keyOf returns the key of a name, which is split by the pattern if there is one.
 func keyOf(kind, pattern, namespace, name string) (backend.Key, error) {
 	key := backend.Key{Kind: kind, Namespace: namespace, Name: name}
 	if pattern != "" {
@@ -83,7 +84,7 @@ func keyOf(kind, pattern, namespace, name string) (backend.Key, error) {
 	return key, nil
 }
 
-// shortText returns a text for an error, on one line and not too long.
+// shortText returns a text for an error on one line, and cuts it if it is long.
 func shortText(text string) string {
 	const most = 200
 	text = strings.Map(func(r rune) rune {

@@ -24,13 +24,13 @@ const (
 	maxPolls     = 200
 )
 
-// newMessage returns a message with nothing set.
+// newMessage returns an empty message.
 func newMessage(d protoreflect.MessageDescriptor) protoreflect.Message {
 	return dynamicpb.NewMessage(d).ProtoReflect()
 }
 
-// send sends the request of a write or a delete. It returns the resource of the answer, nil if the answer has none, and
-// the outcome.
+// send sends the request of a write or a delete. It returns the outcome and the resource in the
+// answer; nil if there is none.
 func (c *Client) send(
 	ctx context.Context, p *plan, m *method, key backend.Key, request protoreflect.Message,
 ) (protoreflect.Message, owner.Answer, error) {
@@ -89,7 +89,7 @@ func (c *Client) await(
 		c.name, m.Name(), shortText(name.String()), maxOperation)
 }
 
-// operationDone returns what a finished operation has decided.
+// operationDone returns the decision of a finished operation.
 func (p *plan) operationDone(m *method, operation protoreflect.Message) (owner.Answer, error) {
 	failed, is := valueAt(operation, "error")
 	if !is {

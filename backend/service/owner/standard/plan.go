@@ -14,32 +14,34 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// plan is a kind whose mapping was completed and compiled.
+// plan is the completed and compiled mapping of a kind.
 type plan struct {
 	name string
-	// mapping is complete, and notes say what conventions did not find.
+	// mapping is complete. notes say what the conventions did not find.
 	mapping *KindMapping
 	notes   []string
-	// omitted are parts of the resource that the kind does not have.
+	// omitted are parts of the resource that the kind lacks.
 	omitted []Omitted
 
 	resource protoreflect.MessageDescriptor
-	// nameAt has the name; the others are empty if the API has no such field.
+	// nameAt is the path of the name. The other paths are empty if the API has no such
+	// field.
 	nameAt, namespaceAt, tagAt, uidAt, labelsAt, annotationsAt fieldAt
 	descriptionAt, createdAt, deletedAt                        fieldAt
-	// specAt and statusAt have what spec and status show; empty for the resource itself. status is nil if there is
-	// none.
+	// specAt and statusAt are the paths of the messages of spec and status; empty for the resource
+	// itself. status is nil if there is none.
 	specAt, statusAt fieldAt
 	spec, status     *shape
-	// set are texts that each resource has.
+	// set has the constant strings of each resource.
 	set []setText
 
 	get, list, create, update, upsert, remove, watch *method
-	// operation polls long-running operations; nil if no method begins one.
+	// operation is the method that polls long-running operations; nil if no method
+	// starts one.
 	operation *method
 }
 
-// setText is a text that is set in a message.
+// setText is a constant string in a message.
 type setText struct {
 	fieldAt
 	text string
@@ -48,20 +50,21 @@ type setText struct {
 // method is a method of a plan.
 type method struct {
 	protoreflect.MethodDescriptor
-	// keyAt and those that follow are of the request.
+	// The following paths begin at the request.
 	keyAt, namespaceAt, parentAt, idAt, resourceAt, maskAt, tagAt fieldAt
 	dryRunAt, requestAt, sizeAt, tokenAt                          fieldAt
-	// nextAt and answerAt are of the answer. Without answerAt, itself reports whether the answer is the resource.
+	// nextAt and answerAt begin at the answer. If answerAt is empty, itself reports whether the
+	// answer is the resource.
 	nextAt, answerAt fieldAt
 	itself           bool
 	// resourceItself reports whether the request is the resource.
 	resourceItself bool
 	operation      bool
-	// headerAt has the place of a resource in an event, headerNameAt and headerNamespaceAt its name in that, and
-	// headerIs what it has if the event is one of the kind.
+	// headerAt is the path of the header in an event. headerNameAt and headerNamespaceAt begin at
+	// the header. headerIs has the strings that identify events of the kind.
 	headerAt, headerNameAt, headerNamespaceAt fieldAt
 	headerIs                                  []setText
-	// template is what each request has.
+	// template has the parts that all requests share.
 	template *dynamicpb.Message
 	call     caller
 }
@@ -75,7 +78,7 @@ func (m *method) request() *dynamicpb.Message {
 	return out
 }
 
-// path returns the path of the method.
+// path returns the URL path of the method.
 func (m *method) path() string { return fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name()) }
 
 // fieldOf returns the field of a message at a path.
@@ -102,7 +105,7 @@ func fieldOf(m protoreflect.MessageDescriptor, path string) (fieldAt, error) {
 	return out, nil
 }
 
-// compiler compiles the mapping of a kind.
+// compiler is the state of compiling the mapping of a kind.
 type compiler struct {
 	*convention
 	plan *plan
@@ -132,7 +135,8 @@ func (c *compiler) at(
 	return out
 }
 
-// compile returns the plan of a kind. The error joins all that is wrong with its mapping, by its keys.
+// compile compiles the mapping of a kind. The error joins everything that is wrong with the
+// mapping, by its keys.
 func (d *Descriptors) compile(name string, given *KindMapping) (*plan, error) {
 	completed, err := d.complete(name, given)
 	if err != nil {
@@ -181,7 +185,7 @@ func (c *compiler) compileFields() {
 	}
 }
 
-// compileMethods compiles the methods, of which get and list must be there.
+// compileMethods compiles the methods. There must be get and list.
 func (c *compiler) compileMethods() {
 	p := c.plan
 	for _, one := range []struct {
@@ -213,7 +217,8 @@ func (c *compiler) compileMethods() {
 	c.checkMethods()
 }
 
-// checkMethods refuses methods that lack what a request needs, and leaves out those that cannot be a verb.
+// checkMethods refuses methods whose mapping lacks required fields, and drops those that cannot
+// serve a verb.
 func (c *compiler) checkMethods() {
 	p := c.plan
 	for key, m := range map[string]*method{"get": p.get, "delete": p.remove} {
@@ -267,7 +272,7 @@ func (p *plan) conditional() bool {
 	return p.update != nil && p.tagAt != nil && !p.mapping.Unconditional
 }
 
-// compileMethod compiles one method; nil if it is wrong.
+// compileMethod compiles a method; nil if its mapping is wrong.
 func (c *compiler) compileMethod(key string, given *MethodMapping) *method {
 	found, err := c.descriptors.method(c.service, given.Method)
 	if err != nil {
@@ -341,7 +346,7 @@ func (c *compiler) compileAnswer(key string, given *MethodMapping, m *method) {
 	}
 }
 
-// compileHeader finds the place of a resource in events.
+// compileHeader finds the header in events.
 func (c *compiler) compileHeader(key string, given *MethodMapping, m *method) {
 	if !has(given.Header) {
 		return
@@ -365,7 +370,7 @@ func (c *compiler) compileHeader(key string, given *MethodMapping, m *method) {
 	}
 }
 
-// compileOperation finds the method that polls the operations which a method begins.
+// compileOperation finds the method that polls the operations of a method.
 func (c *compiler) compileOperation(key string, m *method) {
 	if !isOperation(m.Output()) {
 		c.refuse("%s.operation: the answer of %s is no %s", key, m.Name(), operationName)
@@ -440,7 +445,8 @@ func (c *compiler) compileShapes() {
 	}
 }
 
-// taken returns the fields of the resource that are no part of a spec that is the resource itself.
+// taken returns the fields of the resource that are not part of the spec, if the spec is the
+// resource itself.
 func (c *compiler) taken() map[protoreflect.Name]bool {
 	p := c.plan
 	out := map[protoreflect.Name]bool{}
@@ -470,7 +476,7 @@ func setOf(names []string) map[string]bool {
 	return out
 }
 
-// described returns what the service can do with the kind.
+// described returns the service's capabilities for the kind.
 func (p *plan) described() owner.Kind {
 	out := owner.Kind{
 		Name:          p.name,
@@ -489,7 +495,7 @@ func (p *plan) described() owner.Kind {
 	return out
 }
 
-// namespaced reports whether the resources have namespaces.
+// namespaced reports whether the kind has namespaces.
 func (p *plan) namespaced() bool {
 	return p.namespaceAt != nil || strings.Contains(p.mapping.Pattern, namespaceVariable)
 }

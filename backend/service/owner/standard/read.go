@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// maxGets is how many resources of one call of Get are asked for at a time.
+	// maxGets is the maximum number of concurrent requests for one call of Get.
 	maxGets = 16
-	// maxPages is the most pages of a list.
+	// maxPages is the maximum number of pages in a list.
 	maxPages = 1_000_000
-	// maxToken is the most bytes of a page token, and maxTag of a tag.
+	// maxToken is the maximum size of a page token in bytes, and maxTag that of a tag.
 	maxToken = 64 << 10
 	maxTag   = 1024
 	maxUID   = 256
@@ -33,7 +33,7 @@ const (
 // merge adds the fields of a message to another one of its type.
 func merge(to, from proto.Message) { proto.Merge(to, from) }
 
-// nameIn returns the name that a resource has in requests.
+// nameIn returns the name of a resource in requests.
 func (p *plan) nameIn(key backend.Key) string {
 	if pattern := p.pattern(); pattern != "" {
 		return expand(pattern, key.Namespace, key.Name)
@@ -41,7 +41,7 @@ func (p *plan) nameIn(key backend.Key) string {
 	return key.Name
 }
 
-// setKey says in a request which resource is meant.
+// setKey sets the fields of a request that name the resource.
 func (p *plan) setKey(m *method, request protoreflect.Message, key backend.Key) {
 	m.keyAt.setText(request, p.nameIn(key))
 	m.namespaceAt.setText(request, key.Namespace)
@@ -52,7 +52,7 @@ func (p *plan) keyOf(m protoreflect.Message) (backend.Key, error) {
 	return keyOf(p.name, p.pattern(), p.namespaceAt.text(m), p.nameAt.text(m))
 }
 
-// fetch returns a resource as the service has it; nil if there is none.
+// fetch reads a resource from the service; nil if there is none.
 func (c *Client) fetch(ctx context.Context, p *plan, key backend.Key) (protoreflect.Message, error) {
 	request := p.get.request()
 	p.setKey(p.get, request, key)
@@ -73,7 +73,7 @@ func (c *Client) fetch(ctx context.Context, p *plan, key backend.Key) (protorefl
 	return p.get.answerAt.get(answer).Message(), nil
 }
 
-// show returns a resource under a key as the gateway has resources.
+// show converts a message to a resource with a key.
 func (p *plan) show(key backend.Key, m protoreflect.Message) (owner.Resource, error) {
 	is, err := p.keyOf(m)
 	if err != nil {
@@ -132,7 +132,8 @@ func shownPart(s *shape, at fieldAt, m protoreflect.Message) ([]byte, error) {
 	return plainJSON(object)
 }
 
-// plainJSON returns JSON without the escapes that HTML alone needs.
+// plainJSON encodes a value as JSON. It does not escape the characters that are special
+// only in HTML.
 func plainJSON(value any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -141,7 +142,7 @@ func plainJSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// textsOf returns a map of texts of a resource; nil for none.
+// textsOf returns a map of strings; nil if there is none.
 func textsOf(at fieldAt, m protoreflect.Message) (map[string]string, error) {
 	if len(at) == 0 || !at.has(m) {
 		return nil, nil
@@ -157,7 +158,7 @@ func textsOf(at fieldAt, m protoreflect.Message) (map[string]string, error) {
 	return out, nil
 }
 
-// Get implements [owner.Service]: each key is a call.
+// Get implements [owner.Service]. Each key needs a call.
 func (c *Client) Get(ctx context.Context, keys []backend.Key) ([]owner.Got, error) {
 	if len(keys) > owner.MaxKeys {
 		return nil, fmt.Errorf("service %s: %w: %d keys were asked for; at most %d are accepted",
@@ -198,12 +199,12 @@ func (c *Client) getOne(ctx context.Context, key backend.Key) (owner.Got, error)
 	return owner.Got{Resource: &r}, nil
 }
 
-// pageToken is where a list goes on.
+// pageToken is the position at which a list continues.
 type pageToken struct {
-	// namespace is the index of the one that is listed, of those that the mapping names, and page the number of the
+	// namespace is the index of the current namespace in the mapping, and page the number of the
 	// page.
 	namespace, page int
-	// token is the one of the service, or the key after which a list goes on that the service does not page.
+	// token is the service's token. If the service has no pages, it is the last key of the page.
 	token string
 }
 
@@ -225,7 +226,8 @@ func parseToken(text string) (out pageToken, err error) {
 	return out, nil
 }
 
-// namespaces returns those that are listed one after the other; one empty text if the list has all.
+// namespaces returns the namespaces to be listed; only an empty one if a single list has all
+// resources.
 func (p *plan) namespaces() []string {
 	if parent, _ := splitPattern(p.pattern()); !strings.Contains(parent, namespaceVariable) {
 		return []string{""}
@@ -282,7 +284,7 @@ func (c *Client) List(ctx context.Context, kind, token string, size int) (owner.
 	return out, nil
 }
 
-// checkNext refuses pages that would not end.
+// checkNext returns an error for a page that would continue the list for ever.
 func checkNext(at, next pageToken) error {
 	switch {
 	case next.token != "" && next.token == at.token:
@@ -295,7 +297,7 @@ func checkNext(at, next pageToken) error {
 	return nil
 }
 
-// setSize asks for a page of at most size resources.
+// setSize sets the size of the page in a request.
 func (m *method) setSize(request protoreflect.Message, size int) {
 	if len(m.sizeAt) == 0 {
 		return
@@ -327,8 +329,8 @@ func (p *plan) page(answer protoreflect.Message) (out owner.Page) {
 	return out
 }
 
-// cutPage leaves a page of at most size resources after a key of a list that has all, and returns the key after which
-// it goes on; empty at the end. What cannot be read has no part in it, and is shown with the first page.
+// cutPage reduces a list without pages to a page of at most size resources after a key. It returns
+// the last key of the page; empty at the end. Unreadable resources are only on the first page.
 func cutPage(page *owner.Page, after string, size int) (next string) {
 	if size <= 0 {
 		return ""

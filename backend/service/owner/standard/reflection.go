@@ -32,7 +32,8 @@ const (
 	reflectionMethodBefore = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 )
 
-// Reflect asks a service for its descriptors by gRPC reflection, and returns them as a FileDescriptorSet.
+// Reflect reads the descriptors of a service by gRPC reflection, and returns them as a
+// FileDescriptorSet.
 func Reflect(ctx context.Context, c *remote.Client) ([]byte, error) {
 	r := &reflection{files: map[string]*descriptorpb.FileDescriptorProto{}}
 	r.method = remote.NewMethod[emptypb.Empty, emptypb.Empty](c, reflectionMethod)
@@ -66,16 +67,16 @@ func Reflect(ctx context.Context, c *remote.Client) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(set)
 }
 
-// reflection is what was answered.
+// reflection collects the answers.
 type reflection struct {
 	method *remote.Method[emptypb.Empty, emptypb.Empty]
 	files  map[string]*descriptorpb.FileDescriptorProto
-	// order has the paths of the files as they came.
+	// order has the paths of the files in the order of their arrival.
 	order []string
 	size  int
 }
 
-// ask sends a request with one field, and returns the answer in its binary form.
+// ask sends a request with one field, and returns the encoded answer.
 func (r *reflection) ask(ctx context.Context, number protowire.Number, text string) ([]byte, error) {
 	in := &emptypb.Empty{} // whose unknown fields are the request, so that no code is generated for it
 	in.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), text))
@@ -113,7 +114,8 @@ func reflectionError(answer []byte) (err error) {
 	return err
 }
 
-// eachField calls do with each field of a message in its binary form whose value is bytes, until it is damaged.
+// eachField calls do with each length-delimited field of an encoded message. It stops at invalid
+// bytes.
 func eachField(raw []byte, do func(number protowire.Number, value []byte)) {
 	for len(raw) > 0 {
 		number, form, n := protowire.ConsumeTag(raw)
@@ -158,7 +160,7 @@ func (r *reflection) services(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// fetch asks for a file, and keeps all files of the answer.
+// fetch requests a file, and keeps all files in the answer.
 func (r *reflection) fetch(ctx context.Context, number protowire.Number, name string) error {
 	answer, err := r.ask(ctx, number, name)
 	if err != nil {
@@ -195,7 +197,7 @@ func (r *reflection) keep(raw []byte) error {
 	return nil
 }
 
-// fetchImports asks for the files that others import, until all are there.
+// fetchImports requests imported files until none are missing.
 func (r *reflection) fetchImports(ctx context.Context) error {
 	for i := 0; i < len(r.order); i++ { // which grows
 		for _, path := range r.files[r.order[i]].GetDependency() {

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// rules are the bounds of a field that an API declares, with the options of buf.validate or of protoc-gen-validate.
+// rules are the bounds of a field from the options of buf.validate or protoc-gen-validate.
 type rules struct {
 	required           bool
 	minLength          *int
@@ -17,7 +17,8 @@ type rules struct {
 	least, most        *float64
 	minItems, maxItems *int
 	unique             bool
-	// items are those of the elements of a list, or of the values of a map, and keys of its keys.
+	// items are the rules of the elements of a list or of the values of a map; keys are the rules
+	// of its keys.
 	items, keys *rules
 }
 
@@ -153,7 +154,7 @@ func floatOf(v protoreflect.Value) (n float64, ok bool) {
 	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// wholeAt returns a whole number of a message that can be a length; nil if there is none.
+// wholeAt returns an integer in a message that can be a length; nil if there is none.
 func wholeAt(m protoreflect.Message, names ...protoreflect.Name) *int {
 	v, ok := valueAt(m, names...)
 	if !ok {

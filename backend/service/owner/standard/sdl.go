@@ -13,9 +13,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Limits are the bounds of values for which the API declares none.
+// Limits are the bounds of values for which the API has none.
 type Limits struct {
-	// Length is the most characters of a text, and Items the most elements of a list and entries of a map.
+	// Length is the maximum number of characters in a string. Items is the maximum number of
+	// elements in a list or a map.
 	Length, Items int
 }
 
@@ -25,22 +26,22 @@ const (
 	DefaultItems  = 1000
 )
 
-// Catalogue is what a gateway needs to know to serve an API.
+// Catalogue has what a gateway needs to serve an API.
 type Catalogue struct {
-	// SDL has the kinds.
+	// SDL of the kinds.
 	SDL string
-	// Mapping is complete.
+	// Mapping of the kinds, complete.
 	Mapping *Mapping
-	// Kinds are those that can be served, in their order in the SDL.
+	// Kinds that can be served, in the order of the SDL.
 	Kinds []string
-	// Refused are the kinds that cannot be served, and Omitted the parts of the others that they do not have.
+	// Refused are kinds that cannot be served, and Omitted the missing parts of the other kinds.
 	Refused, Omitted []Omitted
-	// Notes say what a person should look at, and Limited where the bound of a value is one of Limits.
+	// Notes say what a person should check. Limited are the values whose bounds are from Limits.
 	Notes, Limited []Omitted
 }
 
-// Catalogue returns the SDL and the mapping of the kinds of an API, as a service of a name. With no kinds named, all
-// that can be served are in it. given is what is mapped by hand; nil for nothing.
+// Catalogue returns the SDL and the mapping of kinds of an API for a service with a name. If kinds
+// is empty, it returns all that can be served. given is a handwritten mapping; nil for none.
 func (d *Descriptors) Catalogue(service string, kinds []string, given *Mapping, limits Limits) (*Catalogue, error) {
 	out := &Catalogue{Mapping: &Mapping{Kinds: map[string]*KindMapping{}}}
 	if given == nil {
@@ -74,13 +75,14 @@ func (d *Descriptors) Catalogue(service string, kinds []string, given *Mapping, 
 	return out, nil
 }
 
-// choice are the kinds that a catalogue has.
+// choice has the kinds of a catalogue.
 type choice struct {
 	names    []string
 	mappings map[string]*KindMapping
 }
 
-// choose returns the kinds of names, which can also be full names of messages.
+// choose returns the kinds with the given names, which may also be full names of
+// messages.
 func (d *Descriptors) choose(names []string, given *Mapping) (choice, error) {
 	out := choice{mappings: map[string]*KindMapping{}}
 	add := func(name string, k *KindMapping) {
@@ -125,7 +127,7 @@ func (d *Descriptors) choose(names []string, given *Mapping) (choice, error) {
 	return out, nil
 }
 
-// servable refuses kinds that the SDL cannot have.
+// servable returns an error for a kind that SDL cannot express.
 func servable(p *plan) error {
 	if len(p.spec.fields) == 0 {
 		return fmt.Errorf("no field of %s is one that callers set and that can be expressed, and a kind must have one",
@@ -134,7 +136,7 @@ func servable(p *plan) error {
 	return nil
 }
 
-// verbs returns what callers can do with the kind.
+// verbs returns the verbs of the kind.
 func (p *plan) verbs() []string {
 	out := []string{"GET", "LIST", "WATCH"}
 	for _, one := range []struct {
@@ -159,15 +161,15 @@ type sdlWriter struct {
 	limits  Limits
 	service string
 	text    strings.Builder
-	// names are the types that were written, as shapes or enums.
+	// names has the types that were written: shapes or enums.
 	names map[string]any
 	out   *Catalogue
-	// plan is the kind that is written, and status whether its status is.
+	// plan is the current kind, and status reports whether its status is being written.
 	plan   *plan
 	status bool
 }
 
-// apiVersion is the last part of the name of a package that has a version.
+// apiVersion matches a version as the last part of a package's name.
 var apiVersion = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]*)?$`)
 
 // groupOf returns the group and the version of the kinds of a package.
@@ -230,7 +232,7 @@ func (w *sdlWriter) kind(p *plan) {
 	}
 }
 
-// reserve returns the name of a new type.
+// reserve returns an unused name for a type, and marks it as used.
 func (w *sdlWriter) reserve(name string, of any) string {
 	free := name
 	for i := 2; w.names[free] != nil; i++ {
@@ -263,7 +265,7 @@ func (w *sdlWriter) typeOf(d protoreflect.Descriptor, of any) (name string, writ
 	return name, false
 }
 
-// sameType reports whether two shapes, or two enums, are one type.
+// sameType reports whether two shapes, or two enums, are the same type.
 func sameType(a, b any) bool {
 	switch a := a.(type) {
 	case *shape:
@@ -285,7 +287,7 @@ func sameType(a, b any) bool {
 	return false
 }
 
-// quoted returns a text as GraphQL writes strings.
+// quoted returns a text as a GraphQL string.
 func quoted(text string) string {
 	raw, err := plainJSON(text)
 	if err != nil {
@@ -294,10 +296,11 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// maxDescription is the most characters of a description.
+// maxDescription is the maximum length of a description, in characters.
 const maxDescription = 400
 
-// describe writes the description of what follows: the comment in the .proto file, if the descriptors have it.
+// describe writes a description: the comment in the .proto file if the descriptors have it, else a
+// default.
 func (w *sdlWriter) describe(indent string, d protoreflect.Descriptor, otherwise string) {
 	text := d.ParentFile().SourceLocations().ByDescriptor(d).LeadingComments
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n\n")
@@ -316,7 +319,7 @@ func (w *sdlWriter) describe(indent string, d protoreflect.Descriptor, otherwise
 	}
 }
 
-// object writes a type, and then those that it has.
+// object writes a type, and then the types of its fields.
 func (w *sdlWriter) object(name string, s *shape, path string) {
 	type part struct {
 		name, path string
@@ -379,7 +382,7 @@ func (w *sdlWriter) enum(d protoreflect.EnumDescriptor) {
 	w.text.WriteString("}\n")
 }
 
-// scalar returns the type of the values of a field that is no message and no enum.
+// scalar returns the type of a field that is no message and no enum.
 func (w *sdlWriter) scalar(f *field) string {
 	switch f.form {
 	case formInt:
@@ -409,13 +412,13 @@ func (w *sdlWriter) typeText(f *field, name string) string {
 	return name
 }
 
-// unspecified reports whether an enum has a value that says that there is none.
+// unspecified reports whether an enum has a value which means that none is set.
 func unspecified(d protoreflect.EnumDescriptor) bool {
 	zero := d.Values().ByNumber(0)
 	return zero == nil || strings.HasSuffix(string(zero.Name()), "UNSPECIFIED")
 }
 
-// defaultOf returns what an absent field of a spec counts as; empty if that is nothing.
+// defaultOf returns the value that an absent field of a spec has; empty if it has none.
 func (w *sdlWriter) defaultOf(f *field) string {
 	if w.status || f.list || f.required || f.HasPresence() {
 		return ""
@@ -466,7 +469,8 @@ func (w *sdlWriter) directives(f *field, path string) string {
 	return out
 }
 
-// limit returns a bound that the API declares, or the one of the limits, which is noted.
+// limit returns the declared bound. If there is none, it returns a bound from Limits,
+// and notes that.
 func (w *sdlWriter) limit(path, name string, declared *int, otherwise int) string {
 	if declared != nil {
 		return fmt.Sprintf("%s: %d", name, *declared)
@@ -509,7 +513,8 @@ func (w *sdlWriter) bounds(f *field, path string) (out []string) {
 	return append(out, w.valueBounds(f, values, path)...)
 }
 
-// maxKeyLength is the most characters of a key of a map if the API declares none.
+// maxKeyLength is the maximum length of a map's key, in characters, if the API declares
+// none.
 const maxKeyLength = 253
 
 func (w *sdlWriter) valueBounds(f *field, r rules, path string) (out []string) {
@@ -553,7 +558,7 @@ func (w *sdlWriter) valueBounds(f *field, r rules, path string) (out []string) {
 	return out
 }
 
-// oneofRules returns the rules by which only one member of each oneof is set.
+// oneofRules returns rules which allow at most one member of each oneof.
 func oneofRules(s *shape) (out []string) {
 	members := map[protoreflect.FullName][]string{}
 	var order []protoreflect.FullName
@@ -582,7 +587,7 @@ func oneofRules(s *shape) (out []string) {
 	return out
 }
 
-// celName returns the name of a field as rules have it.
+// celName returns the name of a field in rules.
 func celName(name string) string {
 	reserved := []string{
 		"true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",

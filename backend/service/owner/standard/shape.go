@@ -10,23 +10,24 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Bounds of what a kind expresses of a message.
+// Bounds of the messages that a kind can have.
 const (
-	// maxDepth is the most messages within messages.
+	// maxDepth is the maximum nesting of messages.
 	maxDepth = 16
-	// maxFields is the most fields of a kind, in all messages that it has.
+	// maxFields is the maximum number of fields of a kind, in all its messages.
 	maxFields = 5000
 )
 
-// form is how the values of a field are expressed in JSON.
+// form is the JSON form of a field's values.
 type form int
 
 const (
 	formText form = iota
-	// formInt is a whole number of 32 bits with a sign, formSafe one of more that JSON readers keep exact.
+	// formInt is a signed 32-bit integer. formSafe is a larger one that JSON readers represent
+	// exactly.
 	formInt
 	formSafe
-	// formText64 is a whole number of 64 bits as a text.
+	// formText64 is a 64-bit integer as a string.
 	formText64
 	formFloat
 	formBool
@@ -35,58 +36,62 @@ const (
 	formTime
 	formDuration
 	formMessage
-	// formMap is a map of texts to texts, formEntries one of other types: a list of objects with key and value.
+	// formMap is a map from strings to strings. formEntries is a map with other types: a list of
+	// objects with key and value.
 	formMap
 	formEntries
 )
 
-// field is a field of a message that the kind has.
+// field is a field of a message that is part of the kind.
 type field struct {
 	protoreflect.FieldDescriptor
-	// name is the one in JSON and in the SDL.
+	// name in JSON and in the SDL.
 	name string
 	form form
 	list bool
 	// wrapped reports whether the value is in a message of google/protobuf/wrappers.proto.
 	wrapped bool
-	// shape is that of a message, or of an entry.
+	// shape of a message or of a map's entry.
 	shape *shape
-	// required reports whether the API says that the field is to be set, and immutable that it cannot be changed.
+	// required reports whether the API requires the field, and immutable whether it forbids
+	// changes.
 	required  bool
 	immutable bool
-	// zero reports whether a value is shown that is zero, and cannot be told from an absent one.
+	// zero reports whether a zero value is shown even though it may mean that the field is
+	// absent.
 	zero bool
 }
 
-// shape is what of a message is expressed.
+// shape has the fields of a message that are part of the kind.
 type shape struct {
 	protoreflect.MessageDescriptor
 	fields []*field
 }
 
-// Omitted is a part of an API that a kind does not have, and why.
+// Omitted is a part of an API that a kind lacks, with the reason.
 type Omitted struct {
 	// Path begins with the name of the kind.
 	Path string
 	Why  string
 }
 
-// String returns a line.
+// String returns the path and the reason.
 func (o Omitted) String() string { return o.Path + ": " + o.Why }
 
 // shaper makes the shapes of a kind.
 type shaper struct {
-	// omit and text are the paths of KindMapping.
+	// omit and text are the paths in KindMapping.
 	omit map[string]bool
 	text map[string]bool
-	// status reports whether the shape is one of a status, in which all numbers are shown.
+	// status reports whether this is the shape of a status, in which all numbers are
+	// shown.
 	status  bool
 	omitted []Omitted
 	count   int
 }
 
-// shape returns the shape of a message, with the fields that are chosen. path is that of the message, in the names of
-// the .proto file, and above has the messages that it is in.
+// shape returns the shape of a message with the chosen fields. path is the path of the message in
+// the names of the .proto file, and above has the messages that contain it.
 func (s *shaper) shape(
 	m protoreflect.MessageDescriptor, path string, above []protoreflect.FullName, chosen func(protoreflect.FieldDescriptor) bool,
 ) (*shape, error) {
@@ -125,17 +130,17 @@ func joined(path, name string) string {
 	return path + "." + name
 }
 
-// reasonError says why a field is not expressed.
+// reasonError is the reason why a field is not part of the kind.
 type reasonError struct{ text string }
 
 func (e *reasonError) Error() string { return e.text }
 
 func because(format string, args ...any) error { return &reasonError{fmt.Sprintf(format, args...)} }
 
-// graphName is what a field can be called in GraphQL.
+// graphName matches the valid names of fields in GraphQL.
 var graphName = regexp.MustCompile(`^[A-Za-z][_0-9A-Za-z]*$`)
 
-// field returns how a field is expressed, or a reasonError.
+// field returns a field of the kind, or a reasonError.
 func (s *shaper) field(fd protoreflect.FieldDescriptor, path string, above []protoreflect.FullName) (*field, error) {
 	out := &field{
 		FieldDescriptor: fd,
@@ -170,7 +175,8 @@ func (s *shaper) field(fd protoreflect.FieldDescriptor, path string, above []pro
 	return out, nil
 }
 
-// showsZero reports whether the zero of a field is shown though it cannot be told from nothing.
+// showsZero reports whether the zero value of a field is shown even though it may mean that the
+// field is absent.
 func (s *shaper) showsZero(f *field) bool {
 	if f.list || f.HasPresence() {
 		return false
@@ -184,7 +190,7 @@ func (s *shaper) showsZero(f *field) bool {
 	return false
 }
 
-// value finds the form of a value that is no map.
+// value sets the form of a field that is no map.
 func (s *shaper) value(f *field, path string, above []protoreflect.FullName) error {
 	switch f.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
@@ -227,7 +233,7 @@ func scalarForm(kind protoreflect.Kind) form {
 	return formText
 }
 
-// messageValue finds the form of a value that is a message.
+// messageValue sets the form of a field that is a message.
 func (s *shaper) messageValue(f *field, path string, above []protoreflect.FullName) error {
 	name := f.Message().FullName()
 	switch name {
@@ -277,7 +283,7 @@ func isWrapper(name protoreflect.FullName) bool {
 		short != "EnumValue" && short != "NullValue"
 }
 
-// mapField finds the form of a map.
+// mapField sets the form of a map.
 func (s *shaper) mapField(f *field, path string, above []protoreflect.FullName) error {
 	if f.MapKey().Kind() == protoreflect.StringKind && f.MapValue().Kind() == protoreflect.StringKind {
 		f.form = formMap

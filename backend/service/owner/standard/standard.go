@@ -1,14 +1,16 @@
-// Package standard asks gRPC services of other teams as they are: unmodified services with standard methods, which
-// create, get, list, update and delete resources of some kinds. Their descriptors say what messages look like, and a
-// [Mapping] which message is which kind; what it leaves out is found by conventions, those of Teleport's RFD 153 and
-// those of Google's API improvement proposals (https://google.aip.dev).
+// Package standard calls unmodified gRPC services of other teams that have standard methods: they
+// create, get, list, update and delete resources of some kinds. Their descriptors define the
+// messages, and a [Mapping] tells which message is which kind. What the mapping leaves out is found
+// by the conventions of Teleport's RFD 153 and of Google's API improvement proposals
+// (https://google.aip.dev).
 //
 //	owner.Service calls        Client                                              any gRPC service
 //	----------------------> message of the descriptors, mask, tag --remote.Method--> CreateFoo, ...
 //	<---------------------- JSON, outcome of status and details  <------------------
 //
-// What a service can do follows from the methods that it has: without a stream of events its kinds are compared,
-// without a tag they have no conditional updates, without a method that creates they have no CREATE.
+// The capabilities of a service follow from its methods. Without a stream of events its kinds are
+// only compared, without a tag they have no conditional updates, and without a method that creates
+// they have no CREATE.
 package standard
 
 import (
@@ -27,30 +29,32 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner/remote"
 )
 
-// Config says which service is asked, and how its API is mapped.
+// Config of a [Client].
 type Config struct {
-	// Remote is where the service is. Its protocol is gRPC by default.
+	// Remote is the address of the service. Its protocol is gRPC by default.
 	Remote remote.Config
-	// Descriptors are those of its API, and Mapping says what of them are kinds. Both are required.
+	// Descriptors of the service's API, and the Mapping of its messages to kinds. Both are
+	// required.
 	Descriptors *Descriptors
 	Mapping     *Mapping
 }
 
-// caller asks a method.
+// caller calls a method.
 type caller = *remote.Method[dynamicpb.Message, dynamicpb.Message]
 
-// Client is a service of standard methods. It is safe for concurrent use.
+// Client is a service with standard methods. It is safe for concurrent use.
 type Client struct {
 	name   string
 	remote *remote.Client
 	plans  map[string]*plan
-	// follower has what the streams of events tell; nil if there are none.
+	// follower follows the streams of events; nil if there are none.
 	follower *follower
 }
 
 var _ owner.Service = (*Client)(nil)
 
-// New returns a client, which has not connected yet. The error joins all that is wrong with the mapping.
+// New returns a client. It does not connect yet. The error joins everything that is wrong with the
+// mapping.
 func New(cfg Config) (*Client, error) {
 	plans, err := compile(cfg.Descriptors, cfg.Mapping)
 	if err != nil {
@@ -82,7 +86,7 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// newCall returns what asks a method.
+// newCall returns the caller of a method.
 func newCall(c *remote.Client, m *method) caller {
 	answer := dynamicpb.NewMessageType(m.Output())
 	return remote.NewMethod[dynamicpb.Message, dynamicpb.Message](c, m.path(),
@@ -128,7 +132,7 @@ func compile(d *Descriptors, m *Mapping) (map[string]*plan, error) {
 	return out, errors.Join(errs...)
 }
 
-// Close ends the streams of events, and closes the connections that no call uses.
+// Close ends the streams of events and closes the idle connections.
 func (c *Client) Close() {
 	if c.follower != nil {
 		c.follower.close()
@@ -136,11 +140,11 @@ func (c *Client) Close() {
 	c.remote.Close()
 }
 
-// CloseIdle closes the connections that no call uses.
+// CloseIdle closes the idle connections.
 func (c *Client) CloseIdle() { c.remote.Close() }
 
-// Describe implements [owner.Service]. The service is asked for a page of one resource of a kind, so that the error
-// says whether it answers.
+// Describe implements [owner.Service]. It reads a page with one resource from the service, so that
+// it fails if the service does not answer.
 func (c *Client) Describe(ctx context.Context) (owner.Description, error) {
 	out := owner.Description{Service: c.name}
 	for i, name := range slices.Sorted(maps.Keys(c.plans)) {
@@ -165,7 +169,7 @@ func (c *Client) plan(kind string) (*plan, error) {
 	return nil, fmt.Errorf("service %s: %w: the mapping has no kind %q", c.name, owner.ErrNotSent, shortText(kind))
 }
 
-// checkKey refuses keys that the names of the service cannot express.
+// checkKey returns an error for a key that the service's names cannot express.
 func (p *plan) checkKey(key backend.Key) error {
 	switch {
 	case strings.ContainsAny(key.Name+key.Namespace, "/"):

@@ -17,8 +17,8 @@ func invalid(violations ...owner.Violation) owner.Answer {
 	return owner.Answer{Outcome: owner.Invalid, Violations: violations}
 }
 
-// Write implements [owner.Service]. A replacement changes the resource as the service has it, so that what the kind
-// does not express stays.
+// Write implements [owner.Service]. A replacement changes only the fields of the stored resource
+// that are part of the kind.
 func (c *Client) Write(ctx context.Context, w owner.Write) (owner.Answer, error) {
 	key := w.Resource.Key
 	p, err := c.plan(key.Kind)
@@ -44,7 +44,7 @@ func (c *Client) unimplemented(p *plan, what string) error {
 	return fmt.Errorf("service %s: %w: no %s of %s", c.name, owner.ErrUnimplemented, what, p.name)
 }
 
-// lacking returns the metadata of a resource that the service cannot keep.
+// lacking returns violations for metadata that the service cannot store.
 func (p *plan) lacking(r owner.Resource) (out []owner.Violation) {
 	for _, one := range []struct {
 		has  bool
@@ -64,7 +64,8 @@ func (p *plan) lacking(r owner.Resource) (out []owner.Violation) {
 	return out
 }
 
-// fill sets what callers set of a resource in its message, and returns what cannot be expressed.
+// fill sets the fields that callers set in the message of a resource. It returns violations for
+// values that cannot be expressed.
 func (p *plan) fill(m protoreflect.Message, r owner.Resource) []owner.Violation {
 	object, err := parseObject(r.Spec)
 	if err != nil {
@@ -119,7 +120,7 @@ func (p *plan) writeRequest(m *method, resource protoreflect.Message, w owner.Wr
 	return request
 }
 
-// requestID returns the id of a write as services take it, which want a UUID.
+// requestID returns the id of a write as a UUID, which services require.
 func requestID(id string) string {
 	if known, err := uuid.Parse(id); err == nil {
 		return known.String()
@@ -172,7 +173,7 @@ func (c *Client) createConflict(
 	return now
 }
 
-// withResource adds the resource as it is now to an answer, if the service shows it.
+// withResource adds the current resource to an answer, if the service shows it.
 func (c *Client) withResource(ctx context.Context, p *plan, key backend.Key, a owner.Answer) owner.Answer {
 	now, err := c.fetch(ctx, p, key)
 	if err != nil || now == nil {
@@ -184,7 +185,7 @@ func (c *Client) withResource(ctx context.Context, p *plan, key backend.Key, a o
 	return a
 }
 
-// replace changes a resource that is there.
+// replace changes an existing resource.
 func (c *Client) replace(ctx context.Context, p *plan, w owner.Write) (owner.Answer, error) {
 	key := w.Resource.Key
 	m := p.update
@@ -233,7 +234,8 @@ func answerOf(a *owner.Answer) owner.Answer {
 	return *a
 }
 
-// current returns a resource as it is now, if the conditions hold; else the answer.
+// current returns the current resource if it meets the conditions of the write, else
+// the answer.
 func (c *Client) current(
 	ctx context.Context, p *plan, key backend.Key, ifTag, ifUID string,
 ) (protoreflect.Message, *owner.Answer, error) {
@@ -256,8 +258,8 @@ func (c *Client) current(
 	return was, nil, nil
 }
 
-// changeConflict tells a resource that has changed from a change that is refused, where a service answers ABORTED or
-// FAILED_PRECONDITION: by its tag.
+// changeConflict returns the answer to a change for which the service has answered ABORTED or
+// FAILED_PRECONDITION. The tag tells whether the resource has changed or the change was refused.
 func (c *Client) changeConflict(
 	ctx context.Context, p *plan, key backend.Key, ifTag string, decided owner.Answer,
 ) (owner.Answer, error) {
@@ -277,7 +279,8 @@ func (c *Client) changeConflict(
 	return decided, nil
 }
 
-// inside returns the messages of the resource whose fields masks name one by one.
+// inside returns the messages in the resource whose fields are named one by one in
+// masks.
 func (p *plan) inside() map[protoreflect.Name]bool {
 	out := map[protoreflect.Name]bool{}
 	for _, at := range []fieldAt{p.nameAt, p.tagAt, p.labelsAt, p.annotationsAt, p.descriptionAt} {
@@ -301,7 +304,7 @@ func (m *method) setMask(request protoreflect.Message, paths []string) {
 	}
 }
 
-// done returns the answer to a write whose resource is now as it is in a message.
+// done returns the answer to a write after which the resource is as in the message.
 func (p *plan) done(key backend.Key, m protoreflect.Message) owner.Answer {
 	r, err := p.show(key, m)
 	if err != nil {
@@ -310,7 +313,8 @@ func (p *plan) done(key backend.Key, m protoreflect.Message) owner.Answer {
 	return owner.Answer{Outcome: owner.Done, Resource: &r}
 }
 
-// written returns the answer to a write that was made. answer is nil if the service does not show what it has made.
+// written returns the answer to a write that was applied. answer is nil if the service does not
+// return the resource.
 func (c *Client) written(
 	ctx context.Context, p *plan, w owner.Write, answer protoreflect.Message,
 ) (owner.Answer, error) {
@@ -329,7 +333,7 @@ func (c *Client) written(
 	return p.done(key, answer), nil
 }
 
-// newResource returns a resource with nothing set.
+// newResource returns an empty resource.
 func (p *plan) newResource() protoreflect.Message { return newMessage(p.resource) }
 
 // Delete implements [owner.Service].

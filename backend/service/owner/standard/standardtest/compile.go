@@ -17,16 +17,17 @@ import (
 //go:embed testdata/proto
 var protos embed.FS
 
-// Files of this package that Compile finds.
+// Files of this package for Compile.
 const (
-	// FooFile has the service of RFD 153.
+	// FooFile has a service by the conventions of RFD 153.
 	FooFile = "teleport/foo/v1/foo_service.proto"
-	// LibraryFile has a service of Google's API improvement proposals.
+	// LibraryFile has a service by Google's API improvement proposals.
 	LibraryFile = "example/library/v1/library.proto"
 )
 
-// Compile compiles files, and returns their descriptors with all that they import, as protoc --include_imports writes
-// them. open returns the text of a file by its path; nil: the files of this package.
+// Compile compiles files and returns their descriptors with all imports, like protoc
+// --include_imports. open returns the text of a file by its path. Default: the files of this
+// package.
 func Compile(t testing.TB, open func(path string) (io.ReadCloser, error), files ...string) []byte {
 	t.Helper()
 	if open == nil {

@@ -27,7 +27,8 @@ const (
 	errorAnswer  = 7
 )
 
-// AddReflection serves the descriptors of services by gRPC reflection, each file when it is asked for.
+// AddReflection serves the descriptors of services by gRPC reflection. Each file is sent when it is
+// requested.
 func AddReflection(t testing.TB, mux *http.ServeMux, raw []byte, services ...string) {
 	t.Helper()
 	var set descriptorpb.FileDescriptorSet
@@ -59,7 +60,7 @@ func AddReflection(t testing.TB, mux *http.ServeMux, raw []byte, services ...str
 	}))
 }
 
-// reflected returns the answer to a request, both in their binary form.
+// reflected returns the encoded answer to an encoded request.
 func reflected(files *protoregistry.Files, request []byte, services []string) []byte {
 	number, _, n := protowire.ConsumeTag(request)
 	text, _ := protowire.ConsumeString(request[n:])

@@ -1,5 +1,5 @@
-// Package standardtest is a gRPC service of standard methods in memory, made of descriptors, for tests. It knows
-// nothing of the gateway: methods and fields are found by their names, as the API's authors mean them.
+// Package standardtest is a gRPC service with standard methods in memory, made from descriptors,
+// for tests. It is independent of the gateway: it finds methods and fields by their names.
 package standardtest
 
 import (
@@ -23,37 +23,41 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Config says what of the descriptors is served.
+// Config of a service.
 type Config struct {
 	// Descriptors is a FileDescriptorSet.
 	Descriptors []byte
-	// Services are the full names of the services, and Message the one of the resource.
+	// Services are the full names of the services. Message is the full name of the
+	// resource's message.
 	Services []string
 	Message  string
-	// Name, Tag and UID are paths of the resource; Tag and UID can be empty.
+	// Name, Tag and UID are paths in the resource. Tag and UID may be empty.
 	Name, Tag, UID string
-	// Collection is what follows the parent in names, such as books; empty if names are plain.
+	// Collection is the part of names after the parent, such as books; empty if names have
+	// only one part.
 	Collection string
-	// MaxPage is the most resources of a page; 100 by default.
+	// MaxPage is the maximum size of a page. Default 100.
 	MaxPage int
-	// Judge refuses resources that are written; nil: it accepts all.
+	// Judge refuses resources that are written. Default: all are accepted.
 	Judge func(resource protoreflect.Message) error
-	// Before is called before each call with the name of the method. If it fails, nothing is done.
+	// Before is called with the name of the method before each call. If it fails, the call does
+	// nothing.
 	Before func(ctx context.Context, method string) error
-	// After is called after a call. If it fails, its error takes the place of the answer.
+	// After is called after a call. If it fails, its error replaces the answer.
 	After func(method string) error
-	// Admit changes what is written.
+	// Admit changes resources that are written.
 	Admit func(resource protoreflect.Message)
 	// Wrap is called instead of each method, and may call the method as do. Default: methods are
 	// not wrapped.
 	Wrap func(s *Server, method string, in *dynamicpb.Message, do func() (*dynamicpb.Message, error)) (*dynamicpb.Message, error)
-	// TagOf returns the tag of a resource that is stored; nil: another one each time.
+	// TagOf returns the tag of a stored resource. Default: a new tag each time.
 	TagOf func(resource protoreflect.Message) string
-	// Tells reports whether streams tell a change; nil: they tell all.
+	// Tells reports whether streams send a change. Default: they send all.
 	Tells func(deleted bool) bool
-	// TagPresent makes updates without a tag conflicts, as RFD 153 has it; otherwise they are unconditional.
+	// TagPresent refuses updates without a tag as conflicts, according to RFD 153. Otherwise they
+	// are unconditional.
 	TagPresent bool
-	// SlowOperations makes operations be done when they are polled the second time, not at once.
+	// SlowOperations makes operations finish at the second poll, not at once.
 	SlowOperations bool
 }
 
@@ -61,14 +65,15 @@ type Config struct {
 type Server struct {
 	cfg   Config
 	files *protoregistry.Files
-	// resource is the message of the resource, and listed the one of the answer to a list.
+	// resource is the message of the resource, and listed the message of the answer to a
+	// list.
 	resource, listed protoreflect.MessageDescriptor
 
 	mu         sync.Mutex // guards all below
 	resources  map[string]*dynamicpb.Message
 	operations map[string]*dynamicpb.Message
 	count      int
-	// watchers have what changes, for each stream.
+	// watchers has a channel for each stream.
 	watchers map[chan event]bool
 }
 
@@ -78,7 +83,7 @@ type event struct {
 	resource *dynamicpb.Message
 }
 
-// New returns a service without resources, and what serves it.
+// New returns a service without resources, and its handler.
 func New(t testing.TB, cfg Config) (*Server, http.Handler) {
 	t.Helper()
 	if cfg.MaxPage == 0 {
@@ -172,7 +177,7 @@ func refuse(code connect.Code, format string, args ...any) error {
 	return connect.NewError(code, fmt.Errorf(format, args...))
 }
 
-// fieldAt returns the field of a message at a path, and the message that has it.
+// fieldAt returns the field at a path, and the message that contains it.
 func fieldAt(m protoreflect.Message, path string) (protoreflect.Message, protoreflect.FieldDescriptor) {
 	names := strings.Split(path, ".")
 	for _, name := range names[:len(names)-1] {
@@ -181,7 +186,7 @@ func fieldAt(m protoreflect.Message, path string) (protoreflect.Message, protore
 	return m, m.Descriptor().Fields().ByName(protoreflect.Name(names[len(names)-1]))
 }
 
-// textAt returns a text of a message; empty if it has no such field.
+// textAt returns a string in a message; empty if there is no such field.
 func textAt(m protoreflect.Message, path string) string {
 	if path == "" {
 		return ""
@@ -349,7 +354,7 @@ func (s *Server) update(m protoreflect.MethodDescriptor, in protoreflect.Message
 	return s.store(m, next, was)
 }
 
-// store stores a resource in the place of another one. The caller holds mu.
+// store replaces was by next. The caller holds mu.
 func (s *Server) store(m protoreflect.MethodDescriptor, next, was *dynamicpb.Message) (*dynamicpb.Message, error) {
 	if s.cfg.Judge != nil {
 		if err := s.cfg.Judge(next); err != nil {
@@ -374,7 +379,7 @@ func (s *Server) store(m protoreflect.MethodDescriptor, next, was *dynamicpb.Mes
 	return s.made(m, next), nil
 }
 
-// made returns the answer of a method that has made a resource.
+// made returns the answer of a method that has created a resource.
 func (s *Server) made(m protoreflect.MethodDescriptor, resource *dynamicpb.Message) *dynamicpb.Message {
 	if m.Output() == s.resource {
 		return resource
@@ -398,7 +403,8 @@ func (s *Server) made(m protoreflect.MethodDescriptor, resource *dynamicpb.Messa
 	return out
 }
 
-// poll answers that an operation is not done the first time, and that it is the second time.
+// poll answers the first poll of an operation with an unfinished one, and the second with
+// the result.
 func (s *Server) poll(m protoreflect.MethodDescriptor, in protoreflect.Message) (*dynamicpb.Message, error) {
 	known := s.operations[textAt(in, "name")]
 	if known == nil {
@@ -426,7 +432,7 @@ func (s *Server) remove(m protoreflect.MethodDescriptor, in protoreflect.Message
 	return dynamicpb.NewMessage(m.Output()), nil
 }
 
-// tell tells all streams of a change. The caller holds mu.
+// tell sends a change to all streams. The caller holds mu.
 func (s *Server) tell(e event) {
 	if s.cfg.Tells != nil && !s.cfg.Tells(e.deleted) {
 		return
@@ -441,7 +447,7 @@ func (s *Server) tell(e event) {
 	}
 }
 
-// watch sends events, of which the first says that the stream has begun.
+// watch sends events. The first one reports that the stream has started.
 func (s *Server) watch(ctx context.Context, m protoreflect.MethodDescriptor, to *connect.ServerStream[dynamicpb.Message]) error {
 	if s.cfg.Before != nil {
 		if err := s.cfg.Before(ctx, string(m.Name())); err != nil {
@@ -475,7 +481,8 @@ func (s *Server) watch(ctx context.Context, m protoreflect.MethodDescriptor, to 
 	}
 }
 
-// event returns an event as a message: with the resource, or with the header of one that is gone.
+// event returns the message of an event: with the resource, or, if that was deleted, with the
+// header.
 func (s *Server) event(m protoreflect.MethodDescriptor, e event) *dynamicpb.Message {
 	out := dynamicpb.NewMessage(m.Output())
 	for i := range m.Output().Fields().Len() {
@@ -502,7 +509,7 @@ func (s *Server) EndStreams() {
 	}
 }
 
-// Put stores a resource as somebody else does; change changes what is there, or a new one of that name.
+// Put creates or changes a resource without a call of the service.
 func (s *Server) Put(name string, change func(resource protoreflect.Message)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -523,7 +530,7 @@ func (s *Server) Put(name string, change func(resource protoreflect.Message)) {
 	s.tell(event{resource: next})
 }
 
-// Remove removes a resource as somebody else does.
+// Remove deletes a resource without a call of the service.
 func (s *Server) Remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -543,7 +550,7 @@ func (s *Server) Show(name string) protoreflect.Message {
 	return nil
 }
 
-// Slice returns the answer of a list whose tokens are numbers of resources, as no service should have it.
+// Slice returns a page whose tokens count resources, which no good service does.
 func (s *Server) Slice(at, size int) *dynamicpb.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -564,17 +571,17 @@ func (s *Server) Slice(at, size int) *dynamicpb.Message {
 	return out
 }
 
-// Len returns how many resources there are.
+// Len returns the number of resources.
 func (s *Server) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.resources)
 }
 
-// SetText sets a text of a resource.
+// SetText sets a string in a resource.
 func SetText(m protoreflect.Message, path, text string) { setText(m, path, text) }
 
-// Field returns the field of a message at a path, and the message that has it.
+// Field returns the field at a path, and the message that contains it.
 func Field(m protoreflect.Message, path string) (protoreflect.Message, protoreflect.FieldDescriptor) {
 	return fieldAt(m, path)
 }
