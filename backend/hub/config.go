@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Config configures a hub. All fields but Store may be zero.
+// Config of a hub. Only Store is required.
 type Config struct {
 	// Store is the store to follow. Required. One with several shards is a [backend.Sharder].
 	Store backend.Store
@@ -19,8 +19,8 @@ type Config struct {
 	// Rand makes the jitter of the pauses between attempts. Run alone uses it. Default: seeded by
 	// the runtime.
 	Rand *rand.Rand
-	// Lag takes how long after a change the hub has passed it on, in seconds: by the oldest change of each delivery.
-	// Default: nothing is measured.
+	// Lag receives, for each delivery, the time from its oldest change until the hub has passed it
+	// on, in seconds. Default: none.
 	Lag backend.Observer
 	// Events is the maximum number of events that a watch queues. Default 1,024.
 	Events int

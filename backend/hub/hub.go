@@ -48,7 +48,7 @@ import (
 // Hub follows one store. All methods are safe for concurrent use.
 type Hub struct {
 	cfg Config
-	// clock is the store's.
+	// clock of the store.
 	clock func() time.Time
 	// replays holds a token for each watch that is reading the store's log.
 	replays chan struct{}
@@ -57,11 +57,12 @@ type Hub struct {
 	running atomic.Bool
 	// lagged counts the watches that ended because they were too slow.
 	lagged atomic.Uint64
-	// position is how far the hub has followed the store; nil while it does not. It is written
-	// under mu and read without.
+	// position is the position up to which the hub has followed the store; nil while it does
+	// not follow it. It is written under mu and read without.
 	position atomic.Pointer[backend.Position]
 
-	// relay serializes deliveries. Followers work under it alone, so they do not hold up mu.
+	// relay serializes deliveries. Followers are called with relay locked but not mu, so
+	// they do not hold up users of mu.
 	relay     sync.Mutex
 	followers []Follower // guarded by relay
 
@@ -72,7 +73,7 @@ type Hub struct {
 	// alone holds the watches that began while the hub had no position. They join when it has
 	// one.
 	alone map[*Watcher]struct{}
-	// subscribers counts the reservations.
+	// subscribers is the number of reservations.
 	subscribers int
 }
 
@@ -80,9 +81,10 @@ type Hub struct {
 var (
 	// ErrFull means that Config.MaxSubscribers is reached.
 	ErrFull = errors.New("too many subscribers")
-	// ErrIdle means that nothing came before the deadline of [Watcher.NextBefore].
+	// ErrIdle means that there was no change before the deadline of
+	// [Watcher.NextBefore].
 	ErrIdle = errors.New("no change came in time")
-	// ErrRunning means that Run is active already.
+	// ErrRunning means that Run was called while it is active.
 	ErrRunning = errors.New("hub runs already")
 )
 
@@ -111,9 +113,9 @@ func (h *Hub) Position() backend.Position {
 	return backend.Position{}
 }
 
-// Reserve counts one subscriber, or fails with [ErrFull]. A subscriber is a client's stream, with
-// any number of watches. Watches are not counted: the gateway's own work has some, too.
-// release ends the reservation; calling it again does nothing.
+// Reserve counts one subscriber, or fails with [ErrFull]. A subscriber is a stream of a client,
+// which may have any number of watches. Watches themselves are not counted, because the gateway
+// also has some of its own. release ends the reservation; calling it again does nothing.
 func (h *Hub) Reserve() (release func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,16 +144,18 @@ func (h *Hub) NoteLagged() { h.lagged.Add(1) }
 // subscribers were noted.
 func (h *Hub) Lagged() uint64 { return h.lagged.Load() }
 
-// Queues say how much waits for the watches of a hub.
+// Queues describes the queues of a hub's watches.
 type Queues struct {
-	// Watches are attached, or wait for the hub to follow the store.
+	// Watches is the number of watches.
 	Watches int `json:"watches"`
-	// Events wait for all watches together, and Longest for the one that has most.
+	// Events is the number of queued events in all queues, and Longest the number in
+	// the longest one.
 	Events  int `json:"events"`
 	Longest int `json:"longest"`
 }
 
-// Queues returns how much waits for the watches now. It looks at each of them, and holds up deliveries meanwhile.
+// Queues returns the current state of the queues. It visits all watches and delays deliveries
+// meanwhile.
 func (h *Hub) Queues() Queues {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -242,7 +246,8 @@ func (h *Hub) follow(ctx context.Context, lost *loss) (answered, progress bool, 
 	return answered, progress, err
 }
 
-// observeLag measures how long after its oldest change a delivery was passed on. The clock of a store may be estimated.
+// observeLag observes the age of a delivery's oldest change. It may be inexact, because the clock
+// of a store may be estimated.
 func (h *Hub) observeLag(d backend.Delivery) {
 	if len(d.Events) > 0 {
 		h.cfg.Lag.Observe(max(h.clock().Sub(d.Events[0].Time).Seconds(), 0))

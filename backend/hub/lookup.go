@@ -127,9 +127,9 @@ func (h *Hub) valuesOf(events []backend.Event) map[Attribute][]found {
 	return out
 }
 
-// dispatch offers changes to the watches that want one of their values. If values is nil it offers
-// them to all: the table has no attribute, or was made after valuesOf looked. The caller holds the
-// hub's mu.
+// dispatch offers changes to the watches that want one of their values. If values is nil, it
+// offers them to all watches: either the table has no attribute, or it was created after valuesOf
+// was called. The caller holds the hub's mu.
 func (t *lookupTable) dispatch(entries []entry, values []found) {
 	if values == nil {
 		t.retain(func(w *Watcher) bool { return w.offer(entries) })
@@ -152,7 +152,8 @@ func (t *lookupTable) dispatch(entries []entry, values []found) {
 	}
 }
 
-// hasAny reports whether the watch wants one of some values, and so was offered the change already.
+// hasAny reports whether one of values is in the watch's lookup. If so, dispatch has already
+// offered it the change.
 func (w *Watcher) hasAny(values [][]byte) bool {
 	for _, v := range values {
 		if slices.Contains(w.lookup.Values, string(v)) {

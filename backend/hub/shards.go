@@ -33,8 +33,8 @@ func (s *shards) list(n int) (out []int) {
 // loss is the set of shards whose log cannot be continued.
 type loss struct {
 	shards
-	// shared is the newest revision that the store still shares with the reader, by shard, where
-	// it is known.
+	// shared has, by shard, the newest revision up to which the store and the reader have the
+	// same changes, where it is known.
 	shared map[int]backend.Revision
 }
 
@@ -56,8 +56,8 @@ func lossOf(err error) (out loss) {
 	return out
 }
 
-// restart returns where to read on in a store that is at now: at the shared revisions, and on
-// other shards at the present.
+// restart returns the position from which to continue in a store that is at now: the shared
+// revisions where they are known, and otherwise now.
 func (l *loss) restart(now backend.Position) backend.Position {
 	out := make([]backend.Revision, now.Shards())
 	for i := range out {

@@ -36,7 +36,7 @@ type Watcher struct {
 
 	// These belong to the goroutine that calls Next; source is set under mu.
 
-	// caughtUp reports whether the delivery with CaughtUp, of which there is one, was made.
+	// caughtUp reports whether the delivery with CaughtUp was made. There is only one.
 	caughtUp bool
 	// source is the watch of the store; nil if the watch is live or has to open it.
 	source backend.Watcher
@@ -55,8 +55,8 @@ type Watcher struct {
 	// position is how far the watch has delivered: to the end of the last read of the log, or, once
 	// it is live, to the first queued change.
 	position backend.Position
-	// ahead is how far the watch has read the log beyond the hub; zero once the hub has
-	// passed it.
+	// ahead is the position up to which the watch has read the log beyond the hub; zero
+	// once the hub has passed it.
 	ahead backend.Position
 	// interrupt cancels a wait for source; nil if there is none.
 	interrupt context.CancelFunc
@@ -101,8 +101,8 @@ func (w *Watcher) Position() backend.Position {
 	return later(w.position, w.ahead)
 }
 
-// NextBefore is like Next, but fails with [ErrIdle] if nothing comes before the
-// deadline; the watch goes on. The zero time is no deadline.
+// NextBefore is like Next, but returns [ErrIdle] if there is no change before the
+// deadline; the watch continues. The zero time means no deadline.
 func (w *Watcher) NextBefore(ctx context.Context, deadline time.Time) (backend.Delivery, error) {
 	if deadline.IsZero() {
 		return w.Next(ctx)
@@ -177,11 +177,11 @@ func (w *Watcher) Empty() bool {
 	return w.err == nil && w.state == live && len(w.queue) == 0
 }
 
-// Cover replaces Watch.Covers between two deliveries of the store, and then calls f. While f runs, the
-// followers have exactly the changes that the watch has delivered or queued. f must be quick and must not use
-// the hub. queued is what the queue held, chosen by the old function. ok is false, and nothing has changed,
-// while the watch reads the log or is ahead of the hub, or if it has ended. Only the goroutine that calls Next
-// may call Cover.
+// Cover replaces Watch.Covers between two deliveries of the store, and then calls f. While f runs,
+// the followers have exactly the changes that the watch has delivered or queued. f must be quick
+// and must not use the hub. queued are the events that were queued according to the old function.
+// If ok is false, nothing has changed, because the watch is reading the log, is ahead of the hub,
+// or has ended. Only the goroutine that calls Next may call Cover.
 func (w *Watcher) Cover(covers func(backend.Key) bool, f func()) (queued backend.Delivery, ok bool, err error) {
 	h := w.hub
 	h.relay.Lock()
@@ -207,9 +207,9 @@ func (w *Watcher) atHub() bool {
 	return w.err == nil && w.state == live && w.slot >= 0 && w.hub.Position().Covers(w.ahead)
 }
 
-// TryNext returns what a live watch has queued, without waiting. ok is false if there is nothing.
-// It does not read the store's log: until the watch is live, Next must be called. The first
-// delivery of a live watch has CaughtUp, if need be without events.
+// TryNext returns the queued events of a live watch, without waiting. ok is false if there are
+// none. It does not read the store's log: until the watch is live, Next must be called. The first
+// delivery of a live watch has CaughtUp, even if it has no events.
 func (w *Watcher) TryNext() (d backend.Delivery, ok bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -274,7 +274,7 @@ func (w *Watcher) goLive(at backend.Position) bool {
 	return true
 }
 
-// keptCapacity is the capacity that an empty queue may keep.
+// keptCapacity is the maximum capacity that an empty queue keeps.
 const keptCapacity = 16
 
 // emptyQueue empties the queue. The caller holds mu.

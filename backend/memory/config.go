@@ -9,20 +9,20 @@ import (
 
 // Config of a store. The zero value is a new, empty store.
 type Config struct {
-	// Data holds the contents and outlives the store, so that a store can be
-	// reopened. Nil is new, empty data.
+	// Data has the contents. It outlives the store, so that a store can be opened again. Default:
+	// new, empty data.
 	Data *Data
-	// Clock is the store's clock; nil is time.Now.
+	// Clock of the store. Default: time.Now.
 	Clock func() time.Time
-	// Rand makes epochs; nil is seeded by the runtime.
+	// Rand generates epochs. Default: seeded by the runtime.
 	Rand *rand.Rand
-	// LogEntries is the most entries the log keeps; 0 means 100,000.
+	// LogEntries is the maximum number of entries in the log. Default 100,000.
 	LogEntries int
-	// LogAge is how long the log keeps an entry; 0 means 24 hours.
+	// LogAge is how long the log keeps an entry. Default 24 hours.
 	LogAge time.Duration
-	// LogBytes is the most bytes the log keeps; 0 means 256 MiB.
+	// LogBytes is the maximum size of the log in bytes. Default 256 MiB.
 	LogBytes int64
-	// PurgeInterval is the pause between two rounds of Run; 0 means 1 second.
+	// PurgeInterval is the pause between two rounds of Run. Default 1 second.
 	PurgeInterval time.Duration
 }
 

@@ -22,9 +22,10 @@ const (
 // store and its handles may use it at a time.
 type Data struct {
 	mu sync.RWMutex // guards all below but changed
-	// handles counts the open Store values.
+	// handles is the number of open Store values.
 	handles int
-	// resources and deleting are keyed by Key.Append, refs by AppendRefKey, expiry by (ms, key).
+	// resources and deleting are keyed by Key.Append, refs by AppendRefKey, and expiry by the
+	// time in milliseconds and the key.
 	resources, deleting, refs, expiry btree.Map[string, *backend.Resource]
 	// log is ordered by revision; logBytes is the sum of its sizes.
 	log      []backend.Event
@@ -72,7 +73,7 @@ func (d *Data) commit(changes []storekit.Write) {
 	}
 }
 
-// store replaces one resource and the entries that lead to it.
+// store replaces a resource and its index entries.
 func (d *Data) store(c *storekit.Write) {
 	endedRefs, _ := c.Refs()
 	if old := c.Before; old != nil {
@@ -110,8 +111,8 @@ func expiryKey(at time.Time, key string) string {
 	return string(backend.AppendInt(nil, at.UnixMilli())) + key
 }
 
-// expired returns the changes that purge what is expired, at most purgeRound, and counts them. The
-// caller holds mu and commits them.
+// expired returns the changes that purge expired resources, at most purgeRound. The caller holds
+// mu and commits them.
 func (d *Data) expired(now time.Time) []storekit.Write {
 	end := string(backend.AppendInt(nil, now.UnixMilli()+1))
 	var changes []storekit.Write
@@ -159,8 +160,8 @@ func (d *Data) readLog(after backend.Revision, limit int) storekit.LogPage {
 	return page
 }
 
-// scan visits the resources of a range, expired or not, until visit says no or
-// ctx ends. The caller holds mu.
+// scan calls visit with the resources of a range, including expired ones, until visit returns
+// false or ctx ends. The caller holds mu.
 func (d *Data) scan(ctx context.Context, r backend.Range, visit func(*backend.Resource) bool) error {
 	tree := &d.resources
 	switch {

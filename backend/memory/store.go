@@ -29,8 +29,8 @@ var (
 	_ storekit.LogReader = logReader{}
 )
 
-// Open begins a new epoch on the data. Data that another store still has open
-// is ErrUnavailable.
+// Open opens a store, which begins a new epoch on the data. It fails with ErrUnavailable if
+// another store has the data open.
 func Open(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
@@ -51,8 +51,8 @@ func Open(cfg Config) (*Store, error) {
 	return &Store{cfg: &cfg, data: d, closed: make(chan struct{})}, nil
 }
 
-// Handle returns another store on the same open data. The data is closed with the
-// last of them. A handle of a closed store is closed.
+// Handle returns another store on the same open data. The data is closed with the last handle. A
+// handle of a closed store is closed, too.
 func (s *Store) Handle() *Store {
 	h := &Store{cfg: s.cfg, data: s.data, closed: make(chan struct{})}
 	s.data.mu.Lock()
@@ -65,7 +65,7 @@ func (s *Store) Handle() *Store {
 	return h
 }
 
-// Close ends the store's watchers. Every later call returns ErrClosed.
+// Close ends the watchers of the store. Later calls return ErrClosed.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.data.mu.Lock()
@@ -76,7 +76,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Now is the store's clock, in UTC.
+// Now returns the time of the store's clock, in UTC.
 func (s *Store) Now() time.Time { return s.cfg.Clock().UTC() }
 
 // Apply implements [backend.Store].
@@ -166,7 +166,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	return storekit.NewLogWatcher(ctx, logReader{s}, w)
 }
 
-// logReader is the log as the watchers of one handle see it.
+// logReader reads the log for the watchers of one handle.
 type logReader struct{ s *Store }
 
 // ReadLog implements [storekit.LogReader].
@@ -222,7 +222,8 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// lock locks l, which is data.mu or its RLocker, or returns why the call cannot go on.
+// lock locks l, which is data.mu or its RLocker. It returns an error if ctx has ended or the
+// store is closed.
 func (s *Store) lock(ctx context.Context, l sync.Locker) error {
 	l.Lock()
 	err := ctx.Err()
