@@ -6,17 +6,18 @@ type Observer interface{ Observe(value float64) }
 // WriteObservers take what a store measures of its writes, which it makes in groups: a group is one transaction of a
 // file, or one pipeline to a server. A nil one takes nothing. Times are in seconds.
 type WriteObservers struct {
-	// Wait takes how long a batch waited until its group began.
+	// Wait receives the time for which a batch waited until its group began.
 	Wait Observer
-	// Size takes how many batches a group has.
+	// Size receives the number of batches in a group.
 	Size Observer
-	// Duration takes how long a group took, from its beginning until its batches are answered.
+	// Duration receives the time from the beginning of a group until its batches are answered.
 	Duration Observer
-	// Sync takes how long a group took to be written to the file and synced; a store without a file has none.
+	// Sync receives the time to write a group to the file and to sync the file. Stores without a
+	// file do not use it.
 	Sync Observer
 }
 
-// WithDefaults returns the observers with one that takes nothing in the place of those that are nil.
+// WithDefaults returns the observers. Each nil one is replaced by an observer that does nothing.
 func (o WriteObservers) WithDefaults() WriteObservers {
 	for _, one := range []*Observer{&o.Wait, &o.Size, &o.Duration, &o.Sync} {
 		*one = ObserverOr(*one)
@@ -24,7 +25,7 @@ func (o WriteObservers) WithDefaults() WriteObservers {
 	return o
 }
 
-// ObserverOr returns o, or an observer that takes nothing if o is nil.
+// ObserverOr returns o, or an observer that does nothing if o is nil.
 func ObserverOr(o Observer) Observer {
 	if o == nil {
 		return noObserver{}

@@ -101,7 +101,8 @@ func (d *decoder) finalizers() int {
 	return int(n)
 }
 
-// bindingVersion reads a binding version: 0 of a deleted resource that did not decode.
+// bindingVersion reads a binding version. It is 0 for a deleted resource that could not be
+// decoded.
 func (d *decoder) bindingVersion() uint32 {
 	n := d.uvarint()
 	if n > math.MaxUint32 {

@@ -347,7 +347,7 @@ func (c *verifier) log(ctx context.Context, sh *shard) error {
 	}
 }
 
-// logVerifier reads a log once.
+// logVerifier verifies a log in one read.
 type logVerifier struct {
 	*verifier
 	shard *shard

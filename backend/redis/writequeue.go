@@ -15,10 +15,10 @@ import (
 
 // Bounds of the queue of one server.
 const (
-	// maxSenders is how many pipelines are on their way at once.
+	// maxSenders is the maximum number of pipelines that are sent at the same time.
 	maxSenders = 2
-	// secondSender is how many calls wait if there is more than one sender: calls that travel together
-	// cost the server less.
+	// secondSender is the number of waiting calls from which on a second sender is used. Calls
+	// that are sent together cost the server less.
 	secondSender = 16
 	// pipelineCalls and pipelineBytes bound a pipeline, because the server executes it
 	// without serving others in between. A single call may be larger.

@@ -165,9 +165,10 @@ func (d *document) checkStreams(oc *graphql.OperationContext) *gqlerror.Error {
 	return nil
 }
 
-// The most bytes of all names and strings of a document, and of a single one, for its errors to
-// suggest what may have been meant. A suggestion compares a name with all names that the schema has
-// there, which takes the product of their lengths.
+// Limits on the names and strings of a document, in bytes: of all together, and of the longest.
+// In larger documents, errors do not suggest the name that may have been meant. To find a
+// suggestion, a name is compared with all names that the schema has at this place, in time
+// proportional to the product of their lengths.
 const (
 	maxSuggested     = 1 << 10
 	maxSuggestedName = 64

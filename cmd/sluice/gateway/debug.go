@@ -91,8 +91,9 @@ func localOnly(next http.Handler) http.Handler {
 	})
 }
 
-// debugState is what a gateway does now: what waits, what is locked, what is being filled, and who asks most. It has
-// names of resources and of callers, and no values.
+// debugState is the current activity of a gateway: what waits, what is locked, what is being
+// filled, and which callers cause the most work. It contains names of resources and callers, but
+// no values.
 type debugState struct {
 	Version string       `json:"version"`
 	Now     time.Time    `json:"now"`

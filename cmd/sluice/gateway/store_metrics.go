@@ -13,11 +13,12 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// storeMetrics are the metrics of calls of a store, and of the groups in which it writes.
+// storeMetrics are the metrics of a store: of its calls, and of the groups of batches that it
+// writes.
 type storeMetrics struct {
 	calls  *prometheus.HistogramVec
 	errors *prometheus.CounterVec
-	// These are of the groups of writes, see [backend.WriteObservers].
+	// The metrics of groups, see [backend.WriteObservers].
 	wait, size, duration, sync prometheus.Histogram
 }
 

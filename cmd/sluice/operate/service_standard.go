@@ -207,7 +207,8 @@ func (p servicePull) writeDescriptors(m *standard.Mapping, file string, raw []by
 	return nil
 }
 
-// explain says what cannot be served and why, what the conventions did not find, and where limits are not the API's.
+// explain prints what cannot be served or was left out and why, the notes about the mapping, and
+// the limits that are not declared by the API.
 func (p servicePull) explain(pulled *standard.Catalogue) {
 	for _, of := range []struct {
 		what  string
