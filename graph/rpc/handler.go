@@ -44,7 +44,7 @@ type Edge interface {
 	Answer(ctx context.Context, bytes int) error
 }
 
-// Config of a handler. All fields are required.
+// Config of a handler. All fields are required but HideReflection.
 type Config struct {
 	// Messages of the kinds of Service.
 	Messages *proto.Schema
@@ -53,6 +53,8 @@ type Config struct {
 	// MaxRequest is the maximum size of a request in bytes, before and after
 	// decompression.
 	MaxRequest int
+	// HideReflection serves no reflection.
+	HideReflection bool
 }
 
 // Validate returns every problem of the configuration, joined.
@@ -98,6 +100,9 @@ func New(cfg Config) (*Handler, error) {
 		}
 		h.names = append(h.names, string(k.Service.FullName()))
 		h.serve(k)
+	}
+	if cfg.HideReflection {
+		return h, nil
 	}
 	if err := h.reflect(); err != nil {
 		return nil, fmt.Errorf("rpc: %w", err)
@@ -197,6 +202,9 @@ func (h *Handler) unary(k *kind, verb descriptor.Verb, answer unaryMethod) http.
 		r := &request{kind: k, method: m, message: req.Msg.ProtoReflect(), header: http.Header{}}
 		var out *dynamicpb.Message
 		failed := h.cfg.Edge.Call(ctx, call, func(ctx context.Context) (err error) {
+			if err := r.refuseUnknown(); err != nil {
+				return err
+			}
 			out, err = answer(ctx, r)
 			return err
 		})

@@ -51,10 +51,11 @@ func (s *Server) addMethods(g *Generation) error {
 	}
 	var err error
 	g.methods, err = rpc.New(rpc.Config{
-		Messages:   of.Messages,
-		Service:    of.Service,
-		Edge:       &methodsEdge{Server: s, generation: g, version: version},
-		MaxRequest: int(min(s.cfg.Limits.Body, maxCall)),
+		Messages:       of.Messages,
+		Service:        of.Service,
+		Edge:           &methodsEdge{Server: s, generation: g, version: version},
+		MaxRequest:     int(min(s.cfg.Limits.Body, maxCall)),
+		HideReflection: s.cfg.HideIntrospection,
 	})
 	return err
 }
@@ -68,7 +69,11 @@ func (s *Server) ServeMethods(ctx context.Context, l net.Listener) error {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(s.cfg.TLS == nil)
-	return s.serve(ctx, l, edgeServer{handler: s.methodsHandler(), protocols: protocols})
+	return s.serve(ctx, l, edgeServer{
+		handler:   s.methodsHandler(),
+		protocols: protocols,
+		drain:     func(context.Context) { s.endMethodStreams() },
+	})
 }
 
 // methodsHandler serves the standard methods, reflection and health.
@@ -342,7 +347,7 @@ func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(e.draining, func() {
+	defer context.AfterFunc(e.methodStreams, func() {
 		cancel(&failure.Error{
 			Code:      failure.CodeUnavailable,
 			Retryable: true,

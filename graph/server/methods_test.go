@@ -15,6 +15,7 @@ import (
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
+	"connectrpc.com/grpcreflect"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -307,6 +308,49 @@ func TestServeMethods_AnEndEndsStreams(t *testing.T) {
 	m.shutDown()
 	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeUnavailable || infoOf(stream.Err()).GetMetadata()["cursor"] == "" {
 		t.Error(stream.Err())
+	}
+}
+
+// TestServeMethods_StreamsGoOnDuringTheDrainDelay so that clients do not come back to a gateway that is leaving.
+func TestServeMethods_StreamsGoOnDuringTheDrainDelay(t *testing.T) {
+	const delay = 500 * time.Millisecond
+	m := newMethods(t, server.Config{DrainDelay: delay})
+	stream := m.watch(`{}`)
+	if !stream.Receive() {
+		t.Fatal(stream.Err())
+	}
+	begin := time.Now()
+	var down sync.WaitGroup
+	down.Go(m.shutDown)
+	for !m.server.State().Draining {
+		time.Sleep(time.Millisecond)
+	}
+	late := m.watch(`{}`)
+	if !late.Receive() && time.Since(begin) < delay {
+		t.Error("a stream that begins in the delay ends:", late.Err())
+	}
+	down.Wait()
+	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeUnavailable {
+		t.Error(stream.Err())
+	}
+}
+
+func TestServeMethods_ReflectionIsHiddenWithIntrospection(t *testing.T) {
+	for _, hidden := range []bool{false, true} {
+		m := newMethods(t, server.Config{HideIntrospection: hidden})
+		stream := grpcreflect.NewClient(m.client, "http://"+m.address, connect.WithGRPC()).NewStream(
+			t.Context(), grpcreflect.WithRequestHeaders(http.Header{"Authorization": {"Bearer " + m.token}}),
+		)
+		names, err := stream.ListServices()
+		if _, endErr := stream.Close(); endErr != nil && !hidden {
+			t.Error(endErr)
+		}
+		if hidden && (len(names) > 0 || connect.CodeOf(err) != connect.CodeUnimplemented) {
+			t.Error(names, err)
+		}
+		if !hidden && (len(names) == 0 || err != nil) {
+			t.Error(names, err)
+		}
 	}
 }
 

@@ -43,6 +43,9 @@ type Server struct {
 	// draining ends when the server starts to drain.
 	draining      context.Context
 	startDraining context.CancelFunc
+	// methodStreams ends when the streams of the standard methods must end, which is after the drain delay.
+	methodStreams    context.Context
+	endMethodStreams context.CancelFunc
 	// memory is shared by all requests.
 	memory *budget.Memory
 	// work is the allowance for the events of all subscriptions.
@@ -75,6 +78,7 @@ func New(cfg Config) (*Server, error) {
 		unready:     rate.Sometimes{Interval: logInterval},
 	}
 	s.draining, s.startDraining = context.WithCancel(context.Background())
+	s.methodStreams, s.endMethodStreams = context.WithCancel(context.Background())
 	var err error
 	if s.metrics, err = newMetrics(s); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
