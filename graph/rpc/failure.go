@@ -66,9 +66,10 @@ func errorOf(ctx context.Context, e *failure.Error, translate func(path string) 
 	if translate == nil {
 		translate = func(path string) string { return path }
 	}
-	out := connect.NewError(codeOf(e), errorText(e.Message))
+	text := errorText(shorten(e.Message))
+	out := connect.NewError(codeOf(e), text)
 	if ctx.Err() == context.Canceled && e.Code == failure.CodeTimeout {
-		out = connect.NewError(connect.CodeCanceled, errorText(e.Message))
+		out = connect.NewError(connect.CodeCanceled, text)
 	}
 	add := func(m protobuf.Message) {
 		if detail, err := connect.NewErrorDetail(m); err == nil {
@@ -89,6 +90,13 @@ func errorOf(ctx context.Context, e *failure.Error, translate func(path string) 
 // minRetry is the pause that a RetryInfo has if no longer one is known.
 const minRetry = 100 * time.Millisecond
 
+// shorten returns a text of an error as protobuf accepts it, and no longer than a path may be.
+func shorten(text string) string { return strings.ToValidUTF8(failure.ShortenPath(text), "�") }
+
+// maxViolationBytes is how many bytes of violations an error has, unless a single one has more. In gRPC an error is in
+// the trailers of an answer. Clients refuse an answer whose trailers have more than 8 KiB, and do not show its error.
+const maxViolationBytes = 2 << 10
+
 // errorText is a text as an error.
 type errorText string
 
@@ -107,12 +115,14 @@ func metadataOf(ctx context.Context, e *failure.Error) map[string]string {
 		"expectedRevision": e.ExpectedRevision,
 		"currentRevision":  e.CurrentRevision,
 		"outcome":          e.Outcome,
-		"cursor":           e.Cursor,
 		"setting":          e.Setting,
 	} {
 		if value != "" {
-			out[key] = strings.ToValidUTF8(value, "�")
+			out[key] = shorten(value)
 		}
+	}
+	if e.Cursor != "" {
+		out["cursor"] = e.Cursor
 	}
 	return out
 }
@@ -126,11 +136,17 @@ func violationsOf(e *failure.Error, translate func(string) string) (out []*errde
 	if len(all) == 0 && e.Path != "" {
 		all = []failure.Violation{{Path: e.Path, Rule: e.Rule, Message: e.Message}}
 	}
-	for i := range all[:min(len(all), maxViolations)] {
-		out = append(out, &errdetails.BadRequest_FieldViolation{
-			Field:       strings.ToValidUTF8(failure.ShortenPath(translate(all[i].Path)), "�"),
-			Description: strings.ToValidUTF8(all[i].Message, "�"),
-		})
+	bytes := 0
+	for i := range all {
+		one := &errdetails.BadRequest_FieldViolation{
+			Field:       shorten(translate(all[i].Path)),
+			Description: shorten(all[i].Message),
+		}
+		bytes += protobuf.Size(one)
+		if bytes > maxViolationBytes && i > 0 {
+			break
+		}
+		out = append(out, one)
 	}
 	return out
 }
@@ -217,8 +233,8 @@ const (
 	deletionHeader = "Sluice-Deletion"
 )
 
-// maxWarnings is the maximum number of warnings in an answer.
-const maxWarnings = 20
+// maxWarningBytes is how many bytes of warnings an answer has, unless a single one has more; see [maxViolationBytes].
+const maxWarningBytes = 2 << 10
 
 // warningText formats a warning as the value of a header: in ASCII, without line breaks.
 func warningText(w failure.Warning) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	protobuf "google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -25,6 +26,16 @@ func (r *request) text(name protoreflect.Name) string {
 		return ""
 	}
 	return r.message.Get(f).String()
+}
+
+// refuseUnknown refuses a request with a field that the gateway does not know, which could be a condition.
+func (r *request) refuseUnknown() error {
+	unknown := r.message.GetUnknown()
+	if len(unknown) == 0 {
+		return nil
+	}
+	number, _, _ := protowire.ConsumeTag(unknown)
+	return failure.BadInput("", "the request has a field %d, which this gateway does not know", number)
 }
 
 // validateOnly reports whether the request is a dry run.
@@ -138,8 +149,14 @@ func (h *Handler) written(
 }
 
 func (r *request) warn(warnings []failure.Warning) {
-	for _, w := range warnings[:min(len(warnings), maxWarnings)] {
-		r.header.Add(warningHeader, warningText(w))
+	bytes := 0
+	for i, w := range warnings {
+		text := warningText(w)
+		bytes += len(text)
+		if bytes > maxWarningBytes && i > 0 {
+			break
+		}
+		r.header.Add(warningHeader, text)
 	}
 }
 

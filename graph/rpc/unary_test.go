@@ -162,6 +162,27 @@ func TestUnary_AFieldThatTheGatewayDoesNotKnowIsRefused(t *testing.T) {
 	}
 }
 
+func TestUnary_AConditionThatTheGatewayDoesNotKnowIsNotPassedOver(t *testing.T) {
+	w := open(t)
+	w.UpsertWidget(servicetest.Named("a"), "t")
+	for name, request := range map[string]string{
+		"UpsertWidget": `{"widget": {"metadata": {"name": "a"}, "spec": {"title": "u"}}}`,
+		"DeleteWidget": `{"name": "a"}`, "ListWidgets": `{}`,
+	} {
+		m := w.method(name)
+		in := w.message(m.Input(), request)
+		in.SetUnknown([]byte{0x7a, 0}) // field 15
+		_, err := w.send(m, in)
+		refused(t, err, connect.CodeInvalidArgument, failure.CodeBadUserInput)
+		if !strings.Contains(err.Error(), "the request has a field 15, which this gateway does not know") {
+			t.Error(err)
+		}
+	}
+	if got := w.must("GetWidget", `{"name": "a"}`); !strings.Contains(got, `"title":"t"`) {
+		t.Error(got)
+	}
+}
+
 func TestUnary_ValidateOnlyChangesNothing(t *testing.T) {
 	w := open(t)
 	if got := w.must("CreateWidget", `{"widget": {"metadata": {"name": "a"}, "spec": {"title": "t", "old": "x"}}, "validate_only": true}`); !strings.Contains(got, `"t"`) {

@@ -46,6 +46,9 @@ type watch struct {
 
 // run sends changes until ctx ends or the stream fails.
 func (w *watch) run(ctx context.Context, r *request) error {
+	if err := r.refuseUnknown(); err != nil {
+		return err
+	}
 	req := change.Request{
 		Kinds:      []string{w.kind.Name},
 		FieldNames: failure.APINames,
@@ -66,7 +69,7 @@ func (w *watch) run(ctx context.Context, r *request) error {
 		}
 	}
 	if err != nil {
-		return err
+		return w.ended(ctx, err)
 	}
 	defer changes.Close()
 	// Send the head of the answer, so that the client knows that the stream has

@@ -1,13 +1,19 @@
 package rpc
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"regexp"
+	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	protobuf "google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // MaxValues is the maximum number of values in a request. A value can take a single byte in the
@@ -137,7 +143,26 @@ func (jsonCodec) Unmarshal(data []byte, v any) error {
 	if jsonValues(data) > MaxValues {
 		return errTooMany
 	}
-	return protojson.Unmarshal(data, m)
+	if err := protojson.Unmarshal(data, m); err != nil {
+		return withoutValues(err)
+	}
+	return nil
+}
+
+// jsonErrorForm finds in an error of protojson where it is, and what it says before it quotes the text.
+var jsonErrorForm = regexp.MustCompile(`\(line (\d+:\d+)\): ` +
+	`(unknown field "(?:[^"\\]|\\.)*"|invalid value for \w+ (?:field \w+|key)|` +
+	`invalid [\w.]+ value|duplicate field|duplicate map key)?`)
+
+// withoutValues returns an error of protojson without the values that it quotes, which may be secret or long.
+func withoutValues(err error) error {
+	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // protojson puts either kind of blank
+	found := jsonErrorForm.FindStringSubmatch(text)
+	if found == nil {
+		return errors.New("the body is no JSON of this message")
+	}
+	what := failure.ShortenPath(cmp.Or(found[2], "something else is accepted here"))
+	return fmt.Errorf("line %s: %s", found[1], what)
 }
 
 // jsonValues returns how many values a text of JSON has, or more: commas and opening brackets outside strings.

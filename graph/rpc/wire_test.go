@@ -63,6 +63,27 @@ func TestWire_TooManyValuesAreRefusedBeforeTheyAreRead(t *testing.T) {
 	}
 }
 
+func TestWire_ErrorsAboutJSONQuoteNoValues(t *testing.T) {
+	w := open(t)
+	for body, want := range map[string]string{
+		`{"secret": {"spec": {"stringData": {"password": 112233}}}}`:          "line 1:49: invalid value for string field value",
+		`{"secret": {"spec": {"stringData": {"password": ["112233"]}}}}`:      "line 1:49: ",
+		`{"secret": {"spec": {"stringData": {"password": "112233}}}}`:         "",
+		`{"secret": {"spec": {"stringData": {"password": 112233x}}}}`:         "",
+		`{"secret": {"spec": {"stringData": "112233"}}}`:                      "line 1:36: ",
+		`{"secret": {"metadata": {"expires": "112233"}}}`:                     "line 1:37: invalid google.protobuf.Timestamp value",
+		`{"secret": {"spec": {"pass": "112233"}}}`:                            `unknown field \"pass\"`,
+		`{"secret": {"` + strings.Repeat("n", 100<<10) + `": "112233"}}`:      "unknown field",
+		`{"secret": {"spec": {"type": "a", "type": "112233"}}}`:               "duplicate field",
+		`{"secret": {"spec": {"stringData": {"p": "112233", "p": "112233"}}}`: "duplicate map key",
+	} {
+		status, text := w.post("CreateSecret", "application/json", []byte(body))
+		if status != http.StatusBadRequest || strings.Contains(text, "112233") || !strings.Contains(text, want) || len(text) > 2<<10 {
+			t.Errorf("%.100s: %d %.1000s", body, status, text)
+		}
+	}
+}
+
 // FuzzCreate sends any bytes as a request: it is refused or carried out, and what was stored can be read.
 func FuzzCreate(f *testing.F) {
 	f.Add([]byte{0x0a, 0x00}, false)
