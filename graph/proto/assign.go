@@ -20,6 +20,12 @@ const (
 // Add assigns numbers to everything in the kinds that has none. It returns a line for each. It also
 // changes the protobuf names of fields that were renamed in the API.
 func (n *Numbers) Add(kinds []*descriptor.Kind) (added []string) {
+	missing, renamed := n.add(kinds)
+	return append(missing, renamed...)
+}
+
+// add is [Numbers.Add]. It tells apart what had no number, and what only has another name.
+func (n *Numbers) add(kinds []*descriptor.Kind) (missing, renamed []string) {
 	a := assigner{numbers: n, top: map[string]bool{}, values: map[string]bool{}}
 	types := typesOf(kinds)
 	a.takeNames(kinds, types)
@@ -32,7 +38,7 @@ func (n *Numbers) Add(kinds []*descriptor.Kind) (added []string) {
 	for _, t := range types.enums {
 		a.enum(t)
 	}
-	return a.added
+	return a.missing, a.renamed
 }
 
 // assigner is the state of [Numbers.Add].
@@ -40,8 +46,8 @@ type assigner struct {
 	numbers *Numbers
 	// top has the folded names of the messages, services and enums of the package, and values the
 	// folded names of enum values.
-	top, values map[string]bool
-	added       []string
+	top, values      map[string]bool
+	missing, renamed []string
 }
 
 // takeNames records the names that are in use: those of the kinds and their methods, and those of
@@ -98,7 +104,7 @@ func (a *assigner) object(t *objectType) {
 		s = &section{name: t.name, as: free(t.name, a.top)}
 		a.top[folded(s.as)] = true
 		a.numbers.messages[t.name] = s
-		a.added = append(a.added, "message "+t.name)
+		a.missing = append(a.missing, "message "+t.name)
 	}
 	a.fields(s, t.fields, 1)
 }
@@ -122,10 +128,10 @@ func (a *assigner) fields(s *section, fields []*descriptor.Field, first int32) {
 			name := free(base, s.taken(f.Name, number, used))
 			s.lines = append(s.lines, line{number: number, typ: typ, name: name, stored: f.Name})
 			used[number] = true
-			a.added = append(a.added, fmt.Sprintf("%s.%s", s.name, f.InAPI()))
+			a.missing = append(a.missing, fmt.Sprintf("%s.%s", s.name, f.InAPI()))
 		case !isNumbered(l.name, base):
 			l.name = free(base, s.taken(f.Name, l.number, used))
-			a.added = append(a.added, fmt.Sprintf("%s.%s, which has another name", s.name, f.InAPI()))
+			a.renamed = append(a.renamed, fmt.Sprintf("%s.%s, which has another name", s.name, f.InAPI()))
 		}
 	}
 }
@@ -150,7 +156,7 @@ func (a *assigner) enum(t *enumType) {
 		a.top[folded(s.as)] = true
 		a.values[folded(zeroName(s.as))] = true
 		a.numbers.enums[t.name] = s
-		a.added = append(a.added, "enum "+t.name)
+		a.missing = append(a.missing, "enum "+t.name)
 	}
 	for _, v := range t.values {
 		base := valuePrefix(s.as) + strings.ToUpper(snake(v.Name))
@@ -160,11 +166,11 @@ func (a *assigner) enum(t *enumType) {
 			name := free(base, a.values)
 			a.values[folded(name)] = true
 			s.lines = append(s.lines, line{number: s.next(1), name: name, stored: v.Stored})
-			a.added = append(a.added, fmt.Sprintf("%s.%s", t.name, v.Name))
+			a.missing = append(a.missing, fmt.Sprintf("%s.%s", t.name, v.Name))
 		case !isNumbered(l.name, base):
 			l.name = free(base, a.values)
 			a.values[folded(l.name)] = true
-			a.added = append(a.added, fmt.Sprintf("%s.%s, which has another name", t.name, v.Name))
+			a.renamed = append(a.renamed, fmt.Sprintf("%s.%s, which has another name", t.name, v.Name))
 		}
 	}
 }

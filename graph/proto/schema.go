@@ -48,9 +48,12 @@ func (k *Kind) Method(verb descriptor.Verb) protoreflect.MethodDescriptor {
 }
 
 // New makes the protobuf of kinds. If parts of them have no numbers, the error is a [MissingError].
+// Fields and values have the names of the kinds even if the numbers have other names for them, since
+// the file of numbers and the catalogue of a gateway do not change at the same time.
 func New(kinds []*descriptor.Kind, n *Numbers) (*Schema, error) {
 	known := n.clone()
-	if missing := known.Add(kinds); len(missing) > 0 {
+	missing, _ := known.add(kinds)
+	if len(missing) > 0 {
 		return nil, &MissingError{missing}
 	}
 	m := modelOf(kinds, known)
