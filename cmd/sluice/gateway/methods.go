@@ -16,11 +16,22 @@ import (
 // MethodKinds returns the kinds of a catalogue that have standard methods: those of its newest released version, or of
 // the catalogue itself where none was released.
 func MethodKinds(c sdl.Catalogue) ([]*descriptor.Kind, error) {
-	kinds, err := kind.Compile(c.Kinds)
+	kinds, err := kind.Compile(c.Stored)
 	if err != nil {
 		return nil, err
 	}
-	if at := newestReleased(c); at >= 0 && !c.Versions[at].Previous {
+	at := newestReleased(c)
+	switch {
+	case c.Previous == nil:
+	case at >= 0 && c.Versions[at].Previous: // the major after it has only candidates or withdrawn versions
+		kinds, err = kinds.Previous(c.Previous)
+	default:
+		kinds, err = kinds.Newest(c.Kinds)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if at >= 0 {
 		kinds = kinds.View(c.Versions[at].Names())
 	}
 	return kinds.Descriptors(), nil

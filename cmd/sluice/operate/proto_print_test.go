@@ -50,6 +50,25 @@ func TestProtoPrint_KeepsTheNumbers(t *testing.T) {
 	}
 }
 
+// TestProtoPrint_HasTheKindsThatAreServed while the next major is a candidate: those of the major before.
+func TestProtoPrint_HasTheKindsThatAreServed(t *testing.T) {
+	dir := t.TempDir()
+	numbers := filepath.Join(t.TempDir(), "numbers.txt")
+	commandtest.WriteFile(t, dir, "shelves.graphqls", shelves)
+	commandtest.Must(t, newRoot, "catalogue", "release", "1.0", dir)
+	racks := strings.Replace(shelves, "type Shelf ", "type Rack ", 1)
+	commandtest.WriteFile(t, dir, "shelves.graphqls", strings.Replace(racks, `plural: "shelves"`, `plural: "racks"`, 1))
+	commandtest.Must(t, newRoot, "catalogue", "release", "2.0", dir)
+	for states, want := range map[string]string{"v2.0: {candidate: true}\n": "Shelf", "{}\n": "Rack"} {
+		other := map[string]string{"Shelf": "Rack", "Rack": "Shelf"}[want]
+		commandtest.WriteFile(t, filepath.Join(dir, "versions"), "versions.yaml", states)
+		out := commandtest.Must(t, newRoot, "proto", "print", dir, "--numbers", numbers)
+		if !strings.Contains(out, "service "+want+"Service {") || strings.Contains(out, "service "+other+"Service {") {
+			t.Errorf("%s: %s", states, out)
+		}
+	}
+}
+
 func TestProtoPrint_NeedsAFileOfNumbers(t *testing.T) {
 	if _, errOut, code := commandtest.Run(t, newRoot, "proto", "print"); code != 2 || !strings.Contains(errOut, "numbers: name the file") {
 		t.Error(code, errOut)
