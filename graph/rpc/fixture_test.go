@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -34,10 +35,12 @@ type world struct {
 	// user is who the client is; empty for an administrator.
 	user    string
 	options []connect.ClientOption
+	// beforeEvent is called before each event of a stream.
+	beforeEvent atomic.Pointer[func()]
 }
 
 // edge takes the caller from a header, and bounds nothing.
-type edge struct{}
+type edge struct{ world *world }
 
 func (edge) Call(ctx context.Context, _ rpc.Call, run func(context.Context) error) *failure.Error {
 	return toCaller(run(ctx))
@@ -47,7 +50,12 @@ func (edge) Stream(ctx context.Context, _ rpc.Call, run func(context.Context) er
 	return toCaller(run(ctx))
 }
 
-func (edge) Event(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
+func (e edge) Event(ctx context.Context) (context.Context, func()) {
+	if before := e.world.beforeEvent.Load(); before != nil {
+		(*before)()
+	}
+	return ctx, func() {}
+}
 
 func (edge) Answer(context.Context, int) error { return nil }
 
@@ -85,7 +93,7 @@ func openWith(t *testing.T, indexMemory int64, kinds ...descriptor.Kind) *world 
 	if w.schema, err = proto.New(w.Kinds(), numbers); err != nil {
 		t.Fatal(err)
 	}
-	handler, err := rpc.New(rpc.Config{Messages: w.schema, Service: w.Service, Edge: edge{}, MaxRequest: 4 << 20})
+	handler, err := rpc.New(rpc.Config{Messages: w.schema, Service: w.Service, Edge: edge{w}, MaxRequest: 4 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,11 +36,10 @@ type Edge interface {
 	// Stream runs a call with a stream of answers. The context of run ends when the stream must
 	// end; its cause is then the error for the caller.
 	Stream(ctx context.Context, call Call, run func(context.Context) error) *failure.Error
-	// Event returns the context in which the next events of a stream are read and sent. The caller
+	// Event returns the context in which the next event of a stream is read and sent. The caller
 	// calls done afterwards.
 	Event(ctx context.Context) (event context.Context, done func())
-	// Answer reports the size of an answer. It returns an error if the answer is too large for the
-	// call.
+	// Answer reports the size of an answer, or of an event. It returns an error if that is too large.
 	Answer(ctx context.Context, bytes int) error
 }
 

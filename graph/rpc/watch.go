@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"connectrpc.com/connect"
+	protobuf "google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
@@ -40,6 +41,8 @@ type watch struct {
 	kind    *kind
 	message protoreflect.MessageDescriptor
 	to      *connect.ServerStream[dynamicpb.Message]
+	// pending are changes that were read and not sent yet.
+	pending []change.Change
 	// cursor to resume after the last event that was sent; empty if there was none.
 	cursor string
 }
@@ -84,24 +87,36 @@ func (w *watch) run(ctx context.Context, r *request) error {
 	}
 }
 
-// next waits for the next changes and sends them.
+// next waits for the next change and sends it.
 func (w *watch) next(ctx context.Context, changes *change.Stream) error {
 	ctx, done := w.handler.cfg.Edge.Event(ctx)
 	defer done()
-	all, err := changes.Next(ctx)
+	// The client may have taken long to accept the change before, and the rights of the caller may be others now.
+	pending, err := changes.CheckRights(ctx, w.pending)
+	if err == nil && len(pending) == 0 {
+		pending, err = changes.Next(ctx)
+	}
+	w.pending = pending
+	if err == nil {
+		err = ctx.Err() // pending changes come again after the cursor
+	}
 	if err != nil {
 		return err
 	}
-	for i := range all {
-		out, err := w.event(ctx, &all[i])
-		if err != nil {
-			return err
-		}
-		if err := w.to.Send(out); err != nil {
-			return err
-		}
-		w.cursor = all[i].Cursor
+	c := &w.pending[0]
+	w.pending = w.pending[1:]
+	out, err := w.event(ctx, c)
+	if err == nil {
+		err = w.handler.cfg.Edge.Answer(ctx, protobuf.Size(out))
 	}
+	if err != nil {
+		return err
+	}
+	budget.From(ctx).BeginWait() // for the client, until the event is done
+	if err := w.to.Send(out); err != nil {
+		return err
+	}
+	w.cursor = c.Cursor
 	return nil
 }
 

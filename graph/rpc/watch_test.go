@@ -3,12 +3,14 @@ package rpc_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
@@ -45,6 +47,12 @@ func (s *watcher) next() (typ, name string) {
 	if !s.stream.Receive() {
 		s.Fatal("the stream has ended:", s.stream.Err())
 	}
+	return s.event()
+}
+
+// event returns the event that was received.
+func (s *watcher) event() (typ, name string) {
+	s.Helper()
 	m := s.stream.Msg()
 	fields := m.Descriptor().Fields()
 	number := m.Get(fields.ByName("type")).Enum()
@@ -120,4 +128,45 @@ func TestWatch_FollowsTheRightsOfItsCaller(t *testing.T) {
 	s.expect("RESET", "", "SNAPSHOT", "a", "IN_SYNC", "")
 	w.Role("role", servicetest.Allow("Site", descriptor.VerbGet))
 	s.expect("DELETED", "a")
+}
+
+// TestWatch_RightsAreCheckedBeforeEachEvent takes the rights away after the first of several resources was sent, which
+// were read together.
+func TestWatch_RightsAreCheckedBeforeEachEvent(t *testing.T) {
+	w := open(t)
+	for _, name := range []string{"a", "b", "c"} {
+		w.UpsertWidget(servicetest.Named(name), "t")
+	}
+	w.Give(servicetest.Allow("Widget", descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch))
+	w.user = "token:u"
+	events := 0
+	before := func() {
+		events++
+		if events == 3 { // RESET and one resource were sent
+			w.Role("role", servicetest.Allow("Site", descriptor.VerbGet))
+			w.awaitNoRights()
+		}
+	}
+	w.beforeEvent.Store(&before)
+	s := w.watch(`{"snapshot": true}`)
+	s.expect("RESET", "", "SNAPSHOT", "a")
+	for s.stream.Receive() {
+		if typ, name := s.event(); typ != "RESET" && typ != "IN_SYNC" && typ != "DELETED" {
+			t.Fatalf("%s %s is sent to a caller without rights", typ, name)
+		} else if typ == "IN_SYNC" {
+			return
+		}
+	}
+	refused(t, s.stream.Err(), connect.CodePermissionDenied, failure.CodeForbidden)
+}
+
+// awaitNoRights waits until the policy of a caller without rights is in force.
+func (w *world) awaitNoRights() {
+	caller := access.WithCaller(context.Background(), servicetest.As("token:u"))
+	for {
+		if _, err := w.Service.Reader.Get(caller, servicetest.Named("a")); err != nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
