@@ -12,7 +12,7 @@ const (
 	MaxChecks        = 256
 	MaxBatchBytes    = 4 << 20
 	MaxResourceBytes = 1 << 20
-	// MaxStoredBytes is the most bytes of one stored resource: MaxResourceBytes from
+	// MaxStoredBytes is the maximum size of one stored resource: MaxResourceBytes from
 	// callers, plus the conditions and the deletion request that the gateway adds.
 	MaxStoredBytes = MaxResourceBytes + 256<<10
 	MaxRequestID   = 64
@@ -20,9 +20,9 @@ const (
 	MaxKeyBytes    = 1003
 	MaxRefs        = 1024
 	MaxFinalizers  = 64
-	// MaxChange is the most bytes of a [Put.Change].
+	// MaxChange is the maximum size of a [Put.Change] in bytes.
 	MaxChange = 64 << 10
-	// MaxActor is the most bytes of a [Batch.Actor].
+	// MaxActor is the maximum size of a [Batch.Actor] in bytes.
 	MaxActor = 1024
 )
 
@@ -79,7 +79,8 @@ type Result struct {
 	Resources []*Resource
 	// Revisions are parallel to the actions: the revision of each put and delete, zero for others.
 	Revisions []Revision
-	// Position is that of the batch. It is zero on all other shards.
+	// Position is the position of the batch on its shard; it is zero on all other
+	// shards.
 	Position Position
 }
 

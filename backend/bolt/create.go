@@ -12,9 +12,9 @@ import (
 // newSuffix ends the name of a file until the store in it is complete.
 const newSuffix = ".new-"
 
-// create makes the store's file, which is absent. It gets its name when it is a store, so
-// that a crash meanwhile leaves no file that the next start would refuse. If another
-// process has made one first, the error is [fs.ErrExist].
+// create makes the store's file, which must be absent. The file gets its name only when
+// the store in it is complete, so a crash leaves no file that the next start would
+// refuse. If another process has made one first, the error is [fs.ErrExist].
 func (c *core) create() (db *bbolt.DB, log logRecord, err error) {
 	dir, base := filepath.Split(c.cfg.Path)
 	f, err := os.CreateTemp(dir, base+newSuffix+"*")
@@ -37,8 +37,8 @@ func (c *core) create() (db *bbolt.DB, log logRecord, err error) {
 	if log, err = c.begin(db); err != nil {
 		return db, logRecord{}, err
 	}
-	// A link takes no other file's place. Where the file system has none, nor will a
-	// name be taken that is free a moment before.
+	// A link never replaces a file. On a file system without links, the file is
+	// renamed, unless the name was taken a moment before.
 	if err = os.Link(name, c.cfg.Path); err != nil && !errors.Is(err, fs.ErrExist) {
 		if _, absent := os.Lstat(c.cfg.Path); !errors.Is(absent, fs.ErrNotExist) {
 			return db, logRecord{}, fs.ErrExist

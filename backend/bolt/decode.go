@@ -17,7 +17,8 @@ type decoder struct {
 	bad  bool
 }
 
-// part returns a decoder of the framed part that b begins with, and what follows it. It does not check the sum.
+// part returns a decoder of the framed part at the beginning of b, and the rest of b. It does not
+// check the sum.
 func part(b []byte, version byte) (d decoder, rest []byte, err error) {
 	if len(b) == 0 || b[0] != version {
 		return decoder{}, nil, fmt.Errorf("unknown form: %w", backend.ErrUnreadable)
@@ -124,7 +125,7 @@ func (d *decoder) count() int {
 	return int(n)
 }
 
-// err returns what cutShort does, and the same if bytes are left.
+// err is like cutShort, but also returns an error if bytes are left.
 func (d *decoder) err() error {
 	d.bad = d.bad || len(d.rest) > 0
 	return d.cutShort()
@@ -176,13 +177,15 @@ type entryParts struct {
 	event  backend.Event // without a resource and a change
 	key    backend.Key
 	change []byte
-	// bound reports whether the bound references before the change are in the head.
+	// bound reports whether the head lists the references that were bound before the
+	// change.
 	bound bool
 	// resource is the form of the resource.
 	resource []byte
 }
 
-// readEntry reads a log entry but for its resource, and checks its sum. The result shares the memory of b.
+// readEntry reads a log entry without its resource, and checks the entry's sum. The result shares
+// the memory of b.
 func readEntry(rev backend.Revision, b []byte) (p entryParts, err error) {
 	d, rest, err := part(b, entryForm)
 	if err != nil {

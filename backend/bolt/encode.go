@@ -17,15 +17,16 @@ const (
 	entryForm    byte = 3
 )
 
-// formRoom is how many bytes a form takes beside the size of its event or resource, as a rule.
+// formRoom is how many bytes a form usually takes in addition to the size of its event or
+// resource.
 const formRoom = 256
 
 const (
 	flagDeleting byte = 1 << iota
 	flagExpires
 	flagFinalizers
-	// flagBound: the log entry has the bound references before the change. Without it the
-	// change left them alone.
+	// flagBound means that the log entry lists the references that were bound before the
+	// change. Without it, the change did not alter them.
 	flagBound
 )
 
@@ -54,7 +55,8 @@ func appendRefs(b []byte, refs []backend.Ref) []byte {
 	return b
 }
 
-// framed appends a version byte, room for a sum, and what write appends, after its length.
+// framed appends a version byte, room for a sum, and what write appends, preceded by its
+// length.
 func framed(b []byte, version byte, write func([]byte) []byte) []byte {
 	var space [512]byte
 	part := write(space[:0])
@@ -119,8 +121,8 @@ func appendBefore(b []byte, before *backend.Before, r *backend.Resource) []byte 
 	return b
 }
 
-// appendEvent appends the form of a log entry and returns with it its end, which is the
-// form of its resource.
+// appendEvent appends the form of a log entry. It also returns the end of the entry,
+// the form of its resource.
 func appendEvent(b []byte, e *backend.Event) (entry, resource []byte) {
 	begin := len(b)
 	b = framed(b, entryForm, func(b []byte) []byte {

@@ -52,8 +52,8 @@ type Purged struct {
 	// Removed is the number of resources that were removed, or lost the values of the
 	// field.
 	Removed int `json:"removed"`
-	// Kept is the number of resources that stay, and Why has lines about the first of
-	// them.
+	// Kept is the number of resources that stay. Why says of the first of them why they
+	// stay, one a line.
 	Kept int      `json:"kept"`
 	Why  []string `json:"why,omitempty"`
 }

@@ -54,7 +54,8 @@ func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
 	return w, nil
 }
 
-// newWatcher returns a watch. Its queue begins now if the hub follows the store.
+// newWatcher returns a watch. If the hub follows the store, the watch is attached, so
+// its queue begins at the hub's position.
 func (h *Hub) newWatcher(req Watch) *Watcher {
 	w := &Watcher{
 		hub:    h,
@@ -221,7 +222,7 @@ func (w *Watcher) dropSource(ctx context.Context, err error) error {
 	return nil
 }
 
-// is reports whether the watch is in a state.
+// is reports whether the watch is in state s.
 func (w *Watcher) is(s watchState) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

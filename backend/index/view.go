@@ -273,7 +273,8 @@ func (k *Kind) Version() uint64 { return k.version }
 // Run is a range of the tree of names, or of an index: of its values and the names
 // after them. Start is inclusive, End exclusive; nil leaves that side open.
 type Run struct {
-	// Index is the index; empty for the names. A run of an index without rows is empty.
+	// Index names the index; the tree of names if it is empty. A run is empty if its
+	// index has no rows.
 	Index      string
 	Start, End []byte
 }
@@ -295,8 +296,8 @@ func (k *Kind) At(place []byte) *Entry {
 	return e
 }
 
-// Len returns the number of rows of a run, or of resources in a run of the names. Expired ones
-// count, and among the names unreadable ones.
+// Len returns the number of rows of a run, or of resources in a run of the tree of names. It
+// counts expired resources, and in the tree of names unreadable ones too.
 func (k *Kind) Len(r Run) int {
 	if r.Index == "" {
 		return k.byName().length(r)

@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// TokenSource returns the bearer token that a request or a connection is sent with; "" for none.
-// It is called for each of them, by many goroutines, so a source that asks others keeps what it has.
+// TokenSource returns the bearer token for a request or a connection; "" for none. It is called for
+// each of them, by many goroutines, so a source that gets tokens from an issuer should keep them.
 //
-// refused is empty, or the token that the gateway has just refused, or that has expired or was revoked
-// while a stream used it. The source is then asked once for another one. If it returns the same token,
-// or if the gateway refuses the new one too, the caller gets the gateway's error with the code
-// UNAUTHENTICATED.
+// refused is empty, or the token that the gateway has just refused, or that has expired or was
+// revoked while a stream used it. The source is then asked once for another one. If it returns the
+// same token, or if the gateway refuses the new one too, the caller gets the gateway's error with
+// the code UNAUTHENTICATED.
 //
 // Its errors go to the caller, and must not contain the token.
 type TokenSource func(ctx context.Context, refused string) (string, error)

@@ -88,8 +88,8 @@ func (a *answering) Renew(ctx context.Context) bool {
 	return err == nil && rights.Key() == a.key.Rights
 }
 
-// end offers the answer that was sent for keeping. body is nil if there is no answer or it has
-// errors.
+// end passes the finished answer to the cache, which may keep it. body is nil if there is no
+// answer or if it has errors.
 func (a *answering) end(ctx context.Context, body []byte) {
 	r := answer.Result{
 		Body: body, Steps: budget.From(ctx).Spent(budget.Steps), Interrupted: ctx.Err() != nil,

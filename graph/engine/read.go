@@ -289,7 +289,8 @@ func (r *run) requests() (out pageRequests) {
 	return out
 }
 
-// joined returns a text that differs for different lists of the same number of names.
+// joined returns a text that is equal only for equal lists, among lists of the same
+// length.
 func (r *run) joined(names []string) string {
 	if len(names) == 1 {
 		return names[0]

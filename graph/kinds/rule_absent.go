@@ -10,9 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// HoldsWithout reports whether a rule of a shape concerns only fields that known lacks, and holds
-// if none of these is set. Such a rule never refuses what a client sends that does not know the
-// fields.
+// HoldsWithout reports whether a rule of s mentions only fields that known lacks, and holds if
+// none of these is set. A client that does not know these fields can never break such a rule.
 func HoldsWithout(s, known *descriptor.Shape, rule string) bool {
 	env, err := cel.NewEnv(
 		cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings(),
@@ -41,7 +40,7 @@ func HoldsWithout(s, known *descriptor.Shape, rule string) bool {
 // absentCost limits the evaluation of a rule, in CEL's cost units.
 const absentCost = 1_000_000
 
-// judgesNewAlone reports whether each use of the object in a rule leads to a field that known
+// judgesNewAlone reports whether a rule uses the object only to select fields that known
 // lacks.
 func judgesNewAlone(rule *cel.Ast, known *descriptor.Shape) bool {
 	mentions := 0
@@ -57,8 +56,8 @@ func judgesNewAlone(rule *cel.Ast, known *descriptor.Shape) bool {
 	return mentions > 0
 }
 
-// leadsToNew reports whether the selections on a use of the object lead to a field that known
-// lacks.
+// leadsToNew reports whether the selections on e, a use of the object, lead to a field that
+// known lacks.
 func leadsToNew(e celast.NavigableExpr, known *descriptor.Shape) bool {
 	for in := known; in != nil; {
 		parent, ok := e.Parent()

@@ -254,7 +254,7 @@ func (c *majors) field(path string, was, is *descriptor.Field) {
 	c.shapes(path+"."+is.Name, was.Shape, is.Shape)
 }
 
-// typeOf returns the type of a field for a message.
+// typeOf returns the type of a field as messages name it.
 func typeOf(f *descriptor.Field) string {
 	if f.List {
 		return fmt.Sprintf("a list of %s", f.Type)
@@ -262,7 +262,7 @@ func typeOf(f *descriptor.Field) string {
 	return string(f.Type)
 }
 
-// guards reports references that only the previous major has and that guard. They must not form a
+// guards checks the guarding references that only the previous major has. They must not form a
 // cycle of guards with those of the newest major, because nothing in it could ever be deleted, and
 // resources of neither of their kinds may expire.
 func (c *majors) guards(newest, stored []descriptor.Kind) {

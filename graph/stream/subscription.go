@@ -39,12 +39,12 @@ type Subscription struct {
 	loop   *Loop         // the same if it may join a group, else nil
 	memory *budget.Share // of the event that it executes by itself
 
-	// If there is a group, its lock guards the rest.
+	// The fields below are guarded by the lock of the group, if there is one.
 	cursor string // of the last event that was taken
 	slot   int    // in group.followers, -1 when it has left
 	parked bool
-	// leavesForRights reports that the subscription leaves its group because its rights
-	// have changed.
+	// leavesForRights reports whether the subscription leaves its group because its
+	// rights have changed.
 	leavesForRights bool
 	at              *event              // taken last; nil if it is parked or was cut off
 	seen            uint64              // events of the group up to this number were sent before it joined
@@ -186,7 +186,7 @@ func (s *Subscription) alone() ([]byte, progress) {
 	return s.answered(a)
 }
 
-// behind takes the next event of the group.
+// behind returns the next event of the group, for a subscription that is behind it.
 func (s *Subscription) behind() ([]byte, progress) {
 	e, what := s.follow()
 	switch {

@@ -64,8 +64,9 @@ func (r *Rights) Key() string {
 	return r.key()
 }
 
-// textOf returns a text for grants: for each what on returns, and where it holds. It is the same
-// for grants that give the same.
+// textOf returns a text that represents grants. For each grant it has the result of on, which
+// leaves out the grant if it is empty, and where the grant holds. Grants that give the same have
+// the same text.
 func textOf(grants []grant, on func(*grant) string) string {
 	var each []string
 	for i := range grants {
@@ -187,7 +188,8 @@ func (r *Rights) Authorize(k *descriptor.Kind, v descriptor.Verb, key backend.Ke
 	return nil
 }
 
-// Sees reports whether the caller may GET a resource, so that it exists for the caller.
+// Sees reports whether the caller may GET a resource. For a caller who may not, the
+// resource does not exist.
 func (r *Rights) Sees(k *descriptor.Kind, key backend.Key) bool {
 	return r.all || r.Scope(k, descriptor.VerbGet).Has(key.Namespace, key.Name)
 }
@@ -199,12 +201,14 @@ func (r *Rights) Verbs(k *descriptor.Kind, key backend.Key) []descriptor.Verb {
 	return r.verbs(k, func(s *Scope) bool { return s.Has(key.Namespace, key.Name) })
 }
 
-// VerbsIn returns the caller's verbs on some resources of a namespace.
+// VerbsIn returns the verbs that the caller may use on at least some resources of a
+// namespace.
 func (r *Rights) VerbsIn(k *descriptor.Kind, namespace string) []descriptor.Verb {
 	return r.verbs(k, func(s *Scope) bool { return s.Touches(namespace) })
 }
 
-// UsableVerbs returns the caller's verbs on some resources of a kind.
+// UsableVerbs returns the verbs that the caller may use on at least some resources of a
+// kind.
 func (r *Rights) UsableVerbs(k *descriptor.Kind) []descriptor.Verb {
 	return r.verbs(k, func(s *Scope) bool { return !s.Empty() })
 }

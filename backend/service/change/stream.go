@@ -100,7 +100,8 @@ func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
 	return out, nil
 }
 
-// follow watches the resources of a scope, or slightly more.
+// follow opens a watch of the keys that covers accepts. The lookup and the namespaces of the
+// scope limit the changes about which the hub asks covers.
 func (f *Feed) follow(
 	ctx context.Context, scope *scope, covers func(backend.Key) bool, from backend.Position,
 ) (*hub.Watcher, error) {

@@ -233,7 +233,7 @@ func refuse(at *failure.Path, format string, args ...any) error {
 	return failure.BadInput(at.Text(failure.APINames), format, args...)
 }
 
-// attributes returns the keys for a read; the result is not nil.
+// attributes returns the keys in the form that a read takes; the result is not nil.
 func (l summaryKeyList) attributes() []filter.GroupKey {
 	out := make([]filter.GroupKey, len(l))
 	for i, k := range l {

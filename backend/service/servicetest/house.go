@@ -125,7 +125,7 @@ func (h *House) Patch(id kind.Identity, spec string, meta service.MetadataPatch)
 	})
 }
 
-// MustPatch is Patch that is to succeed.
+// MustPatch is like Patch, and ends the test if that fails.
 func (h *House) MustPatch(id kind.Identity, spec string, meta service.MetadataPatch) {
 	h.T.Helper()
 	if err := h.Patch(id, spec, meta); err != nil {
@@ -183,14 +183,14 @@ func (h *House) Get(of, name string) *backend.Resource {
 	return h.GetKey(KeyOf(InDefault(of, name)))
 }
 
-// Says returns what the conditions of a resource of the default namespace say: see SaysOf.
+// Says is SaysOf for a resource in the default namespace.
 func (h *House) Says(of, name string) string {
 	h.T.Helper()
 	return h.SaysOf(KeyOf(InDefault(of, name)))
 }
 
-// SaysOf returns "True" for a resource that is available, the message of the conditions of another one, and "none" if
-// there is no such resource.
+// SaysOf returns "none" if there is no such resource, "True" if it is available, and otherwise the
+// message of its conditions.
 func (h *House) SaysOf(key backend.Key) string {
 	h.T.Helper()
 	r := h.GetKey(key)
@@ -223,7 +223,7 @@ func (h *House) SaysOf(key backend.Key) string {
 	return fmt.Sprintf("conditions %v", list)
 }
 
-// Until waits for changes of the store until a condition holds.
+// Until waits until a condition holds, which it checks at each change of the store.
 func (h *House) Until(what string, holds func() bool) {
 	h.T.Helper()
 	at, err := h.Store.Position(h.T.Context())
@@ -244,13 +244,13 @@ func (h *House) Until(what string, holds func() bool) {
 	}
 }
 
-// Becomes waits until the conditions of a resource of the default namespace say something.
+// Becomes waits until Says returns want.
 func (h *House) Becomes(of, name, want string) {
 	h.T.Helper()
 	h.Settles(InDefault(of, name), want)
 }
 
-// Settles waits until the conditions of a resource say something.
+// Settles waits until SaysOf returns want for a resource.
 func (h *House) Settles(id kind.Identity, want string) {
 	h.T.Helper()
 	last := ""
@@ -265,8 +265,8 @@ func (h *House) Settles(id kind.Identity, want string) {
 	})
 }
 
-// OnStores runs a test on each store: with virtual time, and on Redis, whose time is real, beside other tests. So t
-// must not be parallel before.
+// OnStores runs a test on each store: in virtual time, and on Redis in real time, in parallel with
+// other tests. So t must not be parallel already.
 func OnStores(t *testing.T, stores Stores, test func(t *testing.T, store backend.Store)) {
 	t.Helper()
 	t.Parallel()

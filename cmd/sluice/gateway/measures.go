@@ -10,14 +10,16 @@ import (
 // them.
 type measures struct {
 	store *storeMetrics
-	// unreadable and calls are of stored resources that do not decode, and of calls of resource services.
+	// unreadable counts stored resources that do not decode, calls the calls of resource services.
 	unreadable, calls *prometheus.CounterVec
-	// hubLag is how long after a change the hub has passed it on.
+	// hubLag is the time from a change until the hub has passed it on.
 	hubLag prometheus.Histogram
-	// lockWait and raced are of writes that met others of the same resource.
+	// lockWait is how long writes waited for others of the same resource. raced counts
+	// writes that were checked again because another one came in between.
 	lockWait prometheus.Histogram
 	raced    prometheus.Counter
-	// reconcile and reevaluated are of what follows from changes.
+	// reconcile is how long it took to evaluate the consequences of changes,
+	// reevaluated the number of resources that were evaluated.
 	reconcile   prometheus.Histogram
 	reevaluated prometheus.Counter
 	// copied is when the store was last copied, by form.
@@ -95,7 +97,7 @@ func (m *measures) collectors() []prometheus.Collector {
 	)
 }
 
-// service returns what takes the measures of a service.
+// service returns the observers through which a service records its metrics.
 func (m *measures) service() service.Observers {
 	return service.Observers{
 		LockWait:    m.lockWait,

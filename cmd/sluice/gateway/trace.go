@@ -36,8 +36,9 @@ type traces struct {
 	log      *zap.Logger
 }
 
-// traceSettings are the settings of traces: the one of the gateway, and the variables of OpenTelemetry, which lookup
-// returns. The exporter reads those of its own (OTEL_EXPORTER_OTLP_..., OTEL_BSP_..., OTEL_RESOURCE_ATTRIBUTES).
+// traceSettings are the settings of traces: the gateway's own setting, and variables of
+// OpenTelemetry, which lookup reads. The exporter reads other variables by itself
+// (OTEL_EXPORTER_OTLP_..., OTEL_BSP_..., OTEL_RESOURCE_ATTRIBUTES).
 type traceSettings struct {
 	endpoint string // setting otel-endpoint
 	lookup   func(name string) string
@@ -65,7 +66,8 @@ func (s traceSettings) wanted() (bool, error) {
 	) != "", nil
 }
 
-// openTraces makes what exports traces; nil if none are to be exported. It waits for no collector.
+// openTraces returns the exporter of traces; nil if none are to be exported. It does not wait for
+// the collector.
 func openTraces(ctx context.Context, s traceSettings, log *zap.Logger) (*traces, error) {
 	wanted, err := s.wanted()
 	if err != nil {
@@ -99,7 +101,8 @@ func openTraces(ctx context.Context, s traceSettings, log *zap.Logger) (*traces,
 	if err != nil {
 		return nil, exit.Usage(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err))
 	}
-	// The library has one handler of its errors for the process. What an operator has to know is said by exporter.
+	// The library has one handler of its errors for the process. exporter logs what an operator has
+	// to know.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Debug("traces", zap.Error(err)) }))
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(&exporter{SpanExporter: client, log: log}),
@@ -118,7 +121,8 @@ func (t *traces) Tracer() *span.Tracer {
 	return t.tracer
 }
 
-// Store returns a store whose calls are traced. remote reports whether it is in another process.
+// Store returns a store whose calls are traced. remote reports whether the store is in another
+// process.
 func (t *traces) Store(store backend.Store, remote bool) backend.Store {
 	switch {
 	case t == nil:
@@ -129,7 +133,7 @@ func (t *traces) Store(store backend.Store, remote bool) backend.Store {
 	return traced.New(store, "bbolt")
 }
 
-// Run exports the spans until ctx ends, and then those that are left, as far as the collector takes them in time.
+// Run exports spans until ctx ends. Then it exports the remaining ones, for at most flushTime.
 func (t *traces) Run(ctx context.Context) error {
 	<-ctx.Done()
 	if t == nil {
@@ -174,8 +178,8 @@ func (s traceSettings) sampler() (func(parent trace.SpanContext, id trace.TraceI
 	}, nil
 }
 
-// exporter exports spans to the collector. When the collector stops accepting spans, they are
-// lost; this is logged once, and so is the end of it.
+// exporter exports spans to the collector. While the collector accepts no spans, they are
+// lost. This is logged once, and once more when the collector accepts spans again.
 type exporter struct {
 	sdktrace.SpanExporter
 	log    *zap.Logger

@@ -183,8 +183,8 @@ func releasedVersion(of sdl.Catalogue, flag, name string) (sdl.Catalogue, error)
 // finding is a change, with its effect on what a running gateway has stored.
 type finding struct {
 	catalogue.Difference
-	// Hidden says how many stored resources could no longer be read or shown, and which resources
-	// they would keep from being deleted.
+	// Hidden says how many stored resources the change would hide or make unreadable, and which
+	// other resources these would then keep from being deleted.
 	Hidden string `json:"hidden,omitempty"`
 	// Violations describe the stored resources of the kind that violate stricter rules. Only the
 	// first change of a kind has them.

@@ -48,7 +48,7 @@ func (o *offlineStore) unused(cmd *cobra.Command) error {
 	return nil
 }
 
-// at returns the store at a place.
+// at returns the store in a folder or at the URL of a Redis.
 func (o *offlineStore) at(place string) gateway.Offline {
 	return gateway.Offline{At: place, Settings: o.settings.Store}
 }

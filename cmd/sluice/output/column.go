@@ -16,7 +16,7 @@ type row struct {
 	kind client.Kind
 	// event is the type of a change; empty in a list.
 	event string
-	// now is the time to which ages are computed.
+	// now is the time at which ages are computed.
 	now time.Time
 	// body is spec and status, decoded when a column first needs it.
 	body map[string]any

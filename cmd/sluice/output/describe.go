@@ -18,9 +18,10 @@ import (
 type Description struct {
 	Kind     client.Kind
 	Resource *client.Resource
-	// Around has the resources that it refers to and those that refer to it.
+	// Around has the resources to which the described one refers, and those that refer
+	// to it.
 	Around *client.Tree
-	// Now is the time to which ages are computed.
+	// Now is the time at which ages are computed.
 	Now time.Time
 	// Colours says that colours are used.
 	Colours bool
@@ -151,7 +152,8 @@ func (d Description) conditions(w io.Writer, all []client.Condition) {
 	_ = t.Flush() // w keeps the error
 }
 
-// around writes the resources that it refers to and those that refer to it.
+// around writes the resources to which the described one refers, and those that refer
+// to it.
 func (d Description) around(w io.Writer) {
 	for _, part := range []struct {
 		title string

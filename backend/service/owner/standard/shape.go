@@ -23,8 +23,8 @@ type form int
 
 const (
 	formText form = iota
-	// formInt is a signed 32-bit integer. formSafe is a larger one that JSON readers represent
-	// exactly.
+	// formInt is a signed 32-bit integer. formSafe is an integer within ±(2^53-1), which every
+	// JSON reader represents exactly.
 	formInt
 	formSafe
 	// formText64 is a 64-bit integer as a string.

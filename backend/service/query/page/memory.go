@@ -24,11 +24,12 @@ type Memory struct {
 	// edgesPerRow is how many resources on a page are charged as one row.
 	edgesPerRow int
 
-	// reused is the plan of the current page or count.
+	// reused is the plan of the current page or count. Its memory is reused for the
+	// next one.
 	reused *plan.Plan
 	kind   *index.Kind
 	values filter.Values
-	// at is where the runs of the plan are read.
+	// at is the place in the runs of the plan that is being read.
 	at struct {
 		run   int    // of plan.Runs
 		group string // with Grouped: the value of the row before
@@ -199,7 +200,7 @@ func (m *Memory) runs(ctx context.Context) {
 	}
 }
 
-// row handles a row of the current run. It returns whether to continue with the next
+// row handles a row of the current run. It reports whether to continue with the next
 // one.
 func (m *Memory) row(ctx context.Context, value string, e *index.Entry) bool {
 	if m.plan.Sorting == plan.Grouped && value != m.at.group {

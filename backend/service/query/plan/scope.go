@@ -31,9 +31,11 @@ const (
 	maxStorePlaces = 32
 )
 
-// scopeChoice returns the runs of what the scope has.
+// scopeChoice returns the runs that hold the resources in a scope. It returns false if each
+// resource has to be tested instead.
 func (p *planner) scopeChoice(s *access.Scope) (choice, bool) {
-	// What a store counts includes unreadable resources, whose number is known for whole namespaces alone.
+	// A store's count includes unreadable resources. Their number is known only for whole
+	// namespaces.
 	out := choice{exact: p.trees != nil || s.Whole(), once: true, oneValue: true, inOrder: true}
 	if p.q.inOneNamespace() {
 		for _, name := range s.NamesIn(p.q.Namespace) {
@@ -68,7 +70,7 @@ func (p *planner) mostPlaces() int {
 	return maxMeasuredPlaces
 }
 
-// addPlace adds the run of a place, as far as it is within others.
+// addPlace adds the run of a place, cut to the range within.
 func (c *choice) addPlace(place, within filter.Range) {
 	if !within.Whole() {
 		place = place.And(within)
@@ -79,7 +81,8 @@ func (c *choice) addPlace(place, within filter.Range) {
 	c.runs = append(c.runs, index.Run{Start: place.Start, End: place.End})
 }
 
-// Counts returns the ranges that a store counts for a query whose plan has Length.
+// Counts returns the ranges whose lengths a store counts for a query. The plan must
+// have Length.
 func (p *Plan) Counts(q *Query) []backend.Range {
 	if !q.Scoped() {
 		return []backend.Range{
