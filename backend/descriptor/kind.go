@@ -21,9 +21,16 @@ const DefaultNamespace = "default"
 
 // Verb is something a caller can do with a kind.
 //
-// To add one: a file of its name in backend/service that executes it, its place in the roles (access/verb.go and
-// role.go there), when kinds may offer it and the field that the API has for it (verb.go and derive_input.go of
-// graph/kinds), and how the engine calls it (types.go and mutation.go of graph/engine).
+// To add one:
+//   - backend/service has a file of its name that executes it.
+//   - backend/service/access: Verbs, from which the set of all verbs follows, and the built-in roles (role.go).
+//   - Four places of the SDL name it: AccessVerb in schema/core/access.graphqls, KindVerb in schema/core/kind.graphqls
+//     and in graph/kinds/directives.graphqls, and the description of verbs in schema/access/access.graphqls.
+//   - graph/kinds: when kinds may offer it (verb.go), and the field that the API has for it (derive_input.go).
+//   - graph/release/names.go: whether a version of the API has it.
+//   - graph/engine: how the field calls it (types.go and mutation.go).
+//   - graph/proto and graph/rpc, if it is a method of gRPC services.
+//   - cmd/sluice/auth/auth_explain.go, if it needs another verb as well.
 type Verb string
 
 // The verbs.

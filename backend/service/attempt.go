@@ -25,7 +25,7 @@ type attempt struct {
 	current *storedResource
 	// was is the state of current; nil if there is none or it cannot be read.
 	was *kind.State
-	// concealed reports whether was lacks the sensitive values because they cannot be decrypted.
+	// concealed reports whether was is without its sensitive values, because they cannot be decrypted.
 	concealed bool
 	// keepsSealed reports whether the record with the sensitive values stays unchanged.
 	keepsSealed bool
@@ -40,8 +40,9 @@ type attempt struct {
 	relation dependency.Decision
 	// warnings are the warnings of the write followed by those of this attempt.
 	warnings []failure.Warning
-	// sent reports whether a batch was sent that is conditional on current.
-	sent bool
+	// conclusive reports whether the result does not depend on an outdated current: a batch was sent that is
+	// conditional on current, or the owner's record shows that current is not outdated.
+	conclusive bool
 }
 
 // attempt returns an attempt at the write, based on a stored resource; nil for none.
@@ -50,7 +51,7 @@ func (w *write) attempt(current *storedResource) *attempt {
 }
 
 // admit returns an error if the stored resource has another revision than expected, or is being
-// deleted. Only finalizers can be removed from a resource that is being deleted.
+// deleted. The only change that such a resource allows is the removal of finalizers.
 func (a *attempt) admit() error {
 	if a.expected != nil {
 		if err := expect(*a.expected, a.current.Resource); err != nil {
@@ -88,8 +89,8 @@ func (a *attempt) readState() error {
 	return nil
 }
 
-// leavesWriteOnly reports whether the write changes no write-only field and no other field of the
-// spec.
+// leavesWriteOnly reports whether the write leaves the spec as it is, write-only fields included, and
+// the expiry.
 func (w *write) leavesWriteOnly(shown *kind.State) bool {
 	if expiry := w.meta.expiresAt; expiry.Set && !expiry.Value.Equal(shown.ExpiresAt) { // they expire with the resource
 		return false
@@ -109,8 +110,8 @@ func (w *write) replacesWriteOnly() bool {
 	return w.verb != descriptor.VerbPatch && w.kind.Whole().Spec.GivesWriteOnly(failure.At("spec"), w.spec, w.writeOnly)
 }
 
-// validateNew validates a write that creates its resource. A write through a view is validated by
-// the view, as an older gateway would, and then by the kinds that judge it.
+// validateNew validates a write that creates its resource: first by the kind of the caller's
+// version, then by each newer kind ([kind.Kind.Judge]).
 func (w *write) validateNew(ctx context.Context) error {
 	found := w.found.Clone()
 	if slices.Contains(w.kind.Whole().SubKinds, w.subKind) && !slices.Contains(w.kind.SubKinds, w.subKind) {
@@ -124,8 +125,8 @@ func (w *write) validateNew(ctx context.Context) error {
 	return found.Err(w.key)
 }
 
-// validate validates the change of the spec. If the spec does not change, it need not be valid or
-// known completely.
+// validate validates the change of the spec by the kind of the caller's version. A spec that does not
+// change need not be valid or known completely.
 func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
 	if a.keepsSpec || a.keepsSealed {
 		return a.found.Err(a.key)
@@ -138,8 +139,8 @@ func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
 	return found.Err(a.key)
 }
 
-// validateWhole validates the change of the spec by the kinds that judge writes of a view. The spec
-// may have fields that the view does not know, and fields that these kinds do not know.
+// validateWhole validates the change of the spec by each newer kind ([kind.Kind.Judge]). The spec may
+// have fields that the view does not know, and fields that these kinds do not know.
 func (a *attempt) validateWhole(ctx context.Context, spec map[string]any) error {
 	if a.keepsSealed {
 		return nil
@@ -257,7 +258,7 @@ func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 		a.warnings = append(a.warnings, a.waitWarnings()...)
 		return a.unchanged(), nil
 	}
-	a.sent = !a.dryRun
+	a.conclusive = !a.dryRun
 	return a.store(ctx)
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// All writes leave the service through this file. They go to the store or, by the code of
-// owned.go, to the service that owns the kind.
+// All writes of callers to the store leave through this file; mirror, reconcile and reseal write what
+// the gateway itself changes. A write of a kind that a service owns goes to that service: see owned.go.
 
 // send sends a batch to the store, and returns the resource of its first action: the stored one, or
 // for a delete the last state.
@@ -26,12 +26,12 @@ func (wr *Writer) send(ctx context.Context, actions ...backend.Action) (*backend
 // commit stores the next state of an attempt in one batch. In a dry run it returns the resource
 // that would be stored.
 func (a *attempt) commit(ctx context.Context) (*backend.Resource, error) {
-	if a.isCallers() {
+	if a.changesCallersPart() {
 		meta := a.next.Meta
 		meta.UpdatedBy = access.CallerFrom(ctx).UpdatedBy()
 		a.next = a.next.WithMetadata(meta)
 	}
-	if a.isOwned() && !a.managersOnly { // of which the service does not know
+	if a.isOwned() && !a.managersOnly { // the service does not know of managers
 		return a.commitOwned(ctx)
 	}
 	actions, err := a.actions()
@@ -74,7 +74,7 @@ func (a *attempt) actions() ([]backend.Action, error) {
 	// Writes of the gateway itself may use the room up to backend.MaxStoredBytes, so the largest
 	// resource that a caller can store still gets its conditions and can be deleted. Callers may
 	// shrink a resource that is larger than they could store.
-	old := a.readable()
+	old := a.readableCurrent()
 	smaller := old != nil && !seals && len(put.Put.Body) < len(old.Body)
 	if size := (backend.Batch{Actions: actions}).Size(); !smaller && size > backend.MaxResourceBytes {
 		return nil, fmt.Errorf(
@@ -90,11 +90,11 @@ func (a *attempt) actions() ([]backend.Action, error) {
 
 // put returns the action that stores a state.
 func (a *attempt) put(state *kind.State) (backend.Action, error) {
-	put, err := state.Put(a.kind.Whole(), a.key, a.readable(), a.names)
+	put, err := state.Put(a.kind.Whole(), a.key, a.readableCurrent(), a.names)
 	if err != nil {
 		return backend.Action{}, err
 	}
-	put.Caller = a.isCallers()
+	put.Caller = a.changesCallersPart()
 	put.Refs = a.relation.Refs
 	put.Declared = a.relation.Declared
 	condition := backend.Condition{Presence: backend.Absent}
@@ -111,14 +111,14 @@ func (a *attempt) put(state *kind.State) (backend.Action, error) {
 	return backend.Action{Key: a.key, If: condition, Op: backend.OpPut, Put: put}, nil
 }
 
-// isCallers reports whether the attempt changes what callers set. A status report, or a change of
-// field managers only, does not.
-func (a *attempt) isCallers() bool {
+// changesCallersPart reports whether the attempt changes what callers set. A status report, or a
+// change of field managers only, does not.
+func (a *attempt) changesCallersPart() bool {
 	return !a.isStatus() && !a.managersOnly
 }
 
-// readable returns the stored resource, nil if there is none or it cannot be read.
-func (a *attempt) readable() *backend.Resource {
+// readableCurrent returns the stored resource, nil if there is none or it cannot be read.
+func (a *attempt) readableCurrent() *backend.Resource {
 	if a.was == nil {
 		return nil
 	}

@@ -236,6 +236,6 @@ func (a *attempt) answerUnchanged(ctx context.Context) (*Written, error) {
 	case now == nil || now.Revision != a.current.Revision:
 		return nil, errRaced
 	}
-	a.sent = true // the record is current
+	a.conclusive = true // the record is current
 	return a.unchanged(), nil
 }

@@ -74,7 +74,7 @@ func (a *attempt) review(ctx context.Context) error {
 // isReviewed reports whether the attempt changes anything that a reviewer would see.
 func (a *attempt) isReviewed() bool {
 	switch {
-	case !a.isCallers(), a.current != nil && a.current.Deleting:
+	case !a.changesCallersPart(), a.current != nil && a.current.Deleting:
 		return false
 	case a.was == nil || a.specChanged:
 		return true

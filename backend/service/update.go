@@ -6,7 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Update replaces the spec of an existing resource at the expected revision.
+// Update replaces the spec of an existing resource at the expected revision. The phases after takeSpec are in
+// attempt.replace.
 func (wr *Writer) Update(ctx context.Context, req UpdateRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, descriptor.VerbUpdate)
 	if verb.Recording() {

@@ -27,13 +27,19 @@ import (
 //
 //	begin             finds the kind and the key, authorizes the verb and checks the metadata
 //	takeSpec          reads the spec that was sent (patch.go and status.go: the patch, the status)
+//	validateNew       validates a create (an upsert does so once it has found no resource)
+//	refuseReadOnly    refuses the write if the gateway is read-only
+//	lock              locks the key for the writers of this gateway
 //
 // The next ones belong to an [attempt]. They are repeated if another writer has changed the
 // resource meanwhile:
 //
-//	load              reads the stored resource
-//	admit             checks the expected revision, and that the resource is not being deleted
+//	load              reads the stored resource (the loader; change in this file tries the index first)
+//	admit             checks the expected revision, and that the resource is not being deleted; admitStatus
+//	                  of status.go checks the revision alone
+//	readState         reads the state of the stored resource
 //	validate          checks the change against the declarations of the kind
+//	answerUnchanged   ends the attempt if nothing changes
 //	relate            resolves the references and sets the conditions
 //	authorizeContent  refuses content that the caller may not write
 //	review            asks the service that reviews changes of the kind, if there is one
@@ -295,9 +301,9 @@ func (wr *Writer) awaitPolicy(ctx context.Context) {
 }
 
 // change makes attempts at an existing resource. The first attempt uses the resource in the index,
-// which may be outdated; so its result counts only if a batch was sent on the condition that the
-// resource is current. Otherwise the attempt is repeated with the stored resource. A write that is
-// too large or has too many values depends on the stored status, so it is repeated, too.
+// which may be outdated; so its result counts only if the attempt is conclusive. Otherwise the
+// attempt is repeated with the stored resource. A write that is too large or has too many values
+// depends on the stored status, so it is repeated, too.
 func (w *write) change(ctx context.Context, try func(*attempt) (*Written, error)) (*Written, error) {
 	first := true
 	return w.retry(ctx, func() (*Written, error) {
@@ -309,7 +315,7 @@ func (w *write) change(ctx context.Context, try func(*attempt) (*Written, error)
 				}
 				a := w.attempt(recent)
 				out, err := try(a)
-				if a.sent && !errors.Is(err, errRaced) && !hasCode(err, failure.CodeLimitExceeded) {
+				if a.conclusive && !errors.Is(err, errRaced) && !hasCode(err, failure.CodeLimitExceeded) {
 					return out, err
 				}
 			}

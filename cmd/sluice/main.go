@@ -27,7 +27,7 @@ func main() {
 	os.Exit(code)
 }
 
-// newRoot returns the command line.
+// newRoot returns the command line. A new command is a file in read, write, auth or operate, and a line here.
 func newRoot(std terminal.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sluice",

@@ -8,7 +8,9 @@ import (
 
 // derivedField tells how to execute a field that the API derives for every kind. To add one, add an
 // entry to the table of its type, which is in the file of that type, beside the function that
-// writes the value.
+// writes the value, and declare it in graph/kinds: api.graphqls (interface Resource, or Metadata)
+// and, for a resource, derived.graphqls.tmpl and kindFields, unless laterKindFields has it already.
+// enginetest/reference.go answers it for the tests.
 type derivedField struct {
 	// compile prepares the field for the other functions; nil if nothing is needed. on is the type
 	// of the object.

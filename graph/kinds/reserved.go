@@ -26,7 +26,8 @@ func kindFields() []string {
 	return []string{"id", "apiVersion", "kind", "subKind", "metadata", "conditions", "manifest"}
 }
 
-// laterKindFields returns fields that every kind will have.
+// laterKindFields returns the other fields that the API gives to every kind, now or in a later
+// release.
 func laterKindFields() []string {
 	return []string{
 		"specJSON",

@@ -17,8 +17,8 @@ const (
 	firstPart // of the spec, in a message that has no numbers yet
 )
 
-// Add assigns numbers to everything in the kinds that has none. It returns a line for each. It also
-// changes the protobuf names of fields that were renamed in the API.
+// Add assigns a number to every field and value that has none, and a protobuf name to every type that
+// has none. It renames fields and values that were renamed in the API. It returns one text for each.
 func (n *Numbers) Add(kinds []*descriptor.Kind) (added []string) {
 	missing, renamed := n.add(kinds)
 	return append(missing, renamed...)
@@ -98,6 +98,7 @@ func partsOf(k *descriptor.Kind) (out []*descriptor.Field) {
 	return out
 }
 
+// object assigns a name to an object type, and numbers to its fields.
 func (a *assigner) object(t *objectType) {
 	s := a.numbers.messages[t.name]
 	if s == nil {
@@ -136,9 +137,10 @@ func (a *assigner) fields(s *section, fields []*descriptor.Field, first int32) {
 	}
 }
 
-// taken returns the folded names that the field with a number must not have: the names of all other
-// lines. Unused lines count too, since their fields may come back. Only unused lines with the same
-// stored name do not count: the field had another type then, and may keep its name.
+// taken returns the folded names that the field with a number must not have: those of all other lines,
+// also of unused ones, because their fields may come back. An unused line with the same stored name is
+// the exception: it is the same field with an earlier type, so the name may be kept. used has the
+// numbers of the lines in use.
 func (s *section) taken(stored string, number int32, used map[int32]bool) map[string]bool {
 	out := map[string]bool{}
 	for _, l := range s.lines {
@@ -149,6 +151,7 @@ func (s *section) taken(stored string, number int32, used map[int32]bool) map[st
 	return out
 }
 
+// enum assigns a name to an enum, and numbers to its values.
 func (a *assigner) enum(t *enumType) {
 	s := a.numbers.enums[t.name]
 	if s == nil {

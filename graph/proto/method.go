@@ -54,12 +54,12 @@ func namesOf(k *descriptor.Kind) []string {
 	}
 }
 
-// methodModels makes the service of a kind, its methods and their messages.
+// methodModels adds the methods of a kind to its service, and their messages to the model.
 type methodModels struct {
 	kind  *descriptor.Kind
 	names methods
-	to    *model
-	of    *service
+	to    *model   // gets the messages
+	of    *service // gets the methods
 }
 
 // addKind adds the service of a kind, its messages, and the message of its resources.

@@ -30,12 +30,14 @@ type method struct {
 type message struct {
 	name, comment string
 	fields        []field
+	// reserved and reservedNames are the numbers and names of removed fields, which no other field
+	// takes.
 	reserved      []int32
 	reservedNames []string
 }
 
-// field is a field of a message. typ is a scalar type, map, time, or the name of a message
-// or an enum.
+// field is a field of a message. json is its name in JSON; empty for the one that protobuf derives. typ
+// is a scalar type, [typeMap], [typeTime], or the name of a message or an enum.
 type field struct {
 	name, json, comment, typ string
 	number                   int32

@@ -45,12 +45,12 @@ type Numbers struct {
 
 // section has the lines of a message or an enum.
 type section struct {
-	// name is the name in the SDL, as the name in protobuf.
+	// name is the name in the SDL; as is the name in protobuf.
 	name, as string
 	lines    []line
 }
 
-// line is a field or a value. A value has no type.
+// line is the line of a field of a message, or of a value of an enum. A value has no type.
 type line struct {
 	number int32
 	typ    string
@@ -123,11 +123,12 @@ type numbersParser struct {
 	// current is the section of the next lines; isEnum reports whether it is an enum.
 	current *section
 	isEnum  bool
-	// names has the protobuf names of the sections. numbers and keys have the numbers and the keys
-	// of the lines in the current section.
-	names   map[string]bool
+	// names has the protobuf names of the sections.
+	names map[string]bool
+	// numbers has the names of the lines in the current section, by their numbers.
 	numbers map[int32]string
-	keys    map[line]int32
+	// keys has the numbers of the lines in the current section, by their types and stored names.
+	keys map[line]int32
 }
 
 // read parses the words of a line.
@@ -231,7 +232,7 @@ func (p *numbersParser) line(words []string) (l line, err error) {
 }
 
 // unquoteStored parses the stored form of a value. It is quoted if it has characters other than
-// letters, digits, '_' and '-'.
+// letters, digits, '_', '-' and '.'.
 func unquoteStored(text string) (string, error) {
 	if !strings.HasPrefix(text, `"`) {
 		return text, nil

@@ -21,8 +21,7 @@ type Schema struct {
 	text    string
 }
 
-// Kind is a kind with its messages. Messages of verbs that the kind does not have are
-// nil.
+// Kind is a kind with its service and the message of its resources.
 type Kind struct {
 	*descriptor.Kind
 	Service  protoreflect.ServiceDescriptor
@@ -82,8 +81,8 @@ func (s *Schema) Print() string { return s.text }
 // Path returns the path of the .proto file, which follows from its package.
 func (s *Schema) Path() string { return s.File.Path() }
 
-// Field returns the field of a message that has the values of f, a field of the SDL type called
-// shape; nil if there is none.
+// Field returns the field of a message for a field of the SDL; nil if there is none. shape is the
+// name of the SDL type that has f.
 func (s *Schema) Field(
 	message protoreflect.MessageDescriptor, shape string, f *descriptor.Field,
 ) protoreflect.FieldDescriptor {
@@ -98,7 +97,8 @@ func (s *Schema) Field(
 	return message.Fields().ByNumber(protoreflect.FieldNumber(l.number))
 }
 
-// Part returns the field of a resource with the spec or the status; nil if there is none.
+// Part returns the field of the resource message that has the spec or the status, by its name; nil
+// if there is none.
 func (k *Kind) Part(name protoreflect.Name) protoreflect.FieldDescriptor {
 	return k.Resource.Fields().ByName(name)
 }

@@ -7,8 +7,9 @@ import (
 // catalogueTypes are the object types and enums of kinds, each once, in the order in which they
 // were found.
 type catalogueTypes struct {
-	objects   []*objectType
-	enums     []*enumType
+	objects []*objectType
+	enums   []*enumType
+	// byName and enumNamed have the same by name.
 	byName    map[string]*objectType
 	enumNamed map[string]*enumType
 }
@@ -25,7 +26,7 @@ type objectType struct {
 type enumType struct {
 	name   string
 	values []descriptor.EnumValue
-	seen   map[string]bool
+	seen   map[string]bool // by stored form
 }
 
 // typesOf finds the types of kinds.
@@ -39,6 +40,8 @@ func typesOf(kinds []*descriptor.Kind) *catalogueTypes {
 	return out
 }
 
+// add adds the type of a shape, and the types and enums of its fields. done has the shapes that were
+// added.
 func (c *catalogueTypes) add(s *descriptor.Shape, done map[*descriptor.Shape]bool) {
 	if s == nil || done[s] {
 		return

@@ -6,7 +6,7 @@ import "github.com/sluicegw/sluice/backend/service/change"
 const (
 	maxBehind      = 1024
 	maxBehindBytes = 4 << 20
-	// maxJoinBytes is the number of published bytes of the state after which no
+	// maxJoinBytes is the number of published bytes of the snapshot after which no
 	// follower may join any more.
 	maxJoinBytes = 1 << 20
 )
@@ -25,7 +25,7 @@ type event struct {
 	// it.
 	number uint64
 	mark   bool
-	// resumePoint is the place in the state of the event's page; nil after the state. published is
+	// resumePoint is the place in the snapshot of the event's page; nil after the snapshot. published is
 	// the number of changes of that page before the event.
 	resumePoint *change.ResumePoint
 	published   int

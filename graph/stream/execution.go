@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Events makes the answers of one subscription. A [Loop] makes them from changes of resources; a
-// handwritten subscription has its own implementation.
+// Events makes the answers of one subscription. A [Loop] does so for changes of resources; subscriptions of the core
+// (resolvers) implement Events themselves.
 type Events interface {
 	// Next waits for the next event and returns its answer.
 	Next(ctx context.Context) Answer
@@ -20,18 +20,19 @@ type Events interface {
 
 // Answer is the result of [Events].Next.
 type Answer struct {
-	// Response is the answer to an event; nil at the end of the subscription.
+	// Response is the answer to an event; nil at the end of the subscription, and also if the loop pauses or ctx has
+	// ended.
 	Response *graphql.Response
 	// Cursor from which a client resumes after the event; empty if it cannot.
 	Cursor string
-	// Errors are the errors with which the subscription ends; none if it is complete.
+	// Errors end the subscription, as the client is told; empty for a normal end.
 	Errors gqlerror.List
 }
 
 // Execution answers the changes of one subscription, or of a group of equal ones. It does not wait
 // for changes; a [Loop] or the group does.
 type Execution interface {
-	// Key is the same for executions with the same answers.
+	// Executions with the same key give the same answers to the same changes.
 	Key() ShareKey
 	// Changes returns the stream whose changes are answered.
 	Changes() *change.Stream
@@ -49,7 +50,7 @@ type Execution interface {
 	Follow(leader Execution)
 }
 
-// ShareKey is the same for subscriptions with the same events.
+// ShareKey is the key of an [Execution]. Executions with the same key give the same answers to the same changes.
 type ShareKey [32]byte
 
 // ReplacedError returns the error that ends a subscription when its catalogue is replaced. cursor

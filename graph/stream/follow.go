@@ -24,7 +24,7 @@ func (s *Subscription) lock() *group {
 }
 
 // follow takes the next event of the group. If there is none, it parks the subscription, or makes
-// the group read the next part of the state.
+// the group read the next part of the snapshot.
 func (s *Subscription) follow() (*event, progress) {
 	for {
 		g := s.lock()
@@ -95,8 +95,8 @@ func (s *Subscription) goAlone(g *group) {
 	s.loop.resume(s.cursor, replaced)
 }
 
-// nextResumePoint returns the place in the state of the subscription's next event; nil after the
-// state. The caller holds the group's lock.
+// nextResumePoint returns where in the snapshot the event is that the subscription takes next; nil after the
+// snapshot. The caller holds the group's lock.
 func (s *Subscription) nextResumePoint(g *group) *change.ResumePoint {
 	place, published := g.resumePoint, g.resumePublished
 	switch {

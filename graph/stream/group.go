@@ -25,13 +25,13 @@ type group struct {
 	ctx    context.Context // of the leader
 	memory *budget.Share
 	polled change.Polled // by the last poll, without the changes that were taken
-	// published counts the changes of the last poll that were published.
-	published int
-	taken     *change.Change // by the last step; nil if it has found none
-	err       error          // of the last step
+	// executed is the number of changes of the last poll that were executed, also if they are not yet published.
+	executed int
+	taken    *change.Change // by the last step; nil if it has found none
+	err      error          // of the last step
 
 	cancel context.CancelFunc
-	turn   chan struct{} // has one element while a follower makes the steps of the state
+	turn   chan struct{} // has one element while a follower makes the steps of the snapshot
 	wakes  atomic.Int64  // calls of Wake that work has not seen; work runs while there are any
 
 	mu        sync.Mutex // guards all below, and fields of its followers
@@ -39,7 +39,7 @@ type group struct {
 	followers []*Subscription
 	behind    int    // followers that are not parked
 	tail      *event // the last event, or an empty one in its place
-	// head is an empty event before the first event of the state, at which subscriptions can join;
+	// head is an empty event before the first event of the snapshot, at which subscriptions can join;
 	// nil if they cannot.
 	head *event
 	late bool // a subscription has joined since the last call of Late
@@ -48,9 +48,8 @@ type group struct {
 	// followers that are behind must not take the remaining events.
 	ended, discards bool
 	cause           error
-	// resumePoint is the place in the state of the last page that was read, and placePublished the
-	// number of changes of that page that were published. A follower that has taken all events
-	// continues from there if it leaves.
+	// resumePoint is where in the snapshot the last page began, and resumePublished how many of its changes are
+	// published. A follower that has every event goes on alone after them.
 	resumePoint     *change.ResumePoint
 	resumePublished int
 	claimed         int64       // of room
@@ -59,8 +58,8 @@ type group struct {
 
 var _ change.Leader = (*group)(nil)
 
-// newGroup starts a group whose leader replaces the execution of the first follower. It returns nil
-// if the leader does not start. The caller holds the lock of x.
+// newGroup begins a group and its leader, which takes over the stream of its first follower. It returns nil if the
+// leader does not begin. The caller holds the lock of x.
 func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	g := &group{
 		of:     x,
@@ -90,7 +89,7 @@ func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	return g
 }
 
-// more reports whether the next step has a change without another poll.
+// more reports whether polled changes are left.
 func (g *group) more() bool { return len(g.polled.Changes) > 0 }
 
 // step makes the leader execute the next change, if there is one, and returns its event. An answer
@@ -121,9 +120,9 @@ func (g *group) step() *event {
 		number:      g.taken.Number,
 		mark:        g.taken.Stored == nil,
 		resumePoint: g.polled.ResumePoint,
-		published:   g.published,
+		published:   g.executed,
 	}
-	g.published++
+	g.executed++
 	if res == nil || res.Data == nil || len(res.Errors) > 0 {
 		own := *g.taken
 		e.change = &own
@@ -137,7 +136,7 @@ func (g *group) step() *event {
 func (g *group) take(ctx context.Context) {
 	if !g.more() && !g.replaced() {
 		g.polled, g.err = g.leader.Changes().Poll(ctx, g)
-		g.published = 0
+		g.executed = 0
 	}
 	g.checkRights()
 	switch {
@@ -186,7 +185,7 @@ func (g *group) Wake() {
 	}
 }
 
-// work looks for changes once, and again if Wake was called meanwhile.
+// work looks for changes, and again if Wake was called meanwhile.
 func (g *group) work() {
 	for {
 		seen := g.wakes.Load()
@@ -197,21 +196,22 @@ func (g *group) work() {
 	}
 }
 
-// errPanic is the cause of a group whose execution panics or stops without an error.
-var errPanic = errors.New("panic in a shared execution")
+// errBroken ends a group whose execution has panicked, or has returned neither an event nor an error before the end of
+// the snapshot.
+var errBroken = errors.New("a shared execution has failed")
 
-// failed ends a group whose execution panics.
-func (g *group) failed() {
+// recoverPanic ends a group whose execution panics. It is deferred.
+func (g *group) recoverPanic() {
 	if v := recover(); v != nil {
 		_ = g.of.cfg.Recover(g.ctx, v) // it logs the panic; each follower gets its own execution's error
-		g.end(errPanic)
+		g.end(errBroken)
 	}
 }
 
 // publishChanges is the step of a live group: it executes and publishes all available
 // changes.
 func (g *group) publishChanges() {
-	defer g.failed()
+	defer g.recoverPanic()
 	g.mu.Lock()
 	live := g.live
 	g.mu.Unlock()
@@ -248,9 +248,8 @@ func (g *group) rest(wait time.Duration) {
 	g.of.unite(g)
 }
 
-// readState is the step of a group that is reading: it executes and publishes the next part of the
-// state. It runs in the goroutine of a follower that has taken all events; other such followers
-// wait for it.
+// readState is the step of a group that is reading: it executes and publishes the next part of the snapshot, in the
+// goroutine of a follower that has taken all events. Other followers that need the next part wait for that one.
 func (g *group) readState(s *Subscription) {
 	select {
 	case g.turn <- struct{}{}:
@@ -258,7 +257,7 @@ func (g *group) readState(s *Subscription) {
 	case <-s.ctx.Done():
 		return
 	}
-	defer g.failed()
+	defer g.recoverPanic()
 	g.mu.Lock()
 	done := g.live || g.ended || s.at == nil || s.at.next != nil
 	g.mu.Unlock()
@@ -267,7 +266,7 @@ func (g *group) readState(s *Subscription) {
 	}
 	events := g.steps()
 	g.mu.Lock()
-	g.resumePoint, g.resumePublished = g.polled.ResumePoint, g.published
+	g.resumePoint, g.resumePublished = g.polled.ResumePoint, g.executed
 	g.mu.Unlock()
 	g.publish(events)
 	switch {
@@ -275,7 +274,7 @@ func (g *group) readState(s *Subscription) {
 		g.end(g.err)
 	case len(events) == 0:
 		if g.ctx.Err() == nil {
-			g.end(errPanic) // while the state is not sent, there is a next event
+			g.end(errBroken) // until the snapshot is sent, there is a next event
 		}
 	case !g.more() && !g.leader.Changes().SendsState():
 		g.mu.Lock()
@@ -285,8 +284,8 @@ func (g *group) readState(s *Subscription) {
 	}
 }
 
-// Late implements [change.Leader]. If it returns false, no subscription can join any more before
-// the end of the state.
+// Late implements [change.Leader]. Late reports whether a subscription has joined since the last call. If none has, it
+// closes the group to others.
 func (g *group) Late() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -298,7 +297,9 @@ func (g *group) Late() bool {
 	return late
 }
 
-// end ends the group. Its followers go on alone.
+// end ends the group because of an error: each follower goes on alone. Then it closes the group, as the last follower
+// does that leaves: close removes the group from those that others can join, and stops it. stop ends the execution and
+// frees its memory.
 func (g *group) end(err error) {
 	g.mu.Lock()
 	if !g.ended {
@@ -313,7 +314,7 @@ func (g *group) end(err error) {
 	g.close()
 }
 
-// close ends the execution of a group that has no followers or no more events.
+// close closes the group: see end.
 func (g *group) close() {
 	g.of.mu.Lock()
 	g.of.remove(g)
@@ -323,11 +324,10 @@ func (g *group) close() {
 	g.stop()
 }
 
-// stop ends the execution and closes the group for new followers. The caller holds the
-// group's lock.
+// stop ends the execution: see end. The caller holds the group's lock.
 func (g *group) stop() {
 	g.ended, g.head = true, nil
-	g.enforceLimits() // gives back what the events take that nobody waits for
+	g.enforceLimits() // frees the memory of events that nobody waits for
 	g.cancel()
 	g.memory.Close()
 	if g.timer != nil {

@@ -37,8 +37,7 @@ type Groups struct {
 	cfg Config
 
 	mu sync.Mutex // taken before the mutex of a group
-	// open has the groups that subscriptions can join. A group that reads the state may have been
-	// removed.
+	// open has the groups that others can join. Other groups read the snapshot and cannot be joined any more.
 	open map[groupKey]*group
 }
 
@@ -106,7 +105,7 @@ func (x *Groups) remove(g *group) {
 }
 
 // unite moves the parked followers of a group that has become live to the live group with the same
-// key, if there is no change between their positions. If there is no such group, g becomes that
+// key, if both have received the same changes. If there is no such group, g becomes that
 // group. Followers that are behind move later.
 func (x *Groups) unite(g *group) {
 	x.mu.Lock()
@@ -149,7 +148,7 @@ func (x *Groups) unite(g *group) {
 }
 
 // Count returns the number of subscriptions that follow groups which can be joined, and how many of
-// them are parked or are reading the state.
+// them are parked or are reading the snapshot.
 func (x *Groups) Count() (following, parked, reading int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

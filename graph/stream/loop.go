@@ -16,11 +16,10 @@ type Loop struct {
 	pending []change.Change
 	// cursor from which a client with all answers resumes; empty if it cannot.
 	cursor string
-	// retired reports that the catalogue of the group which the subscription followed was
-	// replaced.
-	retired bool
-	// pauses reports whether Next returns without an answer at a point where the subscription may
-	// join a group. pausedAt is that point.
+	// replaced means that the catalogue of the group that the subscription followed was replaced.
+	replaced bool
+	// If pauses is set, Next returns no answer where the subscription may join a group; pausedAt then says where, and
+	// is Busy otherwise.
 	pauses   bool
 	pausedAt change.JoinPoint
 }
@@ -51,7 +50,7 @@ func (l *Loop) Next(ctx context.Context) Answer {
 		return Answer{}
 	case err != nil && !l.ended():
 		return l.fail(ctx, err)
-	case l.ended(): // pending changes come again after the cursor
+	case l.ended(): // pending changes are dropped: the client gets them again when it resumes
 		return l.fail(ctx, ReplacedError(l.cursor))
 	}
 	c := &l.pending[0]
@@ -78,11 +77,11 @@ func (l *Loop) waiting(ctx context.Context) context.Context {
 }
 
 // ended reports whether the subscription may only be ended.
-func (l *Loop) ended() bool { return l.retired || l.execution.Waiting().Err() != nil }
+func (l *Loop) ended() bool { return l.replaced || l.execution.Waiting().Err() != nil }
 
 // answer returns the answer to a change.
 func (l *Loop) answer(ctx context.Context, c *change.Change) Answer {
-	if c.Cursor != "" || c.Type == change.Reset {
+	if c.Cursor != "" || c.Type == change.Reset { // after RESET there is nothing to resume from
 		l.cursor = c.Cursor
 	}
 	res, err := l.execution.Answer(ctx, c)
@@ -107,5 +106,5 @@ func (l *Loop) follow(leader Execution) {
 // of the group was replaced.
 func (l *Loop) resume(cursor string, replaced bool) {
 	l.cursor = cursor
-	l.retired = replaced
+	l.replaced = replaced
 }

@@ -10,8 +10,8 @@ import (
 type Accounts interface {
 	// Open returns the context for one answer, with a budget.
 	Open(ctx context.Context) context.Context
-	// Close charges the cost of the answer in ctx to its caller, and adds the extensions that the
-	// request asks for. res is nil if there is no answer.
+	// Close charges the caller for the answer, and adds the extensions that the request asked for. res is nil if there
+	// is no answer.
 	Close(ctx context.Context, res *graphql.Response)
 }
 
@@ -29,17 +29,17 @@ func (r Responder) Context(ctx context.Context) context.Context {
 	return graphql.WithResponseContext(ctx, r.Present, r.Recover)
 }
 
-// Respond calls next in a new context, and returns its answer with the errors and extensions of
-// that context. It returns nil if next does, or if ctx has ended before.
+// Respond calls answer in a context of its own, and adds the errors and extensions of that context. It returns nil if
+// answer returns nil, or if ctx had ended.
 func (r Responder) Respond(
-	ctx context.Context, next func(context.Context) *graphql.Response,
+	ctx context.Context, answer func(context.Context) *graphql.Response,
 ) (res *graphql.Response) {
 	if ctx.Err() != nil {
 		return nil
 	}
 	ctx = r.Accounts.Open(r.Context(ctx))
 	defer func() { r.Accounts.Close(ctx, res) }()
-	res = next(ctx)
+	res = answer(ctx)
 	if res != nil {
 		res.Errors = append(res.Errors, graphql.GetErrors(ctx)...)
 		res.Extensions = graphql.GetExtensions(ctx)

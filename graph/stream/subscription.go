@@ -48,7 +48,7 @@ type Subscription struct {
 	leavesForRights bool
 	at              *event              // taken last; nil if it is parked or was cut off
 	seen            uint64              // events of the group up to this number were sent before it joined
-	resumePoint     *change.ResumePoint // where in the state it goes on after it was cut off; nil after the state
+	resumePoint     *change.ResumePoint // where in the snapshot it goes on after it was cut off; nil after the snapshot
 }
 
 // Subscribe returns a subscription whose events are put into q. If after is not empty, the

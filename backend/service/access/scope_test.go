@@ -109,7 +109,7 @@ func TestScope_VerbsAreBits(t *testing.T) {
 		}
 		all |= bit(v)
 	}
-	if all != everyVerb {
-		t.Errorf("%b, all are %b", everyVerb, all)
+	if all != everyVerb() {
+		t.Errorf("%b, all are %b", everyVerb(), all)
 	}
 }

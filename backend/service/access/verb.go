@@ -42,11 +42,11 @@ func Verbs() []descriptor.Verb {
 // OfNoKind returns the verbs that belong to no kind.
 func OfNoKind() []descriptor.Verb { return []descriptor.Verb{VerbCatalogue, VerbExport} }
 
-// verbs is a set of verbs.
+// verbs is a set of verbs: a bit for each of [Verbs], which are 16 at most.
 type verbs uint16
 
-// everyVerb is the set of all verbs.
-const everyVerb verbs = 1<<15 - 1
+// everyVerb returns the set of all verbs.
+func everyVerb() verbs { return 1<<len(Verbs()) - 1 }
 
 // bit returns the set of one verb; empty if there is none of that name.
 func bit(v descriptor.Verb) verbs {
@@ -60,7 +60,7 @@ func bit(v descriptor.Verb) verbs {
 func setOf(named ...descriptor.Verb) (out verbs) {
 	for _, v := range named {
 		if v == Wildcard {
-			return everyVerb
+			return everyVerb()
 		}
 		out |= bit(v)
 	}

@@ -25,7 +25,7 @@ type Request struct {
 	// filter.
 	Filter     any
 	FieldNames failure.FieldNames
-	// Snapshot sends the state first, between RESET and IN_SYNC, unless the stream can
+	// Snapshot sends a snapshot first, between RESET and IN_SYNC, unless the stream can
 	// continue from After. It is sent again, after RESET, if the stream cannot continue
 	// later.
 	Snapshot bool
@@ -66,7 +66,7 @@ type Change struct {
 	feed  *Feed
 	event *backend.Event // of the log; nil for a mark, and for what was read
 	body  *body.Body     // if it was read already
-	// position is the log position of a change that is sent between pages of the state.
+	// position is the log position of a change that is sent between pages of the snapshot.
 	position backend.Position
 }
 

@@ -2,7 +2,7 @@ package change
 
 import "github.com/sluicegw/sluice/backend"
 
-// ResumePoint is a position in the state: before a page, or within it. A page is the result of one
+// ResumePoint is a position in the snapshot: before a page, or within it. A page is the result of one
 // call of [Stream.Poll]: resources, and then changes of resources that were sent.
 //
 //	at                                          end
@@ -25,7 +25,7 @@ type sentChange struct {
 	position backend.Position
 }
 
-// record sets the changes of the page, and the state after it; nil for none.
+// record sets the changes of the page, and the snapshot after it; nil for none.
 func (p *ResumePoint) record(page []Change, end *snapshot) {
 	if end != nil {
 		p.end = *end

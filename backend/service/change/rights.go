@@ -16,7 +16,8 @@ type callerRights struct {
 	// rights are those of a policy that is at least as new as version.
 	rights  *access.Rights
 	version uint64
-	// era ends when the policy has changed since; nil without access control.
+	// era is the time during which the policy stays the same: a context that ends soon after it has
+	// changed; nil without access control.
 	era context.Context
 }
 
@@ -117,7 +118,7 @@ func (c *Stream) cursor(at backend.Position) string {
 }
 
 // LeaveGroup makes a stream whose rights have changed go on by itself, after the shared events up
-// to a cursor. An empty cursor means within the state, which is then sent again.
+// to a cursor. An empty cursor means during the snapshot, which is then sent again.
 func (c *Stream) LeaveGroup(cursor string) {
 	at, _, err := query.ParseChangeCursor(cursor)
 	if err != nil {

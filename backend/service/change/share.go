@@ -11,7 +11,7 @@ import (
 type JoinPoint int
 
 // The join points. Two streams of the same scope have the same events from then on if both are at
-// rest, or both are about to read the state.
+// rest, or both are about to read the snapshot.
 const (
 	Busy JoinPoint = iota
 	AtState
@@ -93,10 +93,10 @@ func (c *Stream) CaughtUpWith(leader *Stream) (seen uint64, ok bool) {
 	return c.watcher.CaughtUpWith(into)
 }
 
-// SendsState reports whether the stream is sending the state.
+// SendsState reports whether the stream is sending the snapshot.
 func (c *Stream) SendsState() bool { return c.state != nil }
 
-// Resume makes the stream go on by itself, from a point in the state, or with the error
+// Resume makes the stream go on by itself, from a point in the snapshot, or with the error
 // that ended the shared stream. An event that waits too long is a
 // [backend.LaggedError].
 func (c *Stream) Resume(from *ResumePoint, err error) {
@@ -106,7 +106,7 @@ func (c *Stream) Resume(from *ResumePoint, err error) {
 		return
 	}
 	c.inSync = true // shared streams that are live have no place
-	if !c.resetExpired(err) {
+	if !c.restartState(err) {
 		c.ended = err
 	}
 }
@@ -126,6 +126,6 @@ type Leader interface {
 	// Wake is called when something has happened. It must be quick.
 	Wake()
 	// Late reports whether a stream has joined since the last call. It is called before the end of
-	// the state is sent, which must follow everything that had happened when the last one joined.
+	// the snapshot is sent, which must follow everything that had happened when the last one joined.
 	Late() bool
 }

@@ -22,7 +22,7 @@ const (
 	maxResets = 3
 )
 
-// snapshot sends the state that a scope covers, one page for each call of next. After each page it
+// snapshot sends the resources that a scope covers, one page for each call of next. After each page it
 // reads the log: a change of a resource that was sent is passed on if it is newer; other changes
 // are skipped, since their page is still to come. So the log need reach back over one page only.
 type snapshot struct {
@@ -42,7 +42,7 @@ type snapshot struct {
 	late bool
 }
 
-// next returns the next events; none once the state was sent.
+// next returns the next events; none once all were sent.
 func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 	if n.position.IsZero() {
 		return n.restart(ctx)

@@ -1,5 +1,5 @@
-// Package change provides streams of changes: optionally the state first, then what
-// happens, filtered.
+// Package change provides streams of changes: optionally a snapshot first, then what happens,
+// filtered.
 package change
 
 import (
@@ -26,12 +26,12 @@ type Stream struct {
 	// sendBookmark is set if the cursor has a new stamp of rights, which a BOOKMARK
 	// must send.
 	sendBookmark bool
-	// continueFrom is the position from which the stream has to begin following by
-	// itself; zero if it already does.
+	// continueFrom is the position from which the stream begins to follow by itself: set in the
+	// phase separated; else zero.
 	continueFrom backend.Position
-	// resnapshot reports whether the state is sent again if the stream cannot continue.
+	// resnapshot reports whether a snapshot is sent again if the stream cannot continue.
 	resnapshot bool
-	// watcher follows the changes; nil while the state is sent, and while the stream
+	// watcher follows the changes; nil while the snapshot is sent, and while the stream
 	// follows a leader. It is set under mu.
 	watcher *hub.Watcher
 	mu      sync.Mutex
@@ -46,11 +46,12 @@ type Stream struct {
 	inSync bool
 	// number counts the events of the watcher.
 	number uint64
-	// ended is the error with which the shared stream has ended; nil if it has not.
+	// ended is the error with which the shared stream of the group that it followed has ended, not
+	// yet returned by Next; else nil.
 	ended error
-	// lastSent is when the stream sent its last event. notified reports whether a leader is
-	// notified of changes.
+	// lastSent is when the stream sent its last event.
 	lastSent time.Time
+	// notified reports whether the watcher notifies a leader of changes.
 	notified bool
 	// stopListening stops waking the leader at the end of the era; guarded by mu.
 	stopListening func() bool
@@ -58,7 +59,7 @@ type Stream struct {
 
 // Changes begins a stream. With a cursor it sends the changes after it, then IN_SYNC,
 // then what happens; without one IN_SYNC comes first. With Snapshot, and no cursor or
-// an expired one, it sends RESET, the state as SNAPSHOT events, then IN_SYNC.
+// an expired one, it sends RESET, the resources as SNAPSHOT events, then IN_SYNC.
 func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
 	rights, err := f.rightsOfCaller(ctx)
 	if err != nil {
@@ -89,7 +90,7 @@ func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
 		err = out.follow(ctx, from)
 	}
 	switch {
-	case out.resetExpired(err):
+	case out.restartState(err):
 	case err != nil:
 		out.leave()
 		return nil, failure.Of(err, backend.Key{})
@@ -181,13 +182,13 @@ func (c *Stream) next(ctx context.Context) ([]Change, error) {
 	switch {
 	case err == nil:
 		return out, nil
-	case c.resetExpired(err):
+	case c.restartState(err):
 		return c.nextOfState(ctx)
 	}
 	return nil, c.failed(err)
 }
 
-// events returns the next events of a stream that is not sending the state.
+// events returns the next events of a stream that is not sending the snapshot.
 func (c *Stream) events(ctx context.Context) ([]Change, error) {
 	if c.phase() == separated {
 		from := c.continueFrom
@@ -222,23 +223,25 @@ func (c *Stream) failed(err error) error {
 // Polled is the result of [Stream.Poll].
 type Polled struct {
 	Changes []Change
-	// ResumePoint is the point in the state at which they were read; nil after the
-	// state.
+	// ResumePoint is the point in the snapshot at which they were read; nil after the
+	// snapshot.
 	ResumePoint *ResumePoint
 	// Wait is the longest time until the next poll if there are no events.
 	Wait time.Duration
 }
 
-// Poll returns the next events of a leading stream, nil for none. It reads the state; otherwise, if
-// there is a leader, it does not wait. Any error ends the stream; the resume point is returned
+// Poll returns the next events, nil for none: of a leading stream, or without a leader for Next. It
+// reads the next part of the snapshot. After the snapshot it waits for events, but with a leader it
+// does not wait once the watch is live. Any error ends the stream; the resume point is returned
 // nevertheless.
 func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error) {
 	if c.phase() == sendingState {
+		// All resources were read. A stream that has joined late must get what has happened until then.
 		if c.state.kind == len(c.state.scope.kinds) && !c.state.position.IsZero() && leader != nil && leader.Late() {
 			c.state.late = true
 		}
 		out.ResumePoint = &ResumePoint{at: *c.state}
-		// The state may be newer than the policy.
+		// The resources may be newer than the policy.
 		if out.Changes, err = c.nextOfState(ctx); err == nil && c.rights.era != nil {
 			err = c.feed.cfg.Reader.AwaitPolicy(ctx)
 		}
@@ -275,7 +278,8 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 }
 
 // poll returns the next delivery; ok is false if there is none. Without a leader, or while the
-// watch still reads the log, it waits until the next bookmark or the end of the era.
+// watch still reads the log, it waits until the next bookmark; without a leader also at most until
+// the end of the era.
 func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, ok bool, err error) {
 	switch c.phase() {
 	case failed:
@@ -321,9 +325,9 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 	return d, err == nil, err
 }
 
-// resetExpired makes a stream that cannot continue send the state again, if the request allows
-// that, and reports whether it does.
-func (c *Stream) resetExpired(err error) bool {
+// restartState makes a stream that cannot continue send a snapshot again, if the log does not reach
+// back and the request allows that, and reports whether it does.
+func (c *Stream) restartState(err error) bool {
 	if !c.resnapshot || !errors.Is(err, backend.ErrPositionExpired) {
 		return false
 	}

@@ -1,9 +1,14 @@
 // Package filter parses filters, matches resources against them, and bounds the values
 // that matches have.
 //
-// To add an operator: [Parse] accepts it (parser.tests), Test.compare decides whether a value matches, and Test.Range
-// bounds the values that match, so that an index is read by it; without a range all rows are tested. Clients see it by
-// graph/kinds/api.graphqls, and the command line writes it by cmd/sluice/input/field.go.
+// To add an operator:
+//   - parse.go: parser.tests accepts it, and parser.labelTest if labels have it.
+//   - Test.compare decides whether a value matches. Test.Range bounds the values that match, so that an index is read
+//     by it; without a range all rows are tested. testChoice in query/plan/choice.go chooses the rows that are read.
+//   - graph/kinds/api.graphqls and derived.graphqls.tmpl show it to clients, and cmd/sluice/input/field.go is how the
+//     command line writes it.
+//   - Two tests make random filters and judge the answers independently: query/list_oracle_test.go and
+//     e2e/reference_random_test.go.
 package filter
 
 import (
