@@ -1,8 +1,12 @@
 package server
 
 import (
+	"net/http"
 	"time"
 )
+
+// MethodsHandler returns the handler of [Server.ServeMethods].
+func (s *Server) MethodsHandler() http.Handler { return s.methodsHandler() }
 
 // HasHalf reports whether a string of a document has the escape of half a surrogate pair.
 func HasHalf(document string) bool { return scan(document, len(document)).half }

@@ -115,7 +115,9 @@ func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, err error) {
 type call struct {
 	// admitted gives back the caller's place among the requests in flight.
 	admitted func()
-	share    *budget.Share
+	// streams removes the deadline for reading the request, once a stream has read it.
+	streams func()
+	share   *budget.Share
 	// answer is how many bytes the answer takes, and abort ends the connection.
 	answer int
 	abort  func()
@@ -140,7 +142,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 		s.refuseCall(w, r, err)
 		return
 	}
-	c := &call{admitted: func() {}}
+	c := &call{admitted: func() {}, streams: func() {}}
 	if done != nil {
 		c.admitted = sync.OnceFunc(done)
 	}
@@ -151,7 +153,8 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 	defer body.giveBack()
 	ctx := context.WithValue(r.Context(), callKey{}, c)
 	if _, streams := methods.Has(r.URL.Path); streams {
-		_ = control.SetReadDeadline(time.Time{}) // the server's own are for requests that end
+		// The server's own deadlines are for requests that end.
+		c.streams = func() { _ = control.SetReadDeadline(time.Time{}) }
 		_ = control.SetWriteDeadline(time.Time{})
 		if paced, ok := w.(*callWriter); ok {
 			paced.timeout = streamWriteTime
@@ -344,6 +347,7 @@ func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.
 	}
 	if c := callOf(ctx); c != nil {
 		c.admitted()
+		c.streams()
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

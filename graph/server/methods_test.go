@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -333,6 +334,52 @@ func TestServeMethods_StreamsGoOnDuringTheDrainDelay(t *testing.T) {
 	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeUnavailable {
 		t.Error(stream.Err())
 	}
+}
+
+// deadlines is an answer that records whether the deadline for reading its request was removed.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	removed chan struct{}
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	if at.IsZero() {
+		close(d.removed)
+	}
+	return nil
+}
+
+func (d *deadlines) SetWriteDeadline(time.Time) error { return nil }
+
+// readerFunc is a function as a reader.
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestServeMethods_TheRequestOfAStreamHasADeadline until it was read, so that a client that sends none does not stay.
+func TestServeMethods_TheRequestOfAStreamHasADeadline(t *testing.T) {
+	m := newMethods(t, server.Config{})
+	answer := &deadlines{ResponseRecorder: httptest.NewRecorder(), removed: make(chan struct{})}
+	text := strings.NewReader("\x00\x00\x00\x00\x02{}")
+	body := readerFunc(func(p []byte) (int, error) {
+		select {
+		case <-answer.removed:
+			t.Error("the deadline is removed before the request was read")
+		default:
+		}
+		return text.Read(p)
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/sluice.kinds.v1.ShelfService/WatchShelves", body)
+	req.Host = "localhost"
+	req.Header.Set("Content-Type", "application/connect+json")
+	req.Header.Set("Authorization", "Bearer "+m.token)
+	var served sync.WaitGroup
+	served.Go(func() { m.server.MethodsHandler().ServeHTTP(answer, req) })
+	<-answer.removed
+	stop()
+	served.Wait()
 }
 
 func TestServeMethods_ReflectionIsHiddenWithIntrospection(t *testing.T) {
