@@ -28,7 +28,9 @@ type UpdateRequest struct {
 	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision string
-	Spec             any
+	// SubKind must be the one of the resource; empty for any.
+	SubKind string
+	Spec    any
 	// FieldNames selects the names by which the caller knows fields, for paths and messages.
 	FieldNames failure.FieldNames
 }

@@ -21,6 +21,7 @@ func (wr *Writer) Update(ctx context.Context, req UpdateRequest) (out *Written, 
 	if err := w.takeSpec(ctx, req.Spec); err != nil {
 		return nil, err
 	}
+	w.setSubKind(req.SubKind)
 	w.expected = &req.ExpectedRevision
 	w.dryRun = req.DryRun
 	return w.change(ctx, func(a *attempt) (*Written, error) { return a.replace(ctx) })

@@ -128,6 +128,7 @@ func (h *Handler) update(ctx context.Context, r *request) (*dynamicpb.Message, e
 		Metadata:         in.metadata,
 		DryRun:           r.validateOnly(),
 		ExpectedRevision: in.revision,
+		SubKind:          in.subKind,
 		Spec:             jsontree.Given(in.spec),
 		FieldNames:       failure.APINames,
 	})

@@ -183,6 +183,38 @@ func TestUnary_AConditionThatTheGatewayDoesNotKnowIsNotPassedOver(t *testing.T) 
 	}
 }
 
+func TestUnary_TheSubKindOfAResourceStays(t *testing.T) {
+	k := servicetest.Widget()
+	k.SubKinds = []string{"core", "edge"}
+	w := open(t, k)
+	created, err := w.call("CreateWidget", `{"widget": {"metadata": {"name": "a"}, "sub_kind": "core", "spec": {"title": "t"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revision := revisionOf(created.Msg)
+	for method, metadata := range map[string]string{
+		"UpdateWidget": `{"name": "a", "revision": "` + revision + `"}`, "UpsertWidget": `{"name": "a"}`,
+	} {
+		for subKind, want := range map[string]string{"edge": "is set at creation and cannot be changed", "x": "core"} {
+			_, err := w.call(method, `{"widget": {"metadata": `+metadata+`, "sub_kind": "`+subKind+`", "spec": {"title": "u"}}}`)
+			if got := refused(t, err, connect.CodeInvalidArgument, failure.CodeValidationFailed); !strings.Contains(got, want) {
+				t.Errorf("%s %s: %s", method, subKind, got)
+			}
+		}
+	}
+	for _, given := range []string{"", `"sub_kind": "core", `} {
+		update := `{"widget": {` + given + `"metadata": {"name": "a", "revision": "` + revision + `"}, "spec": {"title": "u"}}}`
+		res, err := w.call("UpdateWidget", update)
+		if err != nil {
+			t.Fatal(err)
+		}
+		revision = revisionOf(res.Msg)
+		if got := shown(res.Msg); !strings.Contains(got, `"sub_kind":"core"`) {
+			t.Error(got)
+		}
+	}
+}
+
 func TestUnary_ValidateOnlyChangesNothing(t *testing.T) {
 	w := open(t)
 	if got := w.must("CreateWidget", `{"widget": {"metadata": {"name": "a"}, "spec": {"title": "t", "old": "x"}}, "validate_only": true}`); !strings.Contains(got, `"t"`) {
