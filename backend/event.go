@@ -23,7 +23,7 @@ func (t EventType) String() string {
 // Event is one log entry: one change of one key.
 type Event struct {
 	Type EventType
-	// Revision of the change. Deletes have one of their own.
+	// Revision of the change. A delete has a revision, too.
 	Revision Revision
 	// Resource is the resource after the change; for Deleted the last state, with its
 	// own revision.

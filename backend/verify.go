@@ -15,7 +15,7 @@ type Verifier interface {
 
 // Verification has the functions that Verify calls.
 type Verification struct {
-	// Found is called for each damage. Required.
+	// Found is called for each damaged or missing part. Required.
 	Found func(Damage)
 	// Progress is called now and then with the counts so far. Default: no call.
 	Progress func(Verified)

@@ -270,8 +270,9 @@ func (k *Kind) BodyBytes() int64 { return k.bodyBytes }
 // Version grows with each change of the kind.
 func (k *Kind) Version() uint64 { return k.version }
 
-// Run is a range of the tree of names, or of an index: of its values and the names
-// after them. Start is inclusive, End exclusive; nil leaves that side open.
+// Run is a range of the tree of names or of an index. A row of an index is ordered by its value,
+// and then by the name of its resource. Start is inclusive, End exclusive; nil leaves that side
+// open.
 type Run struct {
 	// Index names the index; the tree of names if it is empty. A run is empty if its
 	// index has no rows.

@@ -185,8 +185,8 @@ type textSize struct {
 	wide bool
 }
 
-// scan measures a text, up to one token more than most. It stops at the first invalid token, which
-// the parser reports.
+// scan measures a text. It stops after most+1 tokens, or at the first invalid token, which the parser
+// reports.
 func scan(query string, most int) (t textSize) {
 	l := lexer.New(&ast.Source{Input: query})
 	var characters []rune // of the text, in which positions count

@@ -142,7 +142,7 @@ type Mirror struct {
 	// unnameable has the kinds with resources that have fields which the SDL does not
 	// have.
 	unnameable map[string]bool
-	// held has, by kind, the resources that seem to have vanished at once.
+	// held has, by kind, the resources that seem to have vanished at once. They are kept for now.
 	held map[string]held
 }
 

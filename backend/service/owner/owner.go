@@ -131,7 +131,7 @@ type Got struct {
 // position that was returned before the change.
 type Changes struct {
 	Keys []backend.Key
-	// Position is the one to continue from.
+	// Position is the position to continue from.
 	Position string
 	// Expired reports that the position is unknown, too old, or of another history. All resources
 	// are compared then.
@@ -190,15 +190,15 @@ const (
 	Waits
 	// Conflict means that the tag or the uid does not match.
 	Conflict
-	// Exists means that a resource exists which the write was to create.
+	// Exists means that the resource that the write was to create exists already.
 	Exists
 	// Absent means that there is no resource to replace or delete.
 	Absent
-	// Invalid means that the violations are the reason.
+	// Invalid means that the service refuses the change because of the violations.
 	Invalid
 	// Forbidden means that the caller has no right to the change.
 	Forbidden
-	// Refused means that the message is the reason.
+	// Refused means that the service refuses the change for the reason in the message.
 	Refused
 )
 

@@ -240,8 +240,8 @@ func (s *Gateway) accept(ctx context.Context, c sdl.Catalogue, gate catalogue.Ga
 	return sdl.Accept(ctx, gate, candidate)
 }
 
-// candidate returns the catalogue with which the gateway starts, as a store is asked to accept it. Unless the store has
-// accepted these files before, it first refuses a catalogue that breaks clients of its released versions.
+// candidate returns the catalogue with which the gateway starts, in the form that a store is asked to accept. It refuses
+// a catalogue that breaks clients of its released versions, unless the store has accepted these files before.
 func (s *Gateway) candidate(ctx context.Context, c sdl.Catalogue, gate catalogue.Gate) (catalogue.Candidate, error) {
 	checked, err := gate.Recorded(ctx, c.Files)
 	if err != nil {
