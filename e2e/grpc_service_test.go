@@ -134,7 +134,7 @@ func startFoos(t *testing.T, dir, address string) *gateway {
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(4 * patience); !is(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it is not so in time: %s", what)
 		}

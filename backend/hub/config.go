@@ -46,7 +46,6 @@ func (c Config) Validate() error {
 func (c Config) withDefaults() Config {
 	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	c.Rand = cmp.Or(c.Rand, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
-	c.Lag = backend.ObserverOr(c.Lag)
 	c.Events = cmp.Or(c.Events, 1024)
 	c.Bytes = cmp.Or(c.Bytes, 4<<20)
 	c.MaxSubscribers = cmp.Or(c.MaxSubscribers, 100_000)

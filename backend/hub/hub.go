@@ -249,7 +249,7 @@ func (h *Hub) follow(ctx context.Context, lost *loss) (answered, progress bool, 
 // observeLag observes the age of a delivery's oldest change. It may be inexact, because the clock
 // of a store may be estimated.
 func (h *Hub) observeLag(d backend.Delivery) {
-	if len(d.Events) > 0 {
+	if h.cfg.Lag != nil && len(d.Events) > 0 {
 		h.cfg.Lag.Observe(max(h.clock().Sub(d.Events[0].Time).Seconds(), 0))
 	}
 }

@@ -17,7 +17,8 @@ func TestVerdictOf_KnowsEachInternalKind(t *testing.T) {
 	internal := regexp.MustCompile(`^_[a-z]{3,}\.?$`)
 	found := map[string]bool{}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		skipped := strings.HasSuffix(path, "_test.go") || strings.Contains(path, "backendtest")
+		skipped := strings.HasSuffix(path, "_test.go") || strings.Contains(path, "backendtest") ||
+			strings.Contains(path, "owner/standard") // it has names of fields
 		if err != nil || skipped || !strings.HasSuffix(path, ".go") {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
@@ -301,12 +300,12 @@ func TestASubscriptionOfOnesOwnReturnsResources(t *testing.T) {
 		if errs != nil {
 			t.Fatal(errs)
 		}
-		next, ctx := g.exec.DispatchOperation(t.Context(), oc)
-		first := string(next(ctx).Data)
+		next := subscribe(t.Context(), g.engine, oc)
+		first := string(next().Response.Data)
 		store.take()
 		g.do(`mutation { ownCreate(input: {name: "n9", spec: {cloudCredentialsRef: {cloudName: "c", secretName: "s"}, resource: {projectRef: "p"}}}) { number } }`, nil)
 		store.take()
-		second := string(next(ctx).Data)
+		second := string(next().Response.Data)
 		if first != `{"ownStream":{"networks":{"totalCount":1}}}` || second != `{"ownStream":{"networks":{"totalCount":2}}}` || !strings.Contains(store.take(), "get 1 Project") {
 			t.Errorf("%s, then %s", first, second)
 		}
@@ -315,25 +314,22 @@ func TestASubscriptionOfOnesOwnReturnsResources(t *testing.T) {
 
 func TestAStreamOfOnesOwnEndsWithItsCatalogue(t *testing.T) {
 	g, _ := own(t)
-	group := stream.NewSet()
-	g.exec = executor.New(enginetest.New(t, nil, g.svc, func(c *engine.Config) { c.Streams = group }))
 	for _, query := range []string{`subscription { ownStream(projects: ["p", "q"]) { kind } }`, `subscription { ownEvents(projects: ["p", "q"]) { name } }`} {
 		oc, errs := g.prepare(query, nil)
 		if errs != nil {
 			t.Fatal(errs)
 		}
-		state := &stream.State{}
-		ctx, leave := context.WithCancel(stream.With(t.Context(), state))
-		next, ctx := g.exec.DispatchOperation(ctx, oc)
-		if res := next(ctx); res == nil || res.Errors != nil {
-			t.Fatalf("%s: %v", query, res)
+		group := stream.NewSet()
+		e := enginetest.New(t, nil, g.svc, func(c *engine.Config) { c.Streams = group })
+		ctx, leave := context.WithCancel(t.Context())
+		next := subscribe(ctx, e, oc)
+		if a := next(); a.Response == nil || a.Response.Errors != nil {
+			t.Fatalf("%s: %v", query, a)
 		}
 		group.End()
-		if res := next(ctx); res != nil || !strings.Contains(places(state.Errors()), "the kinds of the gateway were replaced since the stream began; begin it again") {
-			t.Errorf("%s: %v, %s", query, res, places(state.Errors()))
+		if a := next(); a.Response != nil || !strings.Contains(places(a.Errors), "the kinds of the gateway were replaced since the stream began; begin it again") {
+			t.Errorf("%s: %v, %s", query, a, places(a.Errors))
 		}
 		leave()
-		group = stream.NewSet()
-		g.exec = executor.New(enginetest.New(t, nil, g.svc, func(c *engine.Config) { c.Streams = group }))
 	}
 }
