@@ -1,6 +1,7 @@
 package standard_test
 
 import (
+	"io"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -42,6 +43,60 @@ func fooConfig(t testing.TB) standardtest.Config {
 			return nil
 		},
 		Admit: func(resource protoreflect.Message) { standardtest.SetText(resource, "status.teleport_host", "host-1") },
+	}
+}
+
+// compileText compiles the text of a .proto file, which can import those of standardtest.
+func compileText(t testing.TB, text string) []byte {
+	t.Helper()
+	const file = "thing.proto"
+	return standardtest.Compile(t, func(path string) (io.ReadCloser, error) {
+		if path == file {
+			return io.NopCloser(strings.NewReader(text)), nil
+		}
+		return standardtest.Open(path)
+	}, file)
+}
+
+// thingConfig is a service of Things whose messages have the given fields besides.
+func thingConfig(t testing.TB, fields map[string]string) standardtest.Config {
+	name := fields["name"]
+	if name == "" {
+		name = "string name = 1;"
+	}
+	return standardtest.Config{
+		Descriptors: compileText(t, `syntax = "proto3";
+package thing.v1;
+import "google/api/field_behavior.proto";
+import "google/protobuf/any.proto";
+import "google/protobuf/empty.proto";
+message Thing {
+  `+name+`
+  string etag = 2;
+  string text = 3;
+  `+fields["Thing"]+`
+}
+`+fields["file"]+`
+service Things {
+  rpc GetThing(GetThingRequest) returns (Thing);
+  rpc ListThings(ListThingsRequest) returns (ListThingsResponse);
+  rpc CreateThing(CreateThingRequest) returns (Thing);
+  rpc UpdateThing(UpdateThingRequest) returns (Thing);
+  rpc UpsertThing(UpsertThingRequest) returns (Thing);
+  rpc DeleteThing(DeleteThingRequest) returns (google.protobuf.Empty);
+}
+message GetThingRequest { string name = 1; }
+message ListThingsRequest { `+fields["ListThingsRequest"]+` }
+message ListThingsResponse { repeated Thing things = 1; `+fields["ListThingsResponse"]+` }
+message CreateThingRequest { Thing thing = 1; `+fields["CreateThingRequest"]+` }
+message UpdateThingRequest { Thing thing = 1; `+fields["UpdateThingRequest"]+` }
+message UpsertThingRequest { Thing thing = 1; `+fields["UpsertThingRequest"]+` }
+message DeleteThingRequest { string name = 1; }
+`),
+		Services: []string{"thing.v1.Things"},
+		Message:  "thing.v1.Thing",
+		Name:     "name",
+		Tag:      "etag",
 	}
 }
 

@@ -77,16 +77,25 @@ func (c *Client) await(
 		request := p.operation.request()
 		p.operation.keyAt.setText(request, name.String())
 		next, err := p.operation.call.Ask(ctx, request)
-		if err != nil {
-			if connect.IsWireError(err) && connect.CodeOf(err) == connect.CodeUnavailable {
-				continue
-			}
-			return owner.Answer{}, err
+		switch {
+		case err == nil:
+			operation = next
+		case !pollsAgain(err): // the service has accepted the write, whatever the error of the poll says of itself
+			return owner.Answer{}, fmt.Errorf("service %s: %s: the operation %s cannot be polled: %v",
+				c.name, m.Name(), shortText(name.String()), err)
 		}
-		operation = next
 	}
 	return owner.Answer{}, fmt.Errorf("service %s: %s: the operation %s is not done after %s",
 		c.name, m.Name(), shortText(name.String()), maxOperation)
+}
+
+// pollsAgain reports whether an operation is polled again after the error of a poll.
+func pollsAgain(err error) bool {
+	if errors.Is(err, owner.ErrNotSent) {
+		return true
+	}
+	code := connect.CodeOf(err)
+	return connect.IsWireError(err) && (code == connect.CodeUnavailable || code == connect.CodeResourceExhausted)
 }
 
 // operationDone returns the decision of a finished operation.

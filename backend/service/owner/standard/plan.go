@@ -252,11 +252,30 @@ func (c *compiler) checkMethods() {
 			"create.id says if a field has it", m.Name())
 		p.create = nil
 	}
+	c.checkCreatedName()
 	if p.update != nil && !p.conditional() {
 		c.note("%s is not conditional: %s; there are no verbs UPDATE and PATCH", p.update.Name(), c.whyUnconditional())
 	}
 	if p.conditional() && p.remove != nil && p.remove.tagAt == nil {
 		c.note("%s takes no tag: the tag is compared just before the call, and not in the same step", p.remove.Name())
+	}
+}
+
+// checkCreatedName drops a create that takes the name neither as an id nor in the resource.
+func (c *compiler) checkCreatedName() {
+	m := c.plan.create
+	if m == nil || m.idAt != nil {
+		return
+	}
+	name := c.plan.nameAt.last()
+	if behaves(name, behaviorOutputOnly) || behaves(name, behaviorIdentifier) && !has(c.Pattern) {
+		c.note("%s takes no id, and callers do not set the field %s, so the service chooses the names of what is created, "+
+			"and there is no verb CREATE; create.id says if a field has it", m.Name(), c.Name)
+		c.plan.create = nil
+		return
+	}
+	if c.Name == "id" {
+		c.note("%s takes no id but that of the resource: if the service chooses it, set create.method to -", m.Name())
 	}
 }
 
@@ -483,14 +502,14 @@ func (p *plan) described() owner.Kind {
 		Changes:       p.watch != nil,
 		Writes:        p.create != nil || p.update != nil || p.upsert != nil || p.remove != nil,
 		Conditional:   p.conditional(),
-		DryRun:        p.create != nil && p.update != nil,
+		DryRun:        p.create != nil && (p.update != nil || p.upsert != nil),
 		NoCreate:      p.create == nil,
 		NoLabels:      p.labelsAt == nil,
 		NoAnnotations: p.annotationsAt == nil,
 		NoDescription: p.descriptionAt == nil,
 	}
-	for _, m := range []*method{p.create, p.update} {
-		out.DryRun = out.DryRun && m.dryRunAt != nil
+	for _, m := range []*method{p.create, p.update, p.upsert} {
+		out.DryRun = out.DryRun && (m == nil || m.dryRunAt != nil)
 	}
 	return out
 }

@@ -131,8 +131,11 @@ func requestID(id string) string {
 // create creates a resource.
 func (c *Client) create(ctx context.Context, p *plan, w owner.Write) (owner.Answer, error) {
 	key := w.Resource.Key
-	if p.create == nil {
+	switch {
+	case p.create == nil:
 		return owner.Answer{}, c.unimplemented(p, "create")
+	case w.DryRun && len(p.create.dryRunAt) == 0:
+		return owner.Answer{}, c.unimplemented(p, "dry run")
 	}
 	resource := p.newResource()
 	if violations := p.fill(resource, w.Resource); len(violations) > 0 {
@@ -192,8 +195,11 @@ func (c *Client) replace(ctx context.Context, p *plan, w owner.Write) (owner.Ans
 	if m == nil || p.upsert != nil && w.IfTag == "" {
 		m = p.upsert
 	}
-	if m == nil {
+	switch {
+	case m == nil:
 		return owner.Answer{}, c.unimplemented(p, "update")
+	case w.DryRun && len(m.dryRunAt) == 0:
+		return owner.Answer{}, c.unimplemented(p, "dry run")
 	}
 	was, refusal, err := c.current(ctx, p, key, w.IfTag, w.IfUID)
 	if err != nil || refusal != nil {
@@ -327,10 +333,19 @@ func (c *Client) written(
 	}
 	is, err := p.keyOf(answer)
 	if err == nil && is != key && w.IfAbsent {
-		return owner.Answer{}, fmt.Errorf("service %s: %s has made %s, and %s was asked for",
-			c.name, p.create.Name(), shortText(is.String()), key)
+		return otherName(w, fmt.Sprintf("%s of the service chooses names: it has answered %s, and %s was asked for",
+			p.create.Name(), shortText(is.String()), key)), nil
 	}
 	return p.done(key, answer), nil
+}
+
+// otherName returns the answer to a create after which the service shows a resource of another name. A create that was
+// applied is Done without the resource, because each repetition would make one more.
+func otherName(w owner.Write, message string) owner.Answer {
+	if w.DryRun {
+		return owner.Answer{Outcome: owner.Refused, Message: message}
+	}
+	return owner.Answer{Outcome: owner.Done, Message: message}
 }
 
 // newResource returns an empty resource.
