@@ -65,6 +65,7 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 	}
 	at, err := m.changes(ctx, "", 0)
 	if err != nil {
+		m.compareOnce.Do(func() { signal(m.compareNow) }) // the resources are shown, whatever becomes of their changes
 		return err
 	}
 	signal(m.compareNow)

@@ -123,6 +123,8 @@ type Mirror struct {
 	logOnce *zap.Logger
 	// compareNow has an element if a comparison of everything is requested.
 	compareNow chan struct{}
+	// compareOnce requests a comparison the first time that following the changes fails.
+	compareOnce sync.Once
 	// deleted has the recently deleted records.
 	deleted deletions
 	// warned has the kinds for which warnOfFill has logged. Only compareAll uses it.

@@ -27,6 +27,8 @@ const (
 	settleTime = 2 * time.Second
 	// idleTime is how long streams stay open without a call of Changes.
 	idleTime = 2 * time.Minute
+	// refusalTime is how long a service is not asked for streams after it has refused one.
+	refusalTime = 10 * time.Minute
 )
 
 // follower collects the keys of changed resources from streams of events. The first call of Changes
@@ -35,8 +37,8 @@ const (
 // waiting; then all resources are compared.
 type follower struct {
 	plans []*plan
-	// refused reports whether the service has answered that it has no streams, or not for this
-	// gateway.
+	// refused reports whether the service has answered lately that it has no streams, or not for
+	// this gateway.
 	refused atomic.Bool
 
 	mu sync.Mutex // guards all below
@@ -49,8 +51,10 @@ type follower struct {
 type feed struct {
 	// epoch is the prefix of the feed's positions.
 	epoch string
-	// begun has an element for each stream that has started.
-	begun chan struct{}
+	// opened is the time when the streams were opened. begun has a channel for each stream, which is closed when the
+	// stream has started.
+	opened time.Time
+	begun  []chan struct{}
 	// over is closed when a stream has ended; err is then the reason.
 	over   chan struct{}
 	cancel context.CancelFunc
@@ -98,15 +102,17 @@ func (f *follower) open(ctx context.Context) (*feed, error) {
 	}
 	ctx, cancel := context.WithCancel(access.WithoutCaller(context.WithoutCancel(ctx)))
 	out := &feed{
-		epoch: uuid.NewString(), begun: make(chan struct{}, len(f.plans)), over: make(chan struct{}), cancel: cancel,
+		epoch: uuid.NewString(), opened: time.Now(), over: make(chan struct{}), cancel: cancel,
 		changed: make(chan struct{}),
 	}
 	out.idle = time.AfterFunc(idleTime, func() { out.end(fmt.Errorf("nobody has asked for changes for %s", idleTime)) })
 	for _, p := range f.plans {
+		begun := make(chan struct{})
+		out.begun = append(out.begun, begun)
 		out.done.Go(func() {
-			err := out.read(ctx, p)
-			if ctx.Err() == nil && isRefusal(err) {
-				f.refused.Store(true)
+			err := out.read(ctx, p, begun)
+			if ctx.Err() == nil && !isClosed(begun) && isRefusal(err) {
+				f.refuse()
 			}
 			out.end(err)
 		})
@@ -115,11 +121,33 @@ func (f *follower) open(ctx context.Context) (*feed, error) {
 	return out, nil
 }
 
-// isRefusal reports whether an error means that the service has no such stream, or not for this
-// gateway.
+// refuse notes that the service has refused a stream.
+func (f *follower) refuse() {
+	f.refused.Store(true)
+	time.AfterFunc(refusalTime, func() { f.refused.Store(false) })
+}
+
+// isRefusal reports whether the error of a stream without events means that the service has no such stream, or not for
+// this gateway. The answer of a proxy is none, and neither is one that says that the service cannot answer now.
 func isRefusal(err error) bool {
-	code := connect.CodeOf(err)
-	return code == connect.CodeUnimplemented || code == connect.CodePermissionDenied
+	if !connect.IsWireError(err) {
+		return false
+	}
+	switch connect.CodeOf(err) {
+	case connect.CodeUnavailable, connect.CodeResourceExhausted, connect.CodeAborted, connect.CodeCanceled,
+		connect.CodeDeadlineExceeded:
+		return false
+	}
+	return true
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // end ends the streams. It keeps the reason of the first call.
@@ -135,14 +163,28 @@ func (f *feed) end(err error) {
 	f.idle.Stop()
 }
 
-// read reads the stream of a kind until it ends.
-func (f *feed) read(ctx context.Context, p *plan) error {
-	begun := sync.OnceFunc(func() { f.begun <- struct{}{} })
+// read reads the stream of a kind until it ends. It closes begun at the first event.
+func (f *feed) read(ctx context.Context, p *plan, begun chan struct{}) error {
+	begin := f.begin(begun)
 	return p.watch.call.Listen(ctx, p.watch.request(), func(event *dynamicpb.Message) {
-		begun()
+		begin()
 		if key, ok := p.changedKey(event); ok {
 			f.add(key)
 		}
+	})
+}
+
+// begin returns the function that notes the start of a stream. Positions that were given before expire, since the stream
+// may have missed changes after them.
+func (f *feed) begin(begun chan struct{}) func() {
+	return sync.OnceFunc(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.trimmed += len(f.log) + 1
+		f.log = nil
+		close(f.changed)
+		f.changed = make(chan struct{})
+		close(begun)
 	})
 }
 
@@ -210,25 +252,20 @@ func parsePlace(text string) (n int, ok bool) {
 	return n, fmt.Sprint(n) == text
 }
 
-// settle waits until all streams have started, for at most settleTime.
-func (f *feed) settle(ctx context.Context, streams int) error {
-	timer := time.NewTimer(settleTime)
+// settle waits until all streams have started, at most until they have been open for settleTime: a service need not say
+// that a stream has started.
+func (f *feed) settle(ctx context.Context) error {
+	timer := time.NewTimer(settleTime - time.Since(f.opened))
 	defer timer.Stop()
-	for begun := 0; begun < streams; begun++ {
+	for _, begun := range f.begun {
 		select {
-		case <-f.begun:
+		case <-begun:
 		case <-timer.C:
-			begun = streams // a service need not say that a stream has begun
+			return nil
 		case <-f.over:
 			return f.reason()
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		}
-	}
-	for range streams { // for who else waits
-		select {
-		case f.begun <- struct{}{}:
-		default:
 		}
 	}
 	return nil
@@ -274,7 +311,11 @@ func (c *Client) Changes(ctx context.Context, position string, wait time.Duratio
 
 // present returns the current position. The result is expired unless position is empty.
 func (c *Client) present(ctx context.Context, open *feed, position string) (owner.Changes, error) {
-	if err := open.settle(ctx, len(c.follower.plans)); err != nil {
+	err := open.settle(ctx)
+	switch {
+	case err != nil && c.follower.refused.Load():
+		return owner.Changes{}, fmt.Errorf("service %s: Changes: %w: %w", c.name, owner.ErrUnimplemented, err)
+	case err != nil:
 		return owner.Changes{}, fmt.Errorf("service %s: Changes: %w", c.name, err)
 	}
 	open.mu.Lock()

@@ -264,15 +264,33 @@ func TestChanges_AStreamOfEventsIsFollowed(t *testing.T) {
 }
 
 func TestChanges_AStreamThatIsRefusedIsComparedInstead(t *testing.T) {
-	w := newWorld(t, fooConfig(t), "", watching(t)) // the service of the stream is not served
-	for range 2 {
-		if _, err := w.client.Changes(t.Context(), "", 0); err == nil {
-			t.Error("there is a position")
+	for code, refuses := range map[connect.Code]bool{
+		connect.CodeUnimplemented: true, connect.CodePermissionDenied: true, connect.CodeUnauthenticated: true,
+		connect.CodeInvalidArgument: true, connect.CodeNotFound: true, connect.CodeFailedPrecondition: true,
+		connect.CodeInternal: true, connect.CodeUnavailable: false, connect.CodeResourceExhausted: false,
+		0: false, // a proxy answers, since the service of the stream is not served
+	} {
+		cfg := fooConfig(t)
+		if code != 0 {
+			cfg.Services = append(cfg.Services, "teleport.foo.v1.FooWatchService")
 		}
-	}
-	d, err := w.client.Describe(t.Context())
-	if err != nil || d.Kinds[0].Changes {
-		t.Errorf("%+v %v", d, err)
+		cfg.Before = func(_ context.Context, method string) error {
+			if method == "WatchFoos" {
+				return refused(code, "no stream")
+			}
+			return nil
+		}
+		w := newWorld(t, cfg, "", watching(t))
+		for range 2 {
+			_, err := w.client.Changes(t.Context(), "", 0)
+			if err == nil || errors.Is(err, owner.ErrUnimplemented) != refuses {
+				t.Errorf("%v: %v", code, err)
+			}
+		}
+		d, err := w.client.Describe(t.Context())
+		if err != nil || d.Kinds[0].Changes == refuses {
+			t.Errorf("%v: %+v %v", code, d, err)
+		}
 	}
 }
 
