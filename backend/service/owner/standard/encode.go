@@ -244,78 +244,179 @@ func floatNumber(kind protoreflect.Kind, text string) (out protoreflect.Value, e
 	return protoreflect.ValueOfFloat64(n), nil
 }
 
-// encodeList replaces a list. If a message in the list has the same JSON as a new element, the
-// message is kept, with its fields that have no JSON.
+// encodeList replaces a list.
 func (e *encoder) encodeList(f *field, m protoreflect.Message, value any, path string) {
 	elements, ok := value.([]any)
 	if !ok {
 		e.refuse(path, "type", "a list is accepted")
 		return
 	}
-	was := f.shownElements(m)
+	if f.form == formMessage {
+		e.encodeMessages(f, m, elements, path)
+		return
+	}
 	next := m.NewField(f.FieldDescriptor)
 	list := next.List()
 	for i, element := range elements {
-		at := path + "[" + strconv.Itoa(i) + "]"
-		if f.form != formMessage {
-			v, err := f.encodeValue(list.NewElement(), element)
-			if err != nil {
-				e.refuse(at, "type", "%v", err)
-				continue
-			}
-			list.Append(v)
+		v, err := f.encodeValue(list.NewElement(), element)
+		if err != nil {
+			e.refuse(path+"["+strconv.Itoa(i)+"]", "type", "%v", err)
 			continue
 		}
-		object, ok := element.(map[string]any)
-		if !ok {
-			e.refuse(at, "type", "an object is accepted")
-			continue
-		}
-		if same, found := was.take(object); found {
-			list.Append(same)
-			continue
-		}
-		made := list.NewElement()
-		e.encode(f.shape, made.Message(), object, at)
-		list.Append(made)
+		list.Append(v)
 	}
 	m.Set(f.FieldDescriptor, next)
 }
 
-// shown has messages by their JSON.
-type shown map[string][]protoreflect.Value
-
-// shownElements returns the messages of a list by their JSON.
-func (f *field) shownElements(m protoreflect.Message) shown {
-	if f.form != formMessage {
-		return nil
+// encodeMessages replaces a list of messages. A message whose JSON is the same as that of a new element is kept,
+// with its fields that have no JSON. If the list has as many elements as before, a changed element keeps such
+// fields of the message at its index. If not, it cannot be told which message was changed, and a change that would
+// lose such fields is refused.
+func (e *encoder) encodeMessages(f *field, m protoreflect.Message, elements []any, path string) {
+	was := f.messagesOf(m)
+	next := m.NewField(f.FieldDescriptor)
+	out := make([]protoreflect.Value, len(elements))
+	changed := map[int]map[string]any{}
+	objects := 0
+	for i, element := range elements {
+		object, ok := element.(map[string]any)
+		if !ok {
+			e.refuse(path+"["+strconv.Itoa(i)+"]", "type", "an object is accepted")
+			continue
+		}
+		objects++
+		same, found := was.take(f, next.List(), object)
+		if found {
+			out[i] = same
+		} else {
+			changed[i] = object
+		}
 	}
-	out := shown{}
+	if objects < len(elements) {
+		return // it was refused
+	}
+	sameLength := len(elements) == len(was.values)
+	if !sameLength && len(changed) > 0 && was.leavesHidden(f) {
+		e.refuse(path, "hidden", "elements have fields that are not shown here and would be lost; "+
+			"change elements in one write, and add or remove elements in another")
+		return
+	}
+	for i := range out {
+		if object, is := changed[i]; is {
+			out[i] = next.List().NewElement()
+			if sameLength && !was.taken[i] {
+				out[i] = was.values[i]
+			}
+			e.encode(f.shape, out[i].Message(), object, path+"["+strconv.Itoa(i)+"]")
+		}
+		next.List().Append(out[i])
+	}
+	m.Set(f.FieldDescriptor, next)
+}
+
+// messages are the messages of a list.
+type messages struct {
+	values []protoreflect.Value
+	// byJSON has the indexes of the messages that were not taken, by their JSON. taken reports for each message
+	// whether it was.
+	byJSON map[string][]int
+	taken  []bool
+}
+
+// messagesOf returns the messages of a list.
+func (f *field) messagesOf(m protoreflect.Message) *messages {
 	list := m.Get(f.FieldDescriptor).List()
+	out := &messages{byJSON: map[string][]int{}, taken: make([]bool, list.Len())}
 	for i := range list.Len() {
+		out.values = append(out.values, list.Get(i))
 		object, err := f.shape.decode(list.Get(i).Message())
 		if err != nil {
 			continue
 		}
 		if raw, err := json.Marshal(object); err == nil {
-			out[string(raw)] = append(out[string(raw)], list.Get(i))
+			out.byJSON[string(raw)] = append(out.byJSON[string(raw)], i)
 		}
 	}
 	return out
 }
 
-// take removes and returns a message with the JSON of an object.
-func (s shown) take(object map[string]any) (out protoreflect.Value, found bool) {
-	if len(s) == 0 {
+// take takes the first message that has the JSON of an object. The object may spell out what the JSON of a message
+// leaves out, such as zeros, so it is encoded and decoded before. empty is an empty list of the messages.
+func (w *messages) take(f *field, empty protoreflect.List, object map[string]any) (out protoreflect.Value, found bool) {
+	if len(w.values) == 0 {
 		return out, false
 	}
-	raw, err := json.Marshal(object)
-	if err != nil || len(s[string(raw)]) == 0 {
+	e := &encoder{}
+	made := empty.NewElement().Message()
+	e.encode(f.shape, made, object, "")
+	if len(e.violations) > 0 {
 		return out, false
 	}
-	out = s[string(raw)][0]
-	s[string(raw)] = s[string(raw)][1:]
-	return out, true
+	shown, err := f.shape.decode(made)
+	if err != nil {
+		return out, false
+	}
+	raw, err := json.Marshal(shown)
+	if err != nil || len(w.byJSON[string(raw)]) == 0 {
+		return out, false
+	}
+	at := w.byJSON[string(raw)][0]
+	w.byJSON[string(raw)] = w.byJSON[string(raw)][1:]
+	w.taken[at] = true
+	return w.values[at], true
+}
+
+// leavesHidden reports whether a message that was not taken has hidden fields.
+func (w *messages) leavesHidden(f *field) bool {
+	for i, value := range w.values {
+		if !w.taken[i] && f.shape.hides(value.Message()) {
+			return true
+		}
+	}
+	return false
+}
+
+// hides reports whether a message has fields that the shape lacks and that the service does not set itself.
+func (s *shape) hides(m protoreflect.Message) bool {
+	if len(m.GetUnknown()) > 0 {
+		return true
+	}
+	found := false
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		at := slices.IndexFunc(s.fields, func(f *field) bool { return f.Number() == fd.Number() })
+		if at < 0 {
+			found = !behaves(fd, behaviorOutputOnly)
+		} else {
+			found = s.fields[at].hides(v)
+		}
+		return !found
+	})
+	return found
+}
+
+// hides reports whether a message in the value of a field has hidden fields.
+func (f *field) hides(v protoreflect.Value) bool {
+	switch {
+	case f.shape == nil:
+		return false
+	case f.form == formEntries:
+		inner := f.shape.fields[1]
+		found := false
+		v.Map().Range(func(_ protoreflect.MapKey, value protoreflect.Value) bool {
+			found = inner.hides(value)
+			return !found
+		})
+		return found
+	case f.list:
+		list := v.List()
+		for i := range list.Len() {
+			if f.shape.hides(list.Get(i).Message()) {
+				return true
+			}
+		}
+		return false
+	}
+	return f.shape.hides(v.Message())
 }
 
 func (e *encoder) encodeMap(f *field, m protoreflect.Message, value any, path string) {
