@@ -174,8 +174,8 @@ func (f *feed) read(ctx context.Context, p *plan, begun chan struct{}) error {
 	})
 }
 
-// begin returns the function that notes the start of a stream. Positions that were given before expire, since the stream
-// may have missed changes after them.
+// begin returns the function that notes the start of a stream. Positions that were given before expire, since the
+// stream may have missed changes after them.
 func (f *feed) begin(begun chan struct{}) func() {
 	return sync.OnceFunc(func() {
 		f.mu.Lock()

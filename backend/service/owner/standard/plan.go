@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -233,6 +234,7 @@ func (c *compiler) checkMethods() {
 	if p.list.answerAt == nil {
 		c.refuse("list.answer: no field of %s has the resources; answer says which one it is", p.list.Output().FullName())
 	}
+	c.checkPages()
 	if parent, _ := splitPattern(c.Pattern); strings.Contains(parent, namespaceVariable) && p.list.parentAt == nil {
 		c.refuse("list.parent: no field of %s is known to have %s; parent says which one it is",
 			p.list.Input().FullName(), parent)
@@ -261,6 +263,50 @@ func (c *compiler) checkMethods() {
 	}
 }
 
+// checkPages refuses a list that may have pages which are not recognised: only the first one would be read.
+func (c *compiler) checkPages() {
+	m := c.plan.list
+	if m.tokenAt != nil && m.nextAt != nil || c.List.Token == None || c.List.Next == None {
+		return
+	}
+	found := c.pageField(m)
+	switch {
+	case m.tokenAt != nil:
+		found = c.List.Token
+	case m.nextAt != nil:
+		found = c.List.Next
+	}
+	if found == "" {
+		c.note("%s has no pages: each answer is taken for the list of all", m.Name())
+		return
+	}
+	c.refuse("list.token, list.next: the pages of %s are not recognised (it has the field %s), and only the first one "+
+		"would be read; token and next say which fields have them, and - says that each answer has all resources",
+		m.Name(), found)
+}
+
+// pageField returns the name of a field of a list's request or answer that can belong to pages; empty if there is none.
+func (c *compiler) pageField(m *method) string {
+	answer := m.Output().Fields()
+	for i := range answer.Len() {
+		f := answer.Get(i)
+		if !f.IsList() && !f.IsMap() {
+			return string(f.Name())
+		}
+	}
+	request := m.Input().Fields()
+	for i := range request.Len() {
+		f := request.Get(i)
+		if isInteger(f) || pageName.MatchString(string(f.Name())) {
+			return string(f.Name())
+		}
+	}
+	return ""
+}
+
+// pageName matches the names of fields that choose a page.
+var pageName = regexp.MustCompile(`page|pagination|token|cursor|limit|offset|start|after|continue`)
+
 // checkCreatedName drops a create that takes the name neither as an id nor in the resource.
 func (c *compiler) checkCreatedName() {
 	m := c.plan.create
@@ -269,8 +315,8 @@ func (c *compiler) checkCreatedName() {
 	}
 	name := c.plan.nameAt.last()
 	if behaves(name, behaviorOutputOnly) || behaves(name, behaviorIdentifier) && !has(c.Pattern) {
-		c.note("%s takes no id, and callers do not set the field %s, so the service chooses the names of what is created, "+
-			"and there is no verb CREATE; create.id says if a field has it", m.Name(), c.Name)
+		c.note("%s takes no id, and callers do not set the field %s, so the service chooses the names of what is "+
+			"created, and there is no verb CREATE; create.id says if a field has it", m.Name(), c.Name)
 		c.plan.create = nil
 		return
 	}
@@ -448,6 +494,10 @@ func (c *compiler) compileShapes() {
 			p.omitted = append(p.omitted, Omitted{Path: p.name + "." + one.Path, Why: one.Why})
 		}
 		return at, out
+	}
+	if c.Spec == None {
+		c.refuse("spec: a kind must have a spec: the path of a message and . for the resource itself are accepted")
+		return
 	}
 	taken := c.taken()
 	p.specAt, p.spec = shape("spec", c.Spec, false, func(f protoreflect.FieldDescriptor) bool {

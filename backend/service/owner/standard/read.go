@@ -187,8 +187,8 @@ func (c *Client) getOne(ctx context.Context, key backend.Key) (owner.Got, error)
 	}
 	m, err := c.fetch(ctx, p, key)
 	switch {
-	case err != nil && connect.IsWireError(err) && connect.CodeOf(err) == connect.CodeInvalidArgument:
-		return owner.Got{Unreadable: "the service does not take the name: " + shortText(err.Error())}, nil
+	case err != nil && isUnreadable(err):
+		return owner.Got{Unreadable: "the service does not show it: " + shortText(err.Error())}, nil
 	case err != nil || m == nil:
 		return owner.Got{}, err
 	}
@@ -197,6 +197,20 @@ func (c *Client) getOne(ctx context.Context, key backend.Key) (owner.Got, error)
 		return owner.Got{Unreadable: shortText(err.Error())}, nil
 	}
 	return owner.Got{Resource: &r}, nil
+}
+
+// isUnreadable reports whether the error of a Get is the service's decision about this resource, so that others can be
+// read nevertheless.
+func isUnreadable(err error) bool {
+	if !connect.IsWireError(err) {
+		return false
+	}
+	switch connect.CodeOf(err) {
+	case connect.CodeInvalidArgument, connect.CodePermissionDenied, connect.CodeInternal, connect.CodeUnknown,
+		connect.CodeDataLoss, connect.CodeFailedPrecondition, connect.CodeOutOfRange:
+		return true
+	}
+	return false
 }
 
 // pageToken is the position at which a list continues.

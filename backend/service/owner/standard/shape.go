@@ -154,7 +154,7 @@ func (s *shaper) field(fd protoreflect.FieldDescriptor, path string, above []pro
 		return nil, because("the mapping omits it")
 	case behaves(fd, behaviorInputOnly):
 		return nil, because("it is input-only, so that nobody can read what it is")
-	case !s.status && len(above) > 1 && behaves(fd, behaviorOutputOnly):
+	case !s.status && behaves(fd, behaviorOutputOnly):
 		return nil, because("it is output-only within what callers set")
 	case fd.IsExtension():
 		return nil, because("extensions are not expressed")

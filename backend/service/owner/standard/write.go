@@ -246,9 +246,14 @@ func (c *Client) current(
 	ctx context.Context, p *plan, key backend.Key, ifTag, ifUID string,
 ) (protoreflect.Message, *owner.Answer, error) {
 	was, err := c.fetch(ctx, p, key)
-	switch {
-	case err != nil:
+	if err != nil {
+		decided, undecided := p.judge(p.get, err)
+		if undecided == nil && decided.Outcome == owner.Forbidden {
+			return nil, &decided, nil
+		}
 		return nil, nil, fmt.Errorf("%w: %w", owner.ErrNotSent, err) // nothing was changed
+	}
+	switch {
 	case was == nil:
 		return nil, &owner.Answer{Outcome: owner.Absent}, nil
 	}

@@ -16,7 +16,9 @@ import (
 
 func TestWrite_ACreateThatMakesAnotherNameIsDoneAndNotRepeated(t *testing.T) {
 	cfg := fooConfig(t)
-	cfg.Wrap = func(_ *standardtest.Server, method string, in *dynamicpb.Message, do doing) (*dynamicpb.Message, error) {
+	cfg.Wrap = func(
+		_ *standardtest.Server, method string, in *dynamicpb.Message, do doing,
+	) (*dynamicpb.Message, error) {
 		if method == "CreateFoo" {
 			standardtest.SetText(fooIn(in), "metadata.name", "chosen")
 		}
@@ -43,7 +45,8 @@ func TestCatalogue_HasNoCreateIfTheServiceChoosesTheNames(t *testing.T) {
 		}
 	}
 	named := thingConfig(t, map[string]string{
-		"name": "string name = 1 [(google.api.field_behavior) = IDENTIFIER];", "CreateThingRequest": "string thing_id = 2;",
+		"name":               "string name = 1 [(google.api.field_behavior) = IDENTIFIER];",
+		"CreateThingRequest": "string thing_id = 2;",
 	})
 	if w := newWorld(t, named, "", nil); !strings.Contains(w.catalogue.SDL, "CREATE") {
 		t.Errorf("no CREATE with an id: %v", w.catalogue.Notes)
@@ -77,7 +80,8 @@ func TestWrite_ADryRunThatTheMethodDoesNotHaveChangesNothing(t *testing.T) {
 		t.Errorf("%+v %v", d, err)
 	}
 	thing := owner.Resource{Key: backend.Key{Kind: "Thing", Name: "a"}, Spec: []byte(`{"text":"t"}`)}
-	if _, err := w.client.Write(t.Context(), owner.Write{Resource: thing, DryRun: true}); !errors.Is(err, owner.ErrUnimplemented) {
+	_, err = w.client.Write(t.Context(), owner.Write{Resource: thing, DryRun: true})
+	if !errors.Is(err, owner.ErrUnimplemented) {
 		t.Errorf("%v", err)
 	}
 	if text := textIn(w.server.Show("a"), "text"); text != "" {
