@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -106,15 +107,25 @@ func (p servicePull) runStandard(ctx context.Context, from string) error {
 		return err
 	}
 	p.explain(pulled)
-	if len(pulled.Kinds) == 0 || len(p.standard.kinds) > 0 && len(pulled.Refused) > 0 {
-		return fmt.Errorf("%s: nothing was written, since %s cannot be served", output.Printable(from),
-			output.Plural(len(pulled.Refused), "kind"))
+	asked := pulled.Refused
+	if len(p.standard.kinds) == 0 && len(pulled.Kinds) > 0 { // all that can be served, and what the mapping has
+		asked = slices.DeleteFunc(slices.Clone(asked), func(one standard.Omitted) bool {
+			return given.Kinds[one.Path] == nil
+		})
+	}
+	if len(pulled.Kinds) == 0 || len(asked) > 0 {
+		return fmt.Errorf("%s: nothing was written, since %s cannot be served", output.Printable(from), kindsIn(asked))
 	}
 	text := "# Written by sluice service pull --grpc. Review it: what the service says later does not change it.\n" + pulled.SDL
 	if _, err := p.check(text, name); err != nil {
 		return err
 	}
 	pulled.Mapping.Descriptors = given.Descriptors
+	for name, k := range given.Kinds { // what was not asked for stays
+		if pulled.Mapping.Kinds[name] == nil {
+			pulled.Mapping.Kinds[name] = k
+		}
+	}
 	if err := p.writeDescriptors(pulled.Mapping, file, raw); err != nil {
 		return err
 	}
@@ -131,6 +142,15 @@ func (p servicePull) runStandard(ctx context.Context, from string) error {
 	_, err = fmt.Fprintf(p.std.Out, "%s: %s of the service %s, with the mapping %s\n", output.Printable(p.to),
 		output.Plural(len(pulled.Kinds), "kind"), name, output.Printable(p.standard.mapping))
 	return err
+}
+
+// kindsIn returns the number of kinds that were refused, each for one reason or more.
+func kindsIn(refused []standard.Omitted) string {
+	names := map[string]bool{}
+	for _, one := range refused {
+		names[one.Path] = true
+	}
+	return output.Plural(len(names), "kind")
 }
 
 // withoutUnservable leaves out the kinds that a catalogue cannot have, such as those whose names are reserved.

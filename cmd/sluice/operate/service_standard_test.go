@@ -82,6 +82,38 @@ func TestServicePull_KeepsWhatTheMappingSays(t *testing.T) {
 	}
 }
 
+func TestServicePull_KeepsTheKindsOfTheMappingThatWereNotAskedFor(t *testing.T) {
+	_, file := serveFoos(t)
+	dir := t.TempDir()
+	const gadget = "{message: teleport.foo.v1.Foo, service: teleport.foo.v1.FooService, text: [spec.big]}"
+	mapping := commandtest.WriteFile(t, dir, "foos.yaml", "kinds: {Gadget: "+gadget+"}")
+	to := filepath.Join(dir, "foos.graphqls")
+	commandtest.Must(t, newRoot, "service", "pull", "--grpc", file, "--kind", "Foo", "--to", to, "--mapping", mapping)
+	text, err := os.ReadFile(mapping)
+	if err != nil || !strings.Contains(string(text), "Gadget:") || !strings.Contains(string(text), "Foo:") {
+		t.Errorf("%v %s", err, text)
+	}
+}
+
+func TestServicePull_WritesNothingIfAKindOfTheMappingIsRefused(t *testing.T) {
+	_, file := serveFoos(t)
+	dir := t.TempDir()
+	const kinds = "kinds: {Foo: {}, Gadget: {message: teleport.foo.v1.Foo, tag: nothing}}"
+	mapping := commandtest.WriteFile(t, dir, "foos.yaml", kinds)
+	to := filepath.Join(dir, "foos.graphqls")
+	_, errOut, code := commandtest.Run(t, newRoot, "service", "pull", "--grpc", file, "--to", to, "--mapping", mapping)
+	if code != 1 || !strings.Contains(errOut, "nothing was written, since 1 kind cannot be served") {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+	text, err := os.ReadFile(mapping)
+	if err != nil || string(text) != kinds {
+		t.Errorf("%v %s", err, text)
+	}
+	if _, err := os.Stat(to); err == nil {
+		t.Error("the SDL was written")
+	}
+}
+
 func TestServicePull_SaysWhatItCannotTakeOfAGRPCService(t *testing.T) {
 	_, file := serveFoos(t)
 	address := serveGRPC(t, http.NotFoundHandler())

@@ -326,7 +326,11 @@ func (w *sdlWriter) object(name string, s *shape, path string) {
 		shape      *shape
 	}
 	var parts []part
-	var enums []protoreflect.EnumDescriptor
+	type enum struct {
+		name string
+		of   protoreflect.EnumDescriptor
+	}
+	var enums []enum
 	w.describe("", s.MessageDescriptor, "")
 	w.text.WriteString("type " + name)
 	if !w.status {
@@ -348,8 +352,7 @@ func (w *sdlWriter) object(name string, s *shape, path string) {
 		case f.form == formEnum && !w.status:
 			inner, written := w.typeOf(f.Enum(), f.Enum())
 			if !written {
-				w.names[inner] = f.Enum()
-				enums = append(enums, f.Enum())
+				enums = append(enums, enum{inner, f.Enum()})
 			}
 			typeName = inner
 		}
@@ -357,8 +360,8 @@ func (w *sdlWriter) object(name string, s *shape, path string) {
 		fmt.Fprintf(&w.text, "  %s: %s%s\n", f.name, w.typeText(f, typeName), w.directives(f, at))
 	}
 	w.text.WriteString("}\n")
-	for _, enum := range enums {
-		w.enum(enum)
+	for _, one := range enums {
+		w.enum(one.name, one.of)
 	}
 	for _, one := range parts {
 		w.object(one.name, one.shape, one.path)
@@ -366,13 +369,7 @@ func (w *sdlWriter) object(name string, s *shape, path string) {
 }
 
 // enum writes an enum.
-func (w *sdlWriter) enum(d protoreflect.EnumDescriptor) {
-	name := ""
-	for known, of := range w.names {
-		if of == any(d) {
-			name = known
-		}
-	}
+func (w *sdlWriter) enum(name string, d protoreflect.EnumDescriptor) {
 	w.describe("", d, "")
 	w.text.WriteString("enum " + name + " {\n")
 	for i := range d.Values().Len() {
