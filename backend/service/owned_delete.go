@@ -153,7 +153,11 @@ func (w *write) removeOwned(
 	}
 	res := current.Resource
 	requested := res.Deleting && (known.Meta.Owner == nil || !known.Meta.Owner.Asking)
-	ctx, cancel := context.WithTimeout(ctx, mirror.AskLimit) // after which another gateway may take the request back
+	limit := mirror.AskLimit // after which another gateway may take the request back
+	if res.Deleting && !requested {
+		limit -= w.writer.clock().Sub(known.Meta.DeletionRequestedAt)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if !res.Deleting && w.writer.reconciler.IsGuarded(w.kind.Name) {
 		if res, err = w.markDeleting(ctx, current, Deleted); err != nil {

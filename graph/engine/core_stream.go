@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/graph/stream"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // coreEvents makes the answers of a subscription whose resolver is written by hand. The resources that the resolver
@@ -35,7 +36,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 		plan:    p,
 		run:     r,
 		next:    e.core.Exec(r.coreContext(ctx, &placeholders{engine: e}, set)),
-		waiting: join(ctx, false, nil, e.streams),
+		waiting: join(span.Detach(ctx), false, nil, e.streams),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/graph/stream"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // execution answers the changes of a subscription, which a [stream.Loop] or a group takes.
@@ -48,7 +49,7 @@ func (e *Engine) Subscribe(ctx context.Context, after string) stream.Events {
 		return nil
 	}
 	s := &execution{engine: e, oc: oc, plan: p, changes: changes, everyKind: len(req.Kinds) == 0}
-	s.waiting = join(ctx, false, changes.Close, e.sets(s.everyKind)...)
+	s.waiting = join(span.Detach(ctx), false, changes.Close, e.sets(s.everyKind)...)
 	cursor := ""
 	if req.After != nil {
 		cursor = *req.After

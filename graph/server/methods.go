@@ -115,7 +115,8 @@ func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, err error) {
 type call struct {
 	// admitted gives back the caller's place among the requests in flight.
 	admitted func()
-	// streams removes the deadline for reading the request, once a stream has read it.
+	// streams is called when a stream has begun. It removes the deadline for reading the request, which was read, and
+	// ends the time and the span of the request.
 	streams func()
 	share   *budget.Share
 	// answer is how many bytes the answer takes, and abort ends the connection.
@@ -154,7 +155,10 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 	ctx := context.WithValue(r.Context(), callKey{}, c)
 	if _, streams := methods.Has(r.URL.Path); streams {
 		// The server's own deadlines are for requests that end.
-		c.streams = func() { _ = control.SetReadDeadline(time.Time{}) }
+		c.streams = func() {
+			_ = control.SetReadDeadline(time.Time{})
+			streamBegins(w)
+		}
 		_ = control.SetWriteDeadline(time.Time{})
 		if paced, ok := w.(*callWriter); ok {
 			paced.timeout = streamWriteTime
@@ -349,7 +353,7 @@ func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.
 		c.admitted()
 		c.streams()
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(span.Detach(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(e.methodStreams, func() {
 		cancel(&failure.Error{

@@ -171,6 +171,21 @@ func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
+// streamBegins records that the answer written by w is a stream, which has begun.
+func streamBegins(w http.ResponseWriter) {
+	for {
+		if r, ok := w.(*recorder); ok {
+			r.stream = time.Now()
+			return
+		}
+		inner, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return
+		}
+		w = inner.Unwrap()
+	}
+}
+
 func (r *recorder) WriteHeader(status int) {
 	if !r.wrote {
 		r.status, r.wrote = status, true

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // Wire writes to the client of one subscription. Transports implement it.
@@ -100,10 +101,11 @@ func (s *Subscription) begin() bool {
 	s.memory = s.groups.cfg.Memory.BeginEvents()
 	s.ctx = withMemory(graphql.WithOperationContext(s.ctx, s.operation), s.memory)
 	events, errs := s.groups.cfg.Begin(s.ctx, s.after)
-	if events == nil {
+	if events == nil || len(errs) > 0 {
 		s.wire.End(s.ctx, errs)
 		return false
 	}
+	s.ctx = span.Detach(s.ctx)
 	s.events = events
 	s.loop, _ = events.(*Loop)
 	s.pauses(true)
@@ -172,8 +174,8 @@ func (s *Subscription) next() ([]byte, progress) {
 // alone executes the next event, unless the subscription joins a group.
 func (s *Subscription) alone() ([]byte, progress) {
 	a := s.respond(s.events.Next)
-	if s.loop != nil && s.loop.pausedAt != change.Busy {
-		if s.groups.join(s, s.loop.pausedAt) {
+	if at := s.pausedAt(); at != change.Busy {
+		if s.groups.join(s, at) {
 			return nil, hasMoved
 		}
 		s.pauses(false) // until the next event
@@ -184,6 +186,16 @@ func (s *Subscription) alone() ([]byte, progress) {
 		s.cursor = a.Cursor
 	}
 	return s.answered(a)
+}
+
+// pausedAt returns where the loop has paused, and forgets it: the subscription may be elsewhere when it is asked again.
+func (s *Subscription) pausedAt() change.JoinPoint {
+	if s.loop == nil {
+		return change.Busy
+	}
+	at := s.loop.pausedAt
+	s.loop.pausedAt = change.Busy
+	return at
 }
 
 // behind returns the next event of the group, for a subscription that is behind it.

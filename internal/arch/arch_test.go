@@ -76,7 +76,7 @@ var rules = []rule{
 	{"graph/engine", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/service", "graph/answer", "graph/coercion", "graph/kinds", "graph/loader", "graph/stream", "internal/slab", "internal/span"}, "the engine executes every kind and knows no store and no transport"},
 	{"graph/core", []string{"backend", "backend/descriptor", "graph/engine"}, "generated code knows the marks of the engine and no kind"},
 	{"graph/answer", []string{"backend/service/query"}, "answers are kept by what they were read from, whoever makes and sends them"},
-	{"graph/stream", []string{"backend/budget", "backend/service/change", "backend/service/failure", "graph/answer"}, "subscriptions share executions and queues, whatever executes and carries them"},
+	{"graph/stream", []string{"backend/budget", "backend/service/change", "backend/service/failure", "graph/answer", "internal/span"}, "subscriptions share executions and queues, whatever executes and carries them"},
 	{"graph/transport", []string{"backend/budget", "backend/service/access", "backend/service/failure", "graph/answer", "graph/stream"}, "transports carry operations and know no kind"},
 	{"graph/identity", []string{"backend/service/access", "backend/service/failure", "internal/settings", "internal/wait"}, "who asks is known before anything is asked"},
 	{"graph/console", []string{"backend", "backend/descriptor", "backend/service/access"}, "the page makes examples of descriptors, says who asks, and asks the API for the rest"},

@@ -96,6 +96,14 @@ func start(ctx context.Context, name string, kind trace.SpanKind) (context.Conte
 
 func tracerOf(s trace.Span) trace.Tracer { return s.TracerProvider().Tracer(Scope) }
 
+// Detach returns a context without the span of ctx, for what goes on after that span has ended.
+func Detach(ctx context.Context) context.Context {
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return ctx
+	}
+	return trace.ContextWithSpan(ctx, nil)
+}
+
 // Of returns the span of ctx that is recorded.
 func Of(ctx context.Context) Span {
 	s := trace.SpanFromContext(ctx)

@@ -34,6 +34,9 @@ type Caller struct {
 	// Trace is the traceparent of the request (W3C Trace Context), which calls to other services carry on: the one it
 	// came with, or a new one; of a request that is traced here, the one of its span. It is empty without a request.
 	Trace string
+	// Decided reports whether somebody has decided whether Trace is recorded: the client, or the sampler of the gateway.
+	// Calls to other services carry only such a trace on, since they take the decision over.
+	Decided bool
 }
 
 // UpdatedBy returns the name of the caller as stored in resources; empty for an anonymous

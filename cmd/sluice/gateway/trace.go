@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -200,11 +201,21 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	return nil
 }
 
+// urls matches the URLs in a text.
+var urls = regexp.MustCompile(`https?://\S+`)
+
+// maxExportError is the maximum number of bytes of a logged error of the collector, whose answer may be long.
+const maxExportError = 300
+
 // withoutURL returns an error without the URL of the request, which may have a credential.
 func withoutURL(err error) error {
 	var request *url.Error
 	if errors.As(err, &request) {
-		return request.Err
+		err = request.Err
 	}
-	return err
+	text := urls.ReplaceAllString(err.Error(), "the collector")
+	if len(text) > maxExportError {
+		text = strings.ToValidUTF8(text[:maxExportError], "") + "..."
+	}
+	return errors.New(text)
 }

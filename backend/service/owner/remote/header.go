@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -32,7 +31,11 @@ func setHeaders(ctx context.Context, to http.Header, traced span.Span) {
 	if caller.Request != "" {
 		to.Set(requestHeader, escape(caller.Request))
 	}
-	if trace := cmp.Or(traced.Traceparent(), caller.Trace); trace != "" {
+	trace := traced.Traceparent()
+	if trace == "" && caller.Decided {
+		trace = caller.Trace
+	}
+	if trace != "" {
 		to.Set(traceHeader, trace)
 	}
 }
@@ -48,6 +51,7 @@ func withCaller(ctx context.Context, from http.Header) context.Context {
 		Request: unescape(from.Get(requestHeader)),
 		Trace:   access.ParseTrace(from.Get(traceHeader)),
 	}
+	caller.Decided = caller.Trace != ""
 	if user != "" && user != access.Anonymous {
 		caller.Identity = &access.Identity{Name: user}
 		for _, line := range from.Values(groupHeader) {

@@ -48,6 +48,7 @@ func TestHeader_TellsWhoAsks(t *testing.T) {
 			Identity: &access.Identity{Name: "oidc:corp:Änn, A. ", Groups: []string{"oidc:corp:ops", "a, b", "50%"}},
 			Request:  "r-1",
 			Trace:    trace,
+			Decided:  true,
 		}
 		ask(access.WithCaller(t.Context(), ann))
 		if diff := cmp.Diff(ann, caller, cmp.Comparer(func(a, b access.Caller) bool {
@@ -60,7 +61,10 @@ func TestHeader_TellsWhoAsks(t *testing.T) {
 			t.Errorf("sluice-user: %q", got)
 		}
 
-		ask(access.WithCaller(t.Context(), access.Caller{Request: "r-2"}))
+		ask(access.WithCaller(t.Context(), access.Caller{Request: "r-2", Trace: trace}))
+		if got := headers.Get("traceparent"); got != "" {
+			t.Errorf("a trace of which nobody has decided whether it is recorded is sent: %s", got)
+		}
 		if got := headers.Get("sluice-user"); got != "anonymous" || caller.Identity != nil || caller.Request != "r-2" {
 			t.Errorf("an anonymous caller: %q, %+v", got, caller)
 		}
