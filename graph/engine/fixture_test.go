@@ -213,8 +213,8 @@ func subscribe(ctx context.Context, e *engine.Engine, oc *graphql.OperationConte
 	}
 	beginning := responding()
 	events := e.Subscribe(beginning, "")
-	if events == nil {
-		return func() stream.Answer { return stream.Answer{Errors: graphql.GetErrors(beginning)} }
+	if errs := graphql.GetErrors(beginning); events == nil || errs != nil {
+		return func() stream.Answer { return stream.Answer{Errors: errs} }
 	}
 	return func() stream.Answer {
 		ctx := responding()

@@ -276,19 +276,17 @@ func TestASubscriptionOfOnesOwnReturnsResources(t *testing.T) {
 			if errs != nil {
 				t.Fatal(errs)
 			}
-			next, ctx := g.exec.DispatchOperation(t.Context(), oc)
+			next := subscribe(t.Context(), g.engine, oc)
 			var got []string
 			var all gqlerror.List
 			for {
-				res := next(ctx)
-				if res == nil {
+				a := next()
+				all = append(all, a.Errors...)
+				if a.Response == nil {
 					break
 				}
-				all = append(all, res.Errors...)
-				if res.Data == nil {
-					break
-				}
-				got = append(got, string(res.Data))
+				all = append(all, a.Response.Errors...)
+				got = append(got, string(a.Response.Data))
 			}
 			if !slices.Equal(got, c.events) || places(all) != c.errors {
 				t.Errorf("got  %q %s\nwant %q %s", got, places(all), c.events, c.errors)
