@@ -112,11 +112,11 @@ browser: ## make sure that the tests find Chromium and Caddy; install Debian's p
 	$(call need,caddy,caddy,'the tests of the page behind a proxy need Caddy (Debian: apt-get install caddy)')
 
 # What other people's clients do with the schema and the page alone, whatever the store is.
-STORELESS := /^(login|ides|proxy|playground|schema|codegen|editor|genqlient|versions)$$
+STORELESS := /^(login|ides|proxy|playground|schema|codegen|editor|genqlient|versions|package)$$
 
 clients: console browser redis-server ## drive the built binary, on both stores, by other people's clients and a browser (needs npm)
-	$(GO) test -tags clients -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' ./e2e
-	SLUICE_TEST_STORE=redis $(GO) test -tags clients -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' -skip '$(STORELESS)' ./e2e
+	$(GO) test -tags clients -count=1 -timeout 20m -v -run '^Test(Clients|Browser)' ./e2e
+	SLUICE_TEST_STORE=redis $(GO) test -tags clients -count=1 -timeout 20m -v -run '^Test(Clients|Browser)' -skip '$(STORELESS)' ./e2e
 
 generate: ## generate graph/core from schema/core, for fields that are resolved by hand, the candidate in schema/v1/versions, and the Go types of schema/service and schema/kms
 	$(GO) run ./cmd/sluicegen
