@@ -30,7 +30,7 @@ const DefaultNamespace = "default"
 //   - graph/release/names.go: whether a version of the API has it.
 //   - graph/engine: how the field calls it (types.go and mutation.go).
 //   - graph/proto and graph/rpc, if it is a method of gRPC services.
-//   - cmd/sluice/auth/auth_explain.go, if it needs another verb as well.
+//   - Rights.verbs in access/rights.go and cmd/sluice/auth/auth_explain.go, if it needs another verb as well.
 type Verb string
 
 // The verbs.

@@ -38,12 +38,13 @@ import (
 //	admit             checks the expected revision, and that the resource is not being deleted; admitStatus
 //	                  of status.go checks the revision alone
 //	readState         reads the state of the stored resource
-//	validate          checks the change against the declarations of the kind
+//	validate          checks the change against the kind as the caller's version declares it; then validateWhole
+//	                  does by each newer declaration
 //	answerUnchanged   ends the attempt if nothing changes
 //	relate            resolves the references and sets the conditions
 //	authorizeContent  refuses content that the caller may not write
 //	review            asks the service that reviews changes of the kind, if there is one
-//	commit            builds the batch and sends it
+//	commit            builds the batch and sends it; a resource service that owns the kind is asked first
 //	answer            returns the result
 type write struct {
 	writer *Writer

@@ -16,7 +16,7 @@ import (
 // it costs as much.
 const manifestObjects = 20
 
-// resourceFields are the fields of a resource of every kind.
+// resourceFields are the fields of a resource of every kind: see [derivedField] for how to add one.
 func resourceFields() fieldTable {
 	return fieldTable{
 		"id":           {write: writeID},

@@ -18,7 +18,8 @@ const (
 	VerbEscalate descriptor.Verb = "ESCALATE"
 )
 
-// Verbs returns all verbs, in the order in which they are shown.
+// Verbs returns all verbs, in the order in which they are shown. [descriptor.Verb] says where else a verb is named; one
+// that belongs to no kind is in OfNoKind, too.
 func Verbs() []descriptor.Verb {
 	return []descriptor.Verb{
 		descriptor.VerbGet,
