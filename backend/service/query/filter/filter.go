@@ -3,8 +3,9 @@
 //
 // To add an operator:
 //   - parse.go: parser.tests accepts it, and parser.labelTest if labels have it.
-//   - Test.compare decides whether a value matches, and Test.Match whether the absence of a value does. Test.Range bounds the values that match, so that an index is read
-//     by it; without a range all rows are tested. testChoice in query/plan/choice.go chooses the rows that are read.
+//   - Test.compare decides whether a value matches, and Test.Match whether the absence of a value does. Test.Range
+//     bounds the values that match, so that an index is read by it; without a range all rows are tested. testChoice in
+//     query/plan/choice.go chooses the rows that are read.
 //   - graph/kinds/api.graphqls and derived.graphqls.tmpl show it to clients, and cmd/sluice/input/field.go is how the
 //     command line writes it.
 //   - Two tests make random filters and judge the answers independently: query/list_oracle_test.go and
