@@ -37,7 +37,11 @@ func TestDebugListen_ShowsWhatAGatewayDoes(t *testing.T) {
 	if err := json.Unmarshal([]byte(get("/debug/state")), &state); err != nil || state.Store.Kind == "" {
 		t.Errorf("%+v, %v", state, err)
 	}
-	get("/debug/pprof/heap")
+	// A profile has what was allocated before the last collection.
+	heap := get("/debug/pprof/heap?debug=1&gc=1")
+	if !regexp.MustCompile(`^heap profile: \d+: \d+ \[[1-9]`).MatchString(heap) {
+		t.Errorf("the heap profile has no samples: %.200s", heap)
+	}
 	redistest.Await(t, "the write to be measured", func() error { // it is answered before
 		_, metrics := g.do("GET", "/metrics", "")
 		for _, name := range []string{

@@ -5,14 +5,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/sluicegw/sluice/internal/span"
 )
 
 func TestObserve_TheTraceOfARecordedSpanIsTheExemplar(t *testing.T) {
 	histogram := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", Buckets: []float64{1, 2}})
-	ctx, recorded := sdktrace.NewTracerProvider().Tracer("t").Start(t.Context(), "s")
+	ctx, recorded, _ := all().Request(t.Context(), "s", span.NewTraceparent(), true)
 	span.Observe(t.Context(), histogram, 0.5)
 	span.Observe(ctx, histogram, 1.5)
 	recorded.End()
@@ -26,7 +25,8 @@ func TestObserve_TheTraceOfARecordedSpanIsTheExemplar(t *testing.T) {
 		t.Errorf("without a span there is %v", e)
 	}
 	labels := buckets[1].GetExemplar().GetLabel()
-	if len(labels) != 1 || labels[0].GetName() != "trace_id" || labels[0].GetValue() != recorded.SpanContext().TraceID().String() {
+	id := span.Parse(recorded.Traceparent()).TraceID().String()
+	if len(labels) != 1 || labels[0].GetName() != "trace_id" || labels[0].GetValue() != id {
 		t.Errorf("the exemplar has %v", labels)
 	}
 }

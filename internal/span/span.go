@@ -86,11 +86,11 @@ func StartCall(ctx context.Context, name string) (context.Context, Span) {
 }
 
 func start(ctx context.Context, name string, kind trace.SpanKind) (context.Context, Span) {
-	parent := trace.SpanFromContext(ctx)
-	if !parent.IsRecording() {
+	parent := Of(ctx)
+	if !parent.Recording() {
 		return ctx, Span{}
 	}
-	ctx, s := tracerOf(parent).Start(ctx, name, trace.WithSpanKind(kind))
+	ctx, s := tracerOf(parent.span).Start(ctx, name, trace.WithSpanKind(kind))
 	return ctx, Span{s}
 }
 
@@ -98,7 +98,7 @@ func tracerOf(s trace.Span) trace.Tracer { return s.TracerProvider().Tracer(Scop
 
 // Detach returns a context without the span of ctx, for what goes on after that span has ended.
 func Detach(ctx context.Context) context.Context {
-	if !trace.SpanFromContext(ctx).IsRecording() {
+	if !Of(ctx).Recording() {
 		return ctx
 	}
 	return trace.ContextWithSpan(ctx, nil)
@@ -106,6 +106,9 @@ func Detach(ctx context.Context) context.Context {
 
 // Of returns the span of ctx that is recorded.
 func Of(ctx context.Context) Span {
+	if !tracing.Load() {
+		return Span{}
+	}
 	s := trace.SpanFromContext(ctx)
 	if !s.IsRecording() {
 		return Span{}
@@ -115,11 +118,11 @@ func Of(ctx context.Context) Span {
 
 // Past adds a span for work that has ended already below the one of ctx, if there is one.
 func Past(ctx context.Context, name string, begin, end time.Time, attributes ...attribute.KeyValue) {
-	parent := trace.SpanFromContext(ctx)
-	if !parent.IsRecording() {
+	parent := Of(ctx)
+	if !parent.Recording() {
 		return
 	}
-	_, s := tracerOf(parent).Start(
+	_, s := tracerOf(parent.span).Start(
 		ctx, name, trace.WithSpanKind(trace.SpanKindInternal), trace.WithTimestamp(begin), trace.WithAttributes(attributes...),
 	)
 	s.End(trace.WithTimestamp(end))

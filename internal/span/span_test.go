@@ -3,13 +3,11 @@ package span_test
 import (
 	"testing"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-
 	"github.com/sluicegw/sluice/internal/span"
 )
 
 func TestDetach_WhatGoesOnLaterIsNotBelowTheSpan(t *testing.T) {
-	ctx, recorded := sdktrace.NewTracerProvider().Tracer("t").Start(t.Context(), "s")
+	ctx, recorded, _ := all().Request(t.Context(), "s", span.NewTraceparent(), true)
 	defer recorded.End()
 	if !span.Of(ctx).Recording() {
 		t.Fatal("there is no span")

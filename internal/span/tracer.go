@@ -2,6 +2,7 @@ package span
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -14,8 +15,13 @@ type Tracer struct {
 	sample func(parent trace.SpanContext, id trace.TraceID) bool
 }
 
+// tracing is true once a [Tracer] was made. Until then no context has a span, and none is looked for: that would walk
+// through all values of the context several times in each request.
+var tracing atomic.Bool
+
 // NewTracer returns a tracer of a provider that records every span, and takes its ids from [IDs].
 func NewTracer(p trace.TracerProvider, sample func(parent trace.SpanContext, id trace.TraceID) bool) *Tracer {
+	tracing.Store(true)
 	return &Tracer{tracer: p.Tracer(Scope), sample: sample}
 }
 
@@ -52,7 +58,7 @@ func (t *Tracer) Resume(ctx context.Context, name, traceparent string, begin tim
 	if t == nil {
 		return ctx, Span{}
 	}
-	if !trace.SpanFromContext(ctx).IsRecording() {
+	if !Of(ctx).Recording() {
 		if !Sampled(traceparent) {
 			return ctx, Span{}
 		}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -34,8 +36,15 @@ func (s *Gateway) listenDebug() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("debug-listen: %w", err)
 	}
+	sampleAllocations()
 	return listener, nil
 }
+
+// bytesPerSample is how many bytes are allocated from one sample of the heap profile to the next: the default of Go.
+const bytesPerSample = 512 << 10
+
+// sampleAllocations begins the samples of the profiles heap and allocs, which main turns off.
+var sampleAllocations = sync.OnceFunc(func() { runtime.MemProfileRate = bytesPerSample })
 
 // serveDebug answers on the listener until ctx ends. A profile that is being made then breaks off.
 func serveDebug(ctx context.Context, on net.Listener, state func() debugState) error {
