@@ -27,8 +27,8 @@ func (wr *Writer) Upsert(ctx context.Context, req UpsertRequest) (out *Written, 
 	return w.upsert(ctx)
 }
 
-// upsert creates the resource if it is absent and no revision is expected, and otherwise replaces
-// it.
+// upsert creates the resource if it is absent and replaces it otherwise. If the caller expects a revision and the
+// resource is absent, upsert returns NOT_FOUND.
 func (w *write) upsert(ctx context.Context) (*Written, error) {
 	return w.retry(ctx, func() (*Written, error) {
 		current, err := w.writer.loader.loadToWrite(ctx, w.kind, w.key)
@@ -47,8 +47,8 @@ func (w *write) upsert(ctx context.Context) (*Written, error) {
 	})
 }
 
-// upsertExisting replaces the resource. If the verb of the write is CREATE, because an apply
-// could not be an UPSERT, the caller also needs UPDATE.
+// upsertExisting replaces the resource. For an apply by a caller who has CREATE but not UPSERT (see applyVerb), it also
+// requires UPDATE.
 func (w *write) upsertExisting(ctx context.Context, current *storedResource) (*Written, error) {
 	if w.verb == descriptor.VerbCreate {
 		if err := w.rights.Authorize(w.kind.Kind, descriptor.VerbUpdate, w.key); err != nil {
@@ -58,8 +58,8 @@ func (w *write) upsertExisting(ctx context.Context, current *storedResource) (*W
 	return w.attempt(current).replace(ctx)
 }
 
-// upsertAbsent creates the resource. If the verb of the write is UPDATE, because an apply could
-// not be an UPSERT, the caller also needs CREATE.
+// upsertAbsent creates the resource. For an apply by a caller who has UPDATE but not UPSERT (see applyVerb), it also
+// requires CREATE.
 func (w *write) upsertAbsent(ctx context.Context) (*Written, error) {
 	if w.expected != nil {
 		return nil, w.gone()
@@ -79,9 +79,9 @@ func (w *write) upsertAbsent(ctx context.Context) (*Written, error) {
 	return out, err
 }
 
-// applyUnchanged answers an apply whose caller may not update. It returns refused, which names the
-// missing verb, unless the apply would change nothing. Write-only values are not compared, because
-// a caller could guess them.
+// applyUnchanged handles the apply of a caller who may not update the resource. It succeeds if the apply would change
+// nothing; otherwise it returns refused, the error that names the missing verb. An apply that sets write-only values is
+// always refused: its result would tell the caller whether it has guessed them.
 func (w *write) applyUnchanged(ctx context.Context, current *storedResource, refused error) (*Written, error) {
 	if w.setsWriteOnly() {
 		return nil, refused
@@ -96,10 +96,10 @@ func (w *write) applyUnchanged(ctx context.Context, current *storedResource, ref
 	return out, nil
 }
 
-// Apply creates or replaces the resource of a manifest, or leaves it unchanged. The
-// revision in the request, or else metadata.revision of the manifest, is a precondition;
-// if the resource is absent it is NOT_FOUND. IgnoreRevision and CreateOnly ignore the
-// revision in the manifest. Fields that the gateway owns are always ignored in a manifest.
+// Apply creates or replaces the resource of a manifest, or leaves it unchanged. If the request or the manifest
+// (metadata.revision) has a revision, the stored resource must have it: Apply returns CONFLICT if it has another one,
+// and NOT_FOUND if it does not exist. With IgnoreRevision or CreateOnly the revision of the manifest is ignored. Fields
+// of the manifest that only the gateway sets, such as metadata.uid, are always ignored.
 func (wr *Writer) Apply(ctx context.Context, req ApplyRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, verbApply)
 	if verb.Recording() {
@@ -115,7 +115,7 @@ func (wr *Writer) Apply(ctx context.Context, req ApplyRequest) (out *Written, er
 	return w.upsert(ctx)
 }
 
-// beginManifest begins the write of a manifest's resource.
+// beginManifest begins a write of the resource in a manifest.
 func (wr *Writer) beginManifest(ctx context.Context, req ApplyRequest) (*write, error) {
 	doc, k, err := wr.readManifest(ctx, req)
 	if err != nil {
@@ -196,7 +196,7 @@ func manifestError(err error) error {
 	return e
 }
 
-// headPath returns the path of a key at the top of a manifest or of its metadata.
+// headPath returns the path of a top-level key of a manifest, or of a key of its metadata.
 func headPath(path string) *failure.Path {
 	if key, ok := strings.CutPrefix(path, "metadata."); ok {
 		return metadataPath(key)
@@ -220,9 +220,9 @@ func manifestIdentity(k *kind.Kind, doc *manifest.Document, req ApplyRequest) (k
 	return id, nil
 }
 
-// applyVerb returns the verb of an apply: UPSERT if the kind offers it and the caller has it,
-// else CREATE or UPDATE. Once it is known whether the resource exists, upsertExisting or
-// upsertAbsent checks the right that is needed.
+// applyVerb returns the verb under which an apply is authorized first: UPSERT if the kind offers it and the caller has
+// it, otherwise CREATE or UPDATE. Whether CREATE or UPDATE is really needed is known only once the resource was read:
+// upsertExisting and upsertAbsent check it then.
 func (wr *Writer) applyVerb(
 	ctx context.Context, k *kind.Kind, id kind.Identity, req ApplyRequest,
 ) (descriptor.Verb, error) {

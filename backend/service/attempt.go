@@ -21,13 +21,13 @@ import (
 // store.
 type attempt struct {
 	*write
-	// current is the stored resource, nil for none.
+	// current is the stored resource; nil if there is none.
 	current *storedResource
-	// was is the state of current; nil if there is none or it cannot be read.
+	// was is the state of current; nil if current is nil or cannot be read.
 	was *kind.State
-	// concealed reports whether was is without its sensitive values, because they cannot be decrypted.
+	// concealed reports whether was lacks the sensitive values because they could not be decrypted.
 	concealed bool
-	// keepsSealed reports whether the record with the sensitive values stays unchanged.
+	// keepsSealed reports whether the write leaves the encrypted record of sensitive values as it is.
 	keepsSealed bool
 	// next is the state to store.
 	next *kind.State
@@ -40,18 +40,19 @@ type attempt struct {
 	relation dependency.Decision
 	// warnings are the warnings of the write followed by those of this attempt.
 	warnings []failure.Warning
-	// conclusive reports whether the result does not depend on an outdated current: a batch was sent that is
-	// conditional on current, or the owner's record shows that current is not outdated.
+	// conclusive reports whether the result of the attempt is final even if current came from the index and was
+	// outdated. It is set when the store or the owner has checked current: a batch conditional on its revision was
+	// sent, or the owner's record was compared.
 	conclusive bool
 }
 
-// attempt returns an attempt at the write, based on a stored resource; nil for none.
+// attempt returns an attempt based on a stored resource, which is nil if there is none.
 func (w *write) attempt(current *storedResource) *attempt {
 	return &attempt{write: w, current: current, warnings: slices.Clip(w.warnings)}
 }
 
-// admit returns an error if the stored resource has another revision than expected, or is being
-// deleted. The only change that such a resource allows is the removal of finalizers.
+// admit returns an error if the stored resource does not have the expected revision. It also returns an error if the
+// resource is being deleted, unless the write only removes finalizers.
 func (a *attempt) admit() error {
 	if a.expected != nil {
 		if err := expect(*a.expected, a.current.Resource); err != nil {
@@ -89,8 +90,7 @@ func (a *attempt) readState() error {
 	return nil
 }
 
-// leavesWriteOnly reports whether the write leaves the spec as it is, write-only fields included, and
-// the expiry.
+// leavesWriteOnly reports whether the write changes neither the spec, including its write-only fields, nor the expiry.
 func (w *write) leavesWriteOnly(shown *kind.State) bool {
 	if expiry := w.meta.expiresAt; expiry.Set && !expiry.Value.Equal(shown.ExpiresAt) { // they expire with the resource
 		return false
@@ -104,8 +104,7 @@ func (w *write) leavesWriteOnly(shown *kind.State) bool {
 	return w.kind.Spec.Identical(w.kind.Spec.Shown(w.spec), w.kind.Spec.Shown(shown.Spec))
 }
 
-// replacesWriteOnly reports whether the write sets all write-only fields, so that no stored value
-// is kept.
+// replacesWriteOnly reports whether the write sets all write-only fields, so that no stored value of them is needed.
 func (w *write) replacesWriteOnly() bool {
 	return w.verb != descriptor.VerbPatch && w.kind.Whole().Spec.GivesWriteOnly(failure.At("spec"), w.spec, w.writeOnly)
 }
@@ -125,8 +124,8 @@ func (w *write) validateNew(ctx context.Context) error {
 	return found.Err(w.key)
 }
 
-// validate validates the change of the spec by the kind of the caller's version. A spec that does not
-// change need not be valid or known completely.
+// validate checks the change of the spec against the kind as the caller's version of the API declares it. Parts of the
+// spec that do not change are not validated.
 func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
 	if a.keepsSpec || a.keepsSealed {
 		return a.found.Err(a.key)
@@ -139,8 +138,8 @@ func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
 	return found.Err(a.key)
 }
 
-// validateWhole validates the change of the spec by each newer kind ([kind.Kind.Judge]). The spec may
-// have fields that the view does not know, and fields that these kinds do not know.
+// validateWhole checks the change of the spec against each newer declaration of the kind ([kind.Kind.Judge]), ignoring
+// fields that a declaration does not know.
 func (a *attempt) validateWhole(ctx context.Context, spec map[string]any) error {
 	if a.keepsSealed {
 		return nil
@@ -155,7 +154,7 @@ func (a *attempt) validateWhole(ctx context.Context, spec map[string]any) error 
 	return nil
 }
 
-// create stores a new resource whose input has no violations of its own.
+// create stores a new resource, whose input was validated.
 func (a *attempt) create(ctx context.Context) (*Written, error) {
 	a.next = a.newState()
 	a.specChanged = true
@@ -206,8 +205,8 @@ func (a *attempt) replace(ctx context.Context) (*Written, error) {
 	return a.replaceSpec(ctx, spec)
 }
 
-// replaceSpec stores a spec and the metadata in place of the stored ones. Fields of the stored spec
-// that this gateway does not know are added to spec, which is then changed.
+// replaceSpec stores a spec and the metadata in place of the stored ones. It adds to spec the fields of the stored spec
+// that this gateway's catalogue does not know.
 func (a *attempt) replaceSpec(ctx context.Context, spec map[string]any) (*Written, error) {
 	if err := a.validate(ctx, spec); err != nil {
 		return nil, err
@@ -232,9 +231,9 @@ func (a *attempt) replaceSpec(ctx context.Context, spec map[string]any) (*Writte
 	return a.storeChange(ctx)
 }
 
-// storeChange resolves references and stores the next state if it differs from the one that was
-// read. The generation counts changes of the effective spec: it does not change if a value that
-// equals the default is set or removed.
+// storeChange resolves references and stores the next state if it differs from the state that was read. It increments
+// the generation only if the effective spec changes: setting a field to its default value, or removing such a value,
+// does not count.
 func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 	if a.specChanged {
 		if a.was == nil || a.concealed || !a.kind.Whole().Spec.Equivalent(a.next.Spec, a.was.Spec) {
@@ -262,8 +261,8 @@ func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 	return a.store(ctx)
 }
 
-// finalizersChanged reports whether the attempt changes the finalizers of a resource whose deletion
-// waits for nothing else.
+// finalizersChanged reports whether the write changes the finalizers of a resource whose deletion waits only for
+// finalizers.
 func (a *attempt) finalizersChanged() bool {
 	return a.next.Meta.Finalizing && !slices.Equal(a.next.Meta.Finalizers, a.was.Meta.Finalizers)
 }
@@ -312,8 +311,8 @@ func (a *attempt) store(ctx context.Context) (*Written, error) {
 	return nil, a.failed(err)
 }
 
-// readTooLittle reports whether a batch failed because the attempt had read an outdated target.
-// The next attempt reads targets more thoroughly; see [dependency.Reading].
+// readTooLittle reports whether a batch failed because the attempt relied on an outdated target, so that the next
+// attempt must read targets more thoroughly; see [dependency.Reading].
 func (a *attempt) readTooLittle(err error) bool {
 	if sender.Raced(err, a.key) {
 		return true
@@ -347,7 +346,7 @@ func (a *attempt) unchanged() *Written {
 	}
 }
 
-// notReadable returns the warning that the caller may create the resource but not read it.
+// notReadable returns the warning that the answer has no resource, because the caller may create it but not read it.
 func (w *write) notReadable() failure.Warning {
 	done := "was created"
 	if w.dryRun {
@@ -359,8 +358,8 @@ func (w *write) notReadable() failure.Warning {
 	}
 }
 
-// waitWarnings returns warnings about targets that the resource waits for, and about conditions
-// that were sent and not stored because it waits.
+// waitWarnings returns a warning for each target that the resource waits for, and one if conditions that the caller
+// sent were not stored because the resource waits.
 func (a *attempt) waitWarnings() []failure.Warning {
 	var out []failure.Warning
 	if a.relation.Overruled {

@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// authorize returns the caller's rights if they include a verb on a resource.
+// authorize returns the caller's rights, or an error if they do not include the verb on the resource.
 func (wr *Writer) authorize(
 	ctx context.Context, k *kind.Kind, v descriptor.Verb, key backend.Key,
 ) (*access.Rights, error) {
@@ -24,9 +24,9 @@ func (wr *Writer) authorize(
 	return rights, err
 }
 
-// authorizeContent refuses a state that the author may not store: a role or binding that gives
-// rights which the author lacks, or a new reference to a resource of a sensitive kind that the
-// author may not see.
+// authorizeContent returns an error if the author may not store the next state. That is so for a role or binding that
+// gives rights which the author lacks, and for a new reference to a resource of a sensitive kind that the author may
+// not see.
 func (a *attempt) authorizeContent(ctx context.Context) error {
 	if !a.specChanged {
 		return nil
@@ -51,7 +51,7 @@ func (a *attempt) authorizeContent(ctx context.Context) error {
 	return nil
 }
 
-// refersTo reports whether the stored resource refers to the key.
+// refersTo reports whether the stored resource already refers to the key.
 func (a *attempt) refersTo(key backend.Key) bool {
 	if a.was == nil {
 		return false
@@ -60,7 +60,7 @@ func (a *attempt) refersTo(key backend.Key) bool {
 	return slices.ContainsFunc(before, func(ref kind.ResourceRef) bool { return ref.Key == key })
 }
 
-// refuseReference returns the error of a new reference to a resource of a sensitive kind that the author may not see.
+// refuseReference returns the error for a new reference to a resource of a sensitive kind that the author may not see.
 func (w *write) refuseReference(ref kind.ResourceRef, to *kind.Kind) error {
 	path := w.kind.Path(ref.Path).Text(w.names)
 	refused := &failure.Error{Code: failure.CodeForbidden}
@@ -71,7 +71,7 @@ func (w *write) refuseReference(ref kind.ResourceRef, to *kind.Kind) error {
 	return refused
 }
 
-// authorizeRights refuses a role or a binding that gives more than its author has.
+// authorizeRights returns an error if the role or binding gives rights that its author lacks.
 func (a *attempt) authorizeRights(ctx context.Context) error {
 	policy, err := a.writer.reader.Policy(ctx)
 	if err != nil {

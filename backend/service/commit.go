@@ -10,11 +10,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// All writes of callers to the store leave through this file; mirror, reconcile and reseal write what
-// the gateway itself changes. A write of a kind that a service owns goes to that service: see owned.go.
+// This file sends all writes of callers to the store. Writes by the gateway itself are sent by package mirror, package
+// reconcile and reseal.go. Writes of kinds that a resource service owns go to that service first: see owned.go.
 
-// send sends a batch to the store, and returns the resource of its first action: the stored one, or
-// for a delete the last state.
+// send sends a batch to the store and returns the resource of its first action, which for a delete is the last state of
+// the resource.
 func (wr *Writer) send(ctx context.Context, actions ...backend.Action) (*backend.Resource, error) {
 	res, err := wr.sender.Apply(ctx, actions...)
 	if err != nil {
@@ -71,9 +71,9 @@ func (a *attempt) actions() ([]backend.Action, error) {
 			Put: backend.Put{UID: put.Put.UID, ExpiresAt: state.ExpiresAt, Body: sealed},
 		})
 	}
-	// Writes of the gateway itself may use the room up to backend.MaxStoredBytes, so the largest
-	// resource that a caller can store still gets its conditions and can be deleted. Callers may
-	// shrink a resource that is larger than they could store.
+	// The store accepts up to backend.MaxStoredBytes, more than callers may use, so that the gateway can still add
+	// conditions to the largest resource and request its deletion. A resource that is already too large may be made
+	// smaller.
 	old := a.readableCurrent()
 	smaller := old != nil && !seals && len(put.Put.Body) < len(old.Body)
 	if size := (backend.Batch{Actions: actions}).Size(); !smaller && size > backend.MaxResourceBytes {
@@ -111,13 +111,13 @@ func (a *attempt) put(state *kind.State) (backend.Action, error) {
 	return backend.Action{Key: a.key, If: condition, Op: backend.OpPut, Put: put}, nil
 }
 
-// changesCallersPart reports whether the attempt changes what callers set. A status report, or a
-// change of field managers only, does not.
+// changesCallersPart reports whether the attempt changes what callers set. A status report does not, and neither does a
+// change of field managers only.
 func (a *attempt) changesCallersPart() bool {
 	return !a.isStatus() && !a.managersOnly
 }
 
-// readableCurrent returns the stored resource, nil if there is none or it cannot be read.
+// readableCurrent returns the stored resource; nil if there is none or it cannot be read.
 func (a *attempt) readableCurrent() *backend.Resource {
 	if a.was == nil {
 		return nil

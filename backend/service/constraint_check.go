@@ -18,18 +18,17 @@ import (
 // catalogue and did not break the old one.
 type Tightened struct {
 	Kind string
-	// Resources is their number, or a lower bound if All is false.
+	// Resources is the number of such resources; a lower bound if All is false, because the check ran out of time.
 	Resources int
 	All       bool
-	// First is the first of them in the order of namespace and name, with the first
-	// violation.
+	// First is the first of them, ordered by namespace and name, and Why its first violation.
 	First backend.Key
 	Why   string
-	// Each has them in that order, at most MaxListed, each with its first violation.
+	// Each lists the resources, ordered by namespace and name; at most MaxListed.
 	Each []Broken
 }
 
-// Broken is a resource and its first violation.
+// Broken is a resource that breaks a constraint. Why is its first violation.
 type Broken struct {
 	Key backend.Key
 	Why string
@@ -38,7 +37,7 @@ type Broken struct {
 // MaxListed is the most resources in [Tightened.Each].
 const MaxListed = 10_000
 
-// Lines returns a line for each resource.
+// Lines returns a line of text for each resource in Each, and one for the number of resources that are not listed.
 func (t Tightened) Lines() (lines []string) {
 	for _, b := range t.Each {
 		lines = append(lines, fmt.Sprintf("%s: %s", b.Key, b.Why))
@@ -60,10 +59,10 @@ func (t Tightened) String() string {
 	return fmt.Sprintf("%s: stored resources that break what was tightened: %s%d; the first is %s: %s", t.Kind, least, t.Resources, t.First, t.Why)
 }
 
-// Tightened returns the resources that break the constraints and rules of this service and
-// did not break those of an earlier service of the same store. It reads bodies from the
-// index if possible, and stops after the time within. Sensitive kinds are left out, because
-// their values would have to be decrypted.
+// Tightened returns, for each kind, the stored resources that violate constraints and rules of this service and did not
+// violate those of earlier, a service with another catalogue over the same store. It reads bodies from the index if
+// possible, and stops after the duration within. Sensitive kinds are skipped, because their values would have to be
+// decrypted.
 func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.Duration) ([]Tightened, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -99,8 +98,8 @@ func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.D
 	return out, nil
 }
 
-// newlyBroken returns the first violation of a resource that it did not have before; empty if there
-// is none or the resource cannot be read.
+// newlyBroken returns the first violation of a resource under the kind now that it did not have under the kind was. It
+// returns "" if there is none or the resource cannot be read.
 func newlyBroken(now, was *kind.Kind, r *backend.Resource) string {
 	st, err := kind.StateOf(r)
 	if err != nil {

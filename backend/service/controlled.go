@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Controlled reports whether a controller declares the resources of a kind ready.
+// Controlled reports whether a controller, not the gateway, sets the condition Available of a kind's resources.
 func (s *Service) Controlled(ctx context.Context, name string) (bool, error) {
 	k, err := s.kinds.Find(name)
 	if err != nil {
@@ -21,8 +21,8 @@ func (s *Service) Controlled(ctx context.Context, name string) (bool, error) {
 	return yes, nil
 }
 
-// SetControlled gives the resources of a kind to a controller, or takes them back.
-// Other gateways of the store follow within seconds.
+// SetControlled hands the resources of a kind to a controller, or takes them back for the gateway. Other gateways of
+// the store follow within seconds.
 func (wr *Writer) SetControlled(ctx context.Context, name string, controlled bool) error {
 	k, err := wr.kinds.Find(name)
 	if err != nil {

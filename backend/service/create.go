@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Create stores a new resource. If it exists, Create returns ALREADY_EXISTS.
+// Create stores a new resource. It returns ALREADY_EXISTS if the resource exists.
 func (wr *Writer) Create(ctx context.Context, req CreateRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, descriptor.VerbCreate)
 	if verb.Recording() {
@@ -22,7 +22,7 @@ func (wr *Writer) Create(ctx context.Context, req CreateRequest) (out *Written, 
 	return w.create(ctx)
 }
 
-// beginNew begins the write of a resource that may be created.
+// beginNew begins a write that may create a resource.
 func (wr *Writer) beginNew(ctx context.Context, verb descriptor.Verb, req CreateRequest) (*write, error) {
 	w, err := wr.begin(ctx, target{verb: verb, id: req.Identity, meta: req.Metadata, names: req.FieldNames})
 	if err != nil {
@@ -50,8 +50,9 @@ func (w *write) create(ctx context.Context) (*Written, error) {
 	return out, w.exists(err)
 }
 
-// exists removes the revision from an ALREADY_EXISTS error if the caller may not read the resource,
-// because revisions would reveal its changes, and adds that it may not.
+// exists changes an ALREADY_EXISTS error for a caller who may not read the resource: it removes the revision, which
+// would reveal changes, and adds to the message that the caller may not read the resource. Other errors are returned as
+// they are.
 func (w *write) exists(err error) error {
 	known, ok := errors.AsType[*failure.Error](err)
 	if !ok || known.Code != failure.CodeAlreadyExists || w.isReadable() {

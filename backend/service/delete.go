@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
-// Delete deletes a resource. If others rely on it, or finalizers hold it, Delete
-// requests its deletion, which happens later.
+// Delete deletes a resource. If other resources rely on it or it has finalizers, Delete only requests the deletion,
+// which happens once nothing holds the resource any more.
 func (wr *Writer) Delete(ctx context.Context, req DeleteRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, descriptor.VerbDelete)
 	if verb.Recording() {
@@ -38,7 +38,7 @@ func (wr *Writer) Delete(ctx context.Context, req DeleteRequest) (out *Written, 
 	return w.retry(ctx, func() (*Written, error) { return w.remove(ctx) })
 }
 
-// beginDelete begins a delete.
+// beginDelete resolves the resource and authorizes its deletion.
 func (wr *Writer) beginDelete(ctx context.Context, req DeleteRequest) (*write, error) {
 	k, key, err := wr.kinds.Resolve(req.Identity)
 	if err != nil {
@@ -55,8 +55,8 @@ func (wr *Writer) beginDelete(ctx context.Context, req DeleteRequest) (*write, e
 	}, nil
 }
 
-// remove deletes the resource, or requests its deletion if something holds it. The store decides
-// that by its own references, including those that this gateway's catalogue does not declare.
+// remove deletes the resource, or requests its deletion if something holds it. The store checks that by the references
+// that it has stored, including those which this gateway's catalogue does not declare.
 func (w *write) remove(ctx context.Context) (*Written, error) {
 	removal := backend.Action{
 		Key: w.key, Op: backend.OpDelete,
@@ -104,9 +104,8 @@ func (w *write) loadToDelete(ctx context.Context) (*storedResource, error) {
 	return current, nil
 }
 
-// requestDeletion stores a request to delete the resource once nothing holds it. It returns
-// errRaced if the resource has changed or nothing holds it any more. A dry run gets the answer that
-// a delete would get.
+// requestDeletion stores a request to delete the resource once nothing holds it. It returns errRaced if the resource
+// has changed meanwhile, or if nothing holds it any more. In a dry run it returns the answer that a delete would get.
 func (w *write) requestDeletion(ctx context.Context) (*Written, error) {
 	current, err := w.loadToDelete(ctx)
 	switch {
@@ -132,9 +131,8 @@ func (w *write) requestDeletion(ctx context.Context) (*Written, error) {
 	return &Written{DryRun: w.dryRun, Deletion: deletion, Resource: w.writer.present(w.kind, res)}, nil
 }
 
-// markDeleting stores the request of a deletion that has come as far as deletion says. For
-// Finalizing it also stores conditions that say so. Unless it is Pending, nothing may be bound to
-// the resource.
+// markDeleting stores the request to delete a resource. If deletion is Finalizing, it also sets conditions that name
+// the finalizers. Unless deletion is Pending, the batch fails with errRaced if another resource is bound to this one.
 func (w *write) markDeleting(ctx context.Context, current *storedResource, deletion Deletion) (*backend.Resource, error) {
 	wr := w.writer
 	was, err := kind.StateOf(current.Resource)
@@ -165,15 +163,16 @@ func (w *write) markDeleting(ctx context.Context, current *storedResource, delet
 	return marked, nil
 }
 
-// awaitBindings waits until the store guards a resource by the newest declarations.
+// awaitBindings waits until the bindings in the store follow the newest declarations of references, so that the store
+// can tell whether the resource is guarded.
 func (wr *Writer) awaitBindings(ctx context.Context, key backend.Key) error {
 	ctx, cancel := context.WithTimeout(ctx, wr.cfg.RetryTimeout)
 	defer cancel()
 	return wr.reconciler.AwaitBindings(ctx, key)
 }
 
-// deletionOf returns how far a deletion would come now: Pending while others rely on the resource,
-// Finalizing while only finalizers hold it.
+// deletionOf returns the state that a deletion of the resource would have now: Pending while other resources rely on
+// it, Finalizing while only finalizers hold it, else Deleted.
 func (wr *Writer) deletionOf(ctx context.Context, r *backend.Resource) (Deletion, error) {
 	bound, err := wr.reconciler.IsBound(ctx, r.Key)
 	switch {

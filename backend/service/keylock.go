@@ -9,23 +9,21 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// keyLocks makes the writers of one gateway change a resource one after the other, in
-// the order of arrival, so that they do not lose races against each other. A waiting
-// writer is a running request, whose number the server bounds. The zero value is ready;
-// safe for concurrent use.
+// keyLocks lets only one writer of this gateway at a time change a resource; the others wait in order of arrival.
+// Without it they would lose races against each other and repeat their writes. Each waiting writer is a running
+// request, and the server limits their number. The zero value is ready; safe for concurrent use.
 type keyLocks struct {
 	mu    sync.Mutex // guards locks
 	locks map[backend.Key]*keyLock
 }
 
-// keyLock is the lock of one resource. Waiting writers get it in the order of arrival, because it
-// is a channel.
+// keyLock is the lock of one resource. held is a channel, so that waiting writers get the lock in order of arrival.
 type keyLock struct {
 	held    chan struct{} // has an element while a writer holds the lock
 	writers int           // that hold the lock or wait for it
 }
 
-// lock locks a key, and reports whether it had to wait. locked is false if ctx ended first.
+// lock locks a key. waited reports whether another writer held the lock; locked is false if ctx ended first.
 func (l *keyLocks) lock(ctx context.Context, key backend.Key) (waited, locked bool) {
 	l.mu.Lock()
 	if l.locks == nil {
@@ -52,16 +50,16 @@ func (l *keyLocks) lock(ctx context.Context, key backend.Key) (waited, locked bo
 	}
 }
 
-// LockState is a resource that writers have locked or wait for.
+// LockState describes a resource whose lock is held.
 type LockState struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Writers hold the lock, one of them, or wait for it.
+	// Writers is the number of writers that hold the lock or wait for it.
 	Writers int `json:"writers"`
 }
 
-// busiest returns the resources with most writers, and how many resources are locked.
+// busiest returns the resources with the most writers, at most most of them, and the number of locked resources.
 func (l *keyLocks) busiest(most int) (states []LockState, locked int) {
 	l.mu.Lock()
 	states = make([]LockState, 0, len(l.locks))
@@ -83,8 +81,7 @@ func (l *keyLocks) busiest(most int) (states []LockState, locked int) {
 	return states[:min(locked, most)], locked
 }
 
-// TryLock locks a key unless a writer holds its lock or waits for it. It is for work that is not
-// done for a caller.
+// TryLock locks a key if no writer holds its lock or waits for it, and reports whether it did. Background work uses it.
 func (l *keyLocks) TryLock(key backend.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +100,7 @@ func (l *keyLocks) TryLock(key backend.Key) bool {
 // Unlock unlocks a key locked by TryLock.
 func (l *keyLocks) Unlock(key backend.Key) { l.unlock(key) }
 
-// unlock passes the lock of a key to the next writer.
+// unlock passes the lock of a key to the next waiting writer.
 func (l *keyLocks) unlock(key backend.Key) {
 	l.mu.Lock()
 	one := l.locks[key]
@@ -112,7 +109,7 @@ func (l *keyLocks) unlock(key backend.Key) {
 	l.leave(key, one)
 }
 
-// leave removes the lock of a key after its last writer.
+// leave forgets the lock of a key after its last writer.
 func (l *keyLocks) leave(key backend.Key, one *keyLock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,15 +11,14 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// A field manager is the name of whoever applies manifests: a pipeline, an operator, a
-// person. A resource records which labels and annotations the last manifest of each field
-// manager had. So an apply removes the keys that its own manifest no longer has, and keeps
-// those that others have set:
+// A field manager is the name under which a client applies manifests: of a pipeline, an operator or a person. For each
+// field manager, a resource records which labels and annotations its last manifest had. So an apply can remove the keys
+// that its own manifest no longer has, and keep those that others have set:
 //
 //	manifest before   manifest now    stored before             stored after
 //	a, b              a               a, b, c (by a patch)      a, c
 //
-// A key that several manifests have is removed with the last of them.
+// A key in the manifests of several field managers is removed when none of them has it any more.
 
 // Limits of field managers.
 const (
@@ -45,7 +44,7 @@ func checkManager(v *kind.Violations, name string) {
 func labelKeys(m body.Manager) []string      { return m.Labels }
 func annotationKeys(m body.Manager) []string { return m.Annotations }
 
-// ownedAlone returns the keys that only the manager of the change owns.
+// ownedAlone returns the keys that the manager of the change owns and no other manager does.
 func (c *metadataChange) ownedAlone(managers []body.Manager, keys func(body.Manager) []string) map[string]bool {
 	at := slices.IndexFunc(managers, func(m body.Manager) bool { return c.manager != "" && m.Name == c.manager })
 	if at < 0 {
@@ -65,8 +64,8 @@ func (c *metadataChange) ownedAlone(managers []body.Manager, keys func(body.Mana
 	return out
 }
 
-// managers returns the owners after the change. A removed key loses its owners, and so does a key
-// to which anything but an apply gives another value.
+// managers returns the managers after the change, with the keys that they own. A removed key loses its owners. So does
+// a key whose value is changed by a request other than an apply.
 func (c *metadataChange) managers(old, next body.Metadata) (out []body.Manager) {
 	stay := func(keys []string, was, now map[string]string) []string {
 		return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {

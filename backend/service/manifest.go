@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// manifestMetadata is the metadata of a manifest. Absent fields keep their values, and null clears
-// them.
+// manifestMetadata is the metadata of a manifest. A field that the manifest lacks keeps its stored value; null clears
+// it.
 type manifestMetadata struct {
 	manifest.Metadata
 	manager string
@@ -53,9 +53,8 @@ func (m manifestMetadata) change(v *kind.Violations) metadataChange {
 	return out
 }
 
-// Manifest returns the manifest of a stored resource, which this gateway would apply with the
-// result UNCHANGED. Write-only fields and unknown fields are left out; applying the manifest keeps
-// them.
+// Manifest returns the manifest of a stored resource. Applying it through this gateway would change nothing. It lacks
+// write-only fields and unknown fields, which an apply keeps.
 func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, error) {
 	k, st, err := s.stateOf(r)
 	if err != nil {
@@ -64,8 +63,7 @@ func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, 
 	return writeManifest(k, st, r, k.Spec.Shown(st.Spec), format)
 }
 
-// writeManifest writes the manifest of a resource with the given spec, which it
-// changes.
+// writeManifest writes the manifest of a resource. spec is the spec to write; the function modifies it.
 func writeManifest(
 	k *kind.Kind, st *kind.State, r *backend.Resource, spec map[string]any, format ManifestFormat,
 ) (string, error) {
@@ -96,14 +94,13 @@ func writeManifest(
 	return string(out), nil
 }
 
-// SpecJSON returns the spec of a stored resource in stored form, without write-only and
-// unknown fields.
+// SpecJSON returns the spec of a stored resource as JSON with stored names, without write-only and unknown fields.
 func (s *Service) SpecJSON(r *backend.Resource) ([]byte, error) {
 	return s.partJSON(r, func(k *kind.Kind, st *kind.State) map[string]any { return k.Spec.Shown(st.Spec) })
 }
 
-// StatusJSON returns the status of a stored resource in stored form, without unknown
-// fields; nil if there is none.
+// StatusJSON returns the status of a stored resource as JSON with stored names, without unknown fields; nil if there is
+// none.
 func (s *Service) StatusJSON(r *backend.Resource) ([]byte, error) {
 	return s.partJSON(r, func(k *kind.Kind, st *kind.State) map[string]any {
 		status := st.Status()

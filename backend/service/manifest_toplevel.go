@@ -10,11 +10,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Some fields of a spec stand at the top of a manifest, like the data of a Secret. In
-// the store and in the API they are ordinary fields.
+// A kind can declare that fields of its spec stand at the top of manifests, as data does in a Secret. In the store and
+// in the API they are ordinary fields of the spec. This file converts between the two.
 
-// unknownKey refuses a key at the top of a manifest that the kind does not place
-// there. k is nil if the kind is not known.
+// unknownKey returns an error if a manifest has a top-level key that the kind does not declare. k is nil if the kind is
+// not known.
 func unknownKey(k *kind.Kind, doc *manifest.Document) error {
 	var placed map[string]string
 	if k != nil {
@@ -30,9 +30,8 @@ func unknownKey(k *kind.Kind, doc *manifest.Document) error {
 	return nil
 }
 
-// manifestSpec returns the spec of a manifest, from its spec and from fields at its
-// top; nil if there is none. A kind whose fields can all stand at the top needs no
-// spec.
+// manifestSpec returns the spec of a manifest, including its fields at the top; nil if the manifest has none. The
+// manifest needs no spec if all fields of the kind can stand at the top.
 func manifestSpec(k *kind.Kind, doc *manifest.Document) (any, error) {
 	if len(k.Placed) == 0 {
 		if doc.Spec == nil {
@@ -64,8 +63,8 @@ func manifestSpec(k *kind.Kind, doc *manifest.Document) (any, error) {
 	return spec, nil
 }
 
-// placeSpec puts a spec into a manifest. An empty spec is left out if the kind has
-// fields at the top.
+// placeSpec writes a spec into a manifest, with its fields at the top. For a kind with such fields, a spec without
+// other fields is left out.
 func placeSpec(k *kind.Kind, doc *manifest.Document, spec map[string]any) (err error) {
 	for key, name := range k.Placed {
 		value, ok := spec[name]

@@ -9,16 +9,16 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// WholeManifests writes manifests with write-only values, for resources of an export.
+// WholeManifests writes the manifests of exported resources, which include write-only values.
 type WholeManifests struct{ kinds kind.Catalogue }
 
-// NewWholeManifests returns the writer of manifests of some kinds.
+// NewWholeManifests returns a WholeManifests for a catalogue.
 func NewWholeManifests(kinds []descriptor.Kind) (*WholeManifests, error) {
 	compiled, err := kind.Compile(kinds)
 	return &WholeManifests{compiled}, err
 }
 
-// Kind returns the kind of a name or short name, or an error that lists the known kinds.
+// Kind returns the kind with a name or short name, or an error that lists the known kinds.
 func (m *WholeManifests) Kind(name string) (*descriptor.Kind, error) {
 	k, err := m.kinds.Find(name)
 	if err != nil {
@@ -27,12 +27,11 @@ func (m *WholeManifests) Kind(name string) (*descriptor.Kind, error) {
 	return k.Kind, nil
 }
 
-// ErrNoKind means that the catalogue does not have the kind of a resource.
+// ErrNoKind means that the catalogue lacks the kind of a resource.
 var ErrNoKind = errors.New("the catalogue does not have its kind")
 
-// Write returns the manifest that would create a resource. whole reports whether it has all of the
-// spec, which is not so if the kind does not know some of it. sensitive is the decrypted record of
-// its sensitive values; nil for none.
+// Write returns a manifest that would create the resource. sensitive is the decrypted record of its sensitive values;
+// nil if there is none. whole is false if the manifest lacks fields of the stored spec that the kind does not know.
 func (m *WholeManifests) Write(r, sensitive *backend.Resource, format ManifestFormat) (text string, whole bool, err error) {
 	k, err := m.kinds.Find(r.Kind)
 	if err != nil || k.Name != r.Kind { // a stored kind can have a short name of another one

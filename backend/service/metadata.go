@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Limits of metadata. The limits of labels and annotations are Kubernetes'.
+// Limits of metadata. Those of labels and annotations are the same as in Kubernetes.
 const (
 	MaxDescription     = 1024
 	maxLabels          = 128
@@ -31,49 +31,48 @@ type PairPatch struct {
 	Value *string
 }
 
-// Optional is a value that can be left out. The zero value is left out; Set with a zero
-// Value clears.
+// Optional is a value that may be absent. The zero value is absent. If Set is true and Value is zero, the stored value
+// is cleared.
 type Optional[T any] struct {
 	Set   bool
 	Value T
 }
 
-// Metadata is the metadata that a caller sets. Fields that are left out keep their
-// values.
+// Metadata is the metadata that a caller sets. Absent fields keep their stored values.
 type Metadata struct {
 	Labels      Optional[[]Label]
 	Annotations Optional[[]Annotation]
 	Description Optional[string]
-	// ExpiresAt is for kinds that expire.
+	// ExpiresAt is accepted only for kinds whose resources expire.
 	ExpiresAt Optional[time.Time]
 }
 
 // MetadataPatch is the part of a patch that changes metadata.
 type MetadataPatch struct {
-	// Labels and Annotations are merged by key; Set with a nil Value removes all.
+	// Labels and Annotations are merged by key. If Set is true and Value is nil, all are removed.
 	Labels, Annotations Optional[[]PairPatch]
 	Description         Optional[string]
-	// ExpiresAt is for kinds that expire.
+	// ExpiresAt is accepted only for kinds whose resources expire.
 	ExpiresAt Optional[time.Time]
-	// AddFinalizers and RemoveFinalizers add and remove finalizers. Adding one that
-	// exists, or removing one that does not, is no error.
+	// AddFinalizers and RemoveFinalizers name finalizers to add and to remove. Adding a finalizer that exists, or
+	// removing one that does not, has no effect.
 	AddFinalizers, RemoveFinalizers []string
 }
 
-// metadataChange is a change of the metadata by a write.
+// metadataChange is the change of a resource's metadata by one write.
 type metadataChange struct {
 	labels, annotations             pairsChange
 	description                     Optional[string]
 	expiresAt                       Optional[time.Time]
 	addFinalizers, removeFinalizers []string
-	// manager is the field manager of a manifest: keys that it owns and the manifest lacks are
-	// removed, and all others are kept. If it is empty, the given keys replace all.
+	// manager is the field manager of an apply: keys that it owns and that the manifest lacks are removed, and all
+	// others are kept. If manager is empty, the given labels and annotations replace all stored ones.
 	manager string
 }
 
 // pairsChange changes labels or annotations.
 type pairsChange struct {
-	// all reports whether keys that are not set are removed.
+	// all reports whether keys that are not in set are removed.
 	all    bool
 	set    map[string]string
 	remove map[string]bool
@@ -82,9 +81,9 @@ type pairsChange struct {
 // metadataPath returns the path of a field of the metadata.
 func metadataPath(name string) *failure.Path { return failure.At("metadata").Name(name) }
 
-// changer is a request that changes metadata.
+// changer is a request that can change metadata.
 type changer interface {
-	// change checks the request and returns the change.
+	// change checks the request, adds its violations to v, and returns the change of the metadata.
 	change(v *kind.Violations) metadataChange
 }
 
@@ -151,10 +150,10 @@ func (m MetadataPatch) change(v *kind.Violations) metadataChange {
 	return out
 }
 
-// anyValue accepts every value of an annotation.
+// anyValue is the check of an annotation's value: it accepts everything.
 func anyValue(at *failure.Path, value string) {}
 
-// check checks the change without the stored metadata.
+// check validates the parts of the change that do not depend on the stored metadata.
 func (c *metadataChange) check(v *kind.Violations) {
 	checkTotals(v, c.labels.set, c.annotations.set)
 	if n := utf8.RuneCountInString(c.description.Value); n > MaxDescription {
@@ -169,8 +168,8 @@ func (c *metadataChange) check(v *kind.Violations) {
 	}
 }
 
-// take adds the change of a key. The key is at the given path, and must not occur
-// twice.
+// take adds the change of one key, whose value is nil if it is removed. at is the path of the key in the request. A key
+// that was taken before is a violation.
 func (c *pairsChange) take(v *kind.Violations, at *failure.Path, key string, value *string) {
 	v.LabelKey(at, key)
 	if _, set := c.set[key]; set || c.remove[key] {
@@ -223,7 +222,7 @@ func checkFinalizers(v *kind.Violations, list *failure.Path, names []string) {
 	}
 }
 
-// bounded returns the first finalizers of a list, as many as are allowed.
+// bounded returns the first finalizers of a list, at most as many as a resource may have.
 func bounded(names []string) []string { return names[:min(len(names), backend.MaxFinalizers)] }
 
 // applyTo returns the stored metadata after the change.
@@ -248,8 +247,7 @@ func (c *metadataChange) applyTo(old body.Metadata) body.Metadata {
 	return next
 }
 
-// applyTo returns the pairs after the change. Keys in leave that are not set are
-// removed.
+// applyTo returns the pairs after the change. The keys in leave are removed unless they are set.
 func (c *pairsChange) applyTo(old map[string]string, leave map[string]bool) map[string]string {
 	if !c.all && len(c.set)+len(c.remove)+len(leave) == 0 {
 		return old
@@ -271,8 +269,8 @@ func (c *metadataChange) releases() bool {
 
 func (c *pairsChange) given() bool { return c.all || len(c.set)+len(c.remove) > 0 }
 
-// validate checks the metadata after the change: the totals if they have changed, and that a
-// resource with an expiry has no finalizers.
+// validate checks the metadata after the change. It checks the total sizes of labels and annotations only if they have
+// changed, and refuses finalizers on a resource that expires.
 func (c *metadataChange) validate(was, next *kind.State) *kind.Violations {
 	var found kind.Violations
 	labels, annotations := next.Meta.Labels, next.Meta.Annotations

@@ -14,15 +14,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// This file has the writes of kinds that are owned by services of other teams. Up to commit they go
-// through the same phases as other writes: the caller is authorized, and the write is validated by
-// the declarations and the references of the record, which mirrors the owner's resource. Then the
-// owner is asked, while the lock of the key is held.
+// This file writes resources of kinds that services of other teams own. The store has a record of each, which mirrors
+// the owner's resource. Up to commit such a write has the same phases as other writes: the caller is authorized, and
+// the write is validated against the kind and the references of the record. Then the owner is asked to make the change,
+// while the lock of the key is held.
 
 // isOwned reports whether a service owns the kind.
 func (w *write) isOwned() bool { return w.kind.Whole().Service != "" }
 
-// commitOwned sends the next state of an attempt to the owner, and stores the owner's answer.
+// commitOwned sends the next state to the owner, and stores the resource that the owner returns.
 func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
 	own, err := a.actions() // they are as large as what callers may write
 	if err != nil {
@@ -84,8 +84,8 @@ func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
 	return a.wouldStore(own)
 }
 
-// ownedWrite returns the request to the owner, on the condition that the owner still has the
-// version of the record.
+// ownedWrite returns the request to the owner. The owner accepts it only if its resource still has the version that the
+// record mirrors.
 func (a *attempt) ownedWrite(ctx context.Context, m *mirror.Mirror, can owner.Kind) (owner.Write, error) {
 	spec, err := jsontree.Append(nil, a.next.Spec)
 	if err != nil {
@@ -120,8 +120,8 @@ func (a *attempt) ownedWrite(ctx context.Context, m *mirror.Mirror, can owner.Ki
 	return w, nil
 }
 
-// refresh updates the record from the owner, so that the next attempt can tell the version of the
-// resource. It never returns nil.
+// refresh updates the record from the owner, so that the next attempt starts from the owner's current version. It never
+// returns nil: if the record has changed, the error is [backend.ErrConflict], after which the write is attempted again.
 func (a *attempt) refresh(ctx context.Context, m *mirror.Mirror) error {
 	now, err := m.Refresh(ctx, a.key, nil)
 	switch {
@@ -137,8 +137,8 @@ func (a *attempt) refresh(ctx context.Context, m *mirror.Mirror) error {
 	return backend.ErrConflict
 }
 
-// raced updates the record from the owner after an attempt that expected another version, and
-// returns the error of the attempt.
+// raced updates the record from the owner, after the owner has refused an attempt because its resource has another
+// version. It returns the error of the attempt.
 func (a *attempt) raced(ctx context.Context, m *mirror.Mirror, outcome owner.Outcome) error {
 	now, err := m.Refresh(ctx, a.key, nil)
 	if err != nil {
@@ -157,13 +157,12 @@ func (a *attempt) raced(ctx context.Context, m *mirror.Mirror, outcome owner.Out
 	return backend.ErrConflict
 }
 
-// maxBaseless is how many contradictory answers of a service are tolerated in one
-// write.
+// maxBaseless is the number of contradictory answers of a service after which a write fails: see contradicted.
 const maxBaseless = 3
 
-// contradicted returns UNAVAILABLE if a service repeatedly refuses a change with an outcome which
-// says that the resource differs from the record, although the service shows the same resource as
-// the record. now is the record after the refusal.
+// contradicted detects a service that keeps refusing a change because its resource has another version, and then shows
+// the very version that the change expected. was and now are the records before and after the refusal. After
+// maxBaseless such answers contradicted returns UNAVAILABLE, which ends the attempts.
 func (w *write) contradicted(was, now *backend.Resource, outcome owner.Outcome) error {
 	if !isSameVersion(was, now) {
 		return nil
@@ -199,8 +198,8 @@ func isSameVersion(a, b *backend.Resource) bool {
 	return a.UID == b.UID && one.Meta.Owner.Tag != "" && one.Meta.Owner.Tag == other.Meta.Owner.Tag
 }
 
-// replaceUnreadable replaces a record that cannot be decoded by the owner's resource, so that the
-// next attempt can read it. It returns errRaced, or the error if that fails.
+// replaceUnreadable overwrites a record that cannot be decoded with the owner's resource. It returns errRaced, so that
+// the write is attempted again, or the error if the record could not be replaced.
 func (w *write) replaceUnreadable(ctx context.Context) error {
 	m, err := w.writer.mirrors.Of(w.kind.Whole())
 	if err != nil {
@@ -209,7 +208,7 @@ func (w *write) replaceUnreadable(ctx context.Context) error {
 	return w.refreshed(ctx, m)
 }
 
-// ownersPath translates the path of a field from the owner's names into the caller's.
+// ownersPath translates the path of a field from the owner's field names into the caller's.
 func (w *write) ownersPath(path string) string {
 	if path == "" {
 		path = "spec"
@@ -217,8 +216,8 @@ func (w *write) ownersPath(path string) string {
 	return failure.ShortenPath(w.kind.Path(path).Text(w.names))
 }
 
-// answerUnchanged answers a write that would change nothing. If a service owns the kind and the
-// record turns out to be outdated, it returns errRaced.
+// answerUnchanged returns the answer to a write that changes nothing. If a service owns the kind, it first compares the
+// record with the owner, and returns errRaced if the record was outdated.
 func (a *attempt) answerUnchanged(ctx context.Context) (*Written, error) {
 	if !a.isOwned() || a.dryRun {
 		return a.unchanged(), nil

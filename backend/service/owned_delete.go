@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// deleteOwned deletes a resource that a service owns. If other resources are bound to it, the
-// service is asked when none is bound any more.
+// deleteOwned deletes a resource that a service owns. While other resources are bound to it, the deletion is only
+// requested; the gateway asks the service once none is bound.
 func (w *write) deleteOwned(ctx context.Context) (*Written, error) {
 	m, err := w.writer.mirrors.Of(w.kind.Whole())
 	if err != nil {
@@ -47,7 +47,7 @@ func (w *write) deleteOwned(ctx context.Context) (*Written, error) {
 	})
 }
 
-// wouldDeleteOwned answers the dry run of a delete.
+// wouldDeleteOwned returns the answer to a dry run of a delete.
 func (w *write) wouldDeleteOwned(ctx context.Context, m *mirror.Mirror, can owner.Kind) (*Written, error) {
 	out, err := w.requestDeletion(ctx)
 	switch {
@@ -80,8 +80,7 @@ func (w *write) wouldDeleteOwned(ctx context.Context, m *mirror.Mirror, can owne
 	return out, nil
 }
 
-// askingOwner returns the data about the owner that the record has while the owner is
-// asked to delete the resource.
+// askingOwner returns the owner data that the record has while the owner is asked to delete the resource.
 func askingOwner(was *body.Owner) *body.Owner {
 	out := body.Owner{Asking: true}
 	if was != nil {
@@ -91,9 +90,9 @@ func askingOwner(was *body.Owner) *body.Owner {
 	return &out
 }
 
-// requestOwned requests the deletion of a resource that others are bound to. The gateway itself
-// asks the owner to delete it when none is bound any more. So the owner is asked now, by a dry run
-// if it offers that, whether this caller may delete it.
+// requestOwned requests the deletion of a resource that others are bound to. When none is bound any more, the gateway
+// asks the owner to delete it, without the caller. Therefore it now asks the owner, by a dry run if the owner offers
+// that, whether this caller may delete the resource.
 func (w *write) requestOwned(
 	ctx context.Context, m *mirror.Mirror, can owner.Kind, current *storedResource,
 ) (*Written, error) {
@@ -131,9 +130,8 @@ func (w *write) refreshed(ctx context.Context, m *mirror.Mirror) error {
 	return errRaced
 }
 
-// removeOwned asks the owner to delete the resource, if nothing is bound to it. If something could
-// be bound meanwhile, the deletion is first requested in the record, and taken back if the owner
-// does not delete.
+// removeOwned asks the owner to delete a resource that no other is bound to. If a resource could become bound to it
+// meanwhile, removeOwned first marks the record as being deleted, and takes the mark back if the owner refuses.
 func (w *write) removeOwned(
 	ctx context.Context, m *mirror.Mirror, can owner.Kind, current *storedResource,
 ) (*Written, error) {

@@ -9,54 +9,57 @@ import (
 	"github.com/sluicegw/sluice/backend/service/mirror"
 )
 
-// OwnerState is what this gateway knows of a resource service, at one moment.
+// OwnerState describes what this gateway knows of a resource service that owns kinds.
 type OwnerState struct {
-	// Name is the one by which kinds name the service.
+	// Name is the name of the service in the declarations of kinds.
 	Name  string
 	State OwnerStatus
-	// Problem says for operators why State is not [OwnerFollowed], or why a kind cannot be compared; empty if there is
-	// nothing to say.
+	// Problem is a text for operators: why State is not [OwnerFollowed], or why a kind cannot be compared. Empty if
+	// there is no problem.
 	Problem string
-	// Lag is how long ago everything that the service has shown was mirrored; 0 while nothing is left to mirror.
+	// Lag bounds how outdated the mirror may be: everything that the service had so long ago is mirrored. 0 if no
+	// resource waits to be compared and the service answers.
 	Lag time.Duration
 	// Kinds are the kinds that the service owns, ordered by name.
 	Kinds []OwnedKind
-	// Compared is how many resources were compared with the mirror since this gateway has served the catalogue, and
-	// Different how many of them differed.
+	// Compared is how many resources of the service were compared with their records since this gateway began to serve
+	// the catalogue. Different is how many of them differed.
 	Compared, Different int64
-	// Unreadable is how many resources the service could not show, or could not be stored, when they were last looked
-	// at.
+	// Unreadable is the number of resources that the service could not show, or that could not be stored, when they
+	// were last compared.
 	Unreadable int
-	// Unnamed is how many resources have keys that the API cannot have.
+	// Unnamed is the number of resources whose keys are not valid in the API.
 	Unnamed int
-	// Held is how many resources seem to have vanished at once and are kept for a while: see package mirror.
+	// Held is the number of resources that the service suddenly lacks, and whose records are kept for a while in case
+	// that is a mistake: see package mirror.
 	Held int
 }
 
 // OwnedKind is a kind that a resource service owns.
 type OwnedKind struct {
 	Name string
-	// Followed reports whether the service tells of changes; else the kind is compared at shorter intervals.
+	// Followed reports whether the service announces changes of the kind. If not, the kind is compared at shorter
+	// intervals.
 	Followed bool
-	// Problem says why nothing of the kind can be written, because the service contradicts the kind's SDL; empty if it
-	// does not.
+	// Problem is the reason why resources of the kind cannot be written: the service contradicts the kind's SDL. Empty
+	// if it does not.
 	Problem string
 }
 
-// OwnerStatus is how far the mirror of a resource service is.
+// OwnerStatus is the state of the mirror of a resource service.
 type OwnerStatus string
 
-// How far a mirror is.
+// The states of a mirror.
 const (
 	// OwnerUnknown: the service is not configured on this gateway, so its kinds can only be read.
 	OwnerUnknown OwnerStatus = "UNKNOWN"
 	// OwnerConnecting: the service has not answered yet.
 	OwnerConnecting OwnerStatus = "CONNECTING"
-	// OwnerFilling: not everything that the service has was looked at yet.
+	// OwnerFilling: some resources of the service were not compared yet.
 	OwnerFilling OwnerStatus = "FILLING"
-	// OwnerFollowed: everything was looked at, and changes are.
+	// OwnerFollowed: all resources were compared, and changes are mirrored as they happen.
 	OwnerFollowed OwnerStatus = "FOLLOWED"
-	// OwnerUnavailable: the service has answered, and does not any more.
+	// OwnerUnavailable: the service has answered before and does not answer now.
 	OwnerUnavailable OwnerStatus = "UNAVAILABLE"
 )
 
@@ -88,7 +91,7 @@ func (s *Service) Owners() []OwnerState {
 	return out
 }
 
-// ownerState returns the state of a service that is mirrored.
+// ownerState returns the state of a mirrored service.
 func ownerState(m mirror.State) OwnerState {
 	out := OwnerState{
 		Name:       m.Name,
@@ -125,28 +128,29 @@ func ownerState(m mirror.State) OwnerState {
 	return out
 }
 
-// ReviewerState is what a gateway knows of a resource service that reviews changes.
+// ReviewerState describes what this gateway knows of a resource service that reviews changes.
 type ReviewerState struct {
 	Name  string
 	State ReviewerStatus
-	// Problem says why State is neither ReviewerAnswers nor ReviewerUnasked, for operators; empty if it is one of them.
+	// Problem is a text for operators: why the service does not answer. Empty if State is ReviewerAnswers or
+	// ReviewerUnasked.
 	Problem string
-	// Kinds are the names of the kinds of which it reviews changes, ordered.
+	// Kinds are the names of the kinds whose changes the service reviews, sorted.
 	Kinds []string
 }
 
-// ReviewerStatus says whether a resource service reviews changes.
+// ReviewerStatus is the state of a resource service as a reviewer.
 type ReviewerStatus string
 
-// Whether a service reviews changes.
+// The states of a reviewer.
 const (
 	// ReviewerUnknown: the service is not configured on this gateway.
 	ReviewerUnknown ReviewerStatus = "UNKNOWN"
 	// ReviewerUnasked: this gateway has not asked it yet.
 	ReviewerUnasked ReviewerStatus = "UNASKED"
-	// ReviewerAnswers: it decided when it was asked last.
+	// ReviewerAnswers: its latest review gave a decision.
 	ReviewerAnswers ReviewerStatus = "ANSWERS"
-	// ReviewerUnavailable: it did not decide when it was asked last.
+	// ReviewerUnavailable: its latest review gave no decision.
 	ReviewerUnavailable ReviewerStatus = "UNAVAILABLE"
 )
 
@@ -167,7 +171,7 @@ func (s *Service) Reviewers() []ReviewerState {
 	return out
 }
 
-// Reviewer returns the state of the resource service of a name as a reviewer, without its kinds.
+// Reviewer returns the state of the reviewer with a name. Kinds is not set.
 func (s *Service) Reviewer(name string) ReviewerState {
 	out := ReviewerState{Name: name, State: ReviewerUnasked}
 	if !s.Asks(name) {

@@ -28,8 +28,8 @@ func (wr *Writer) Patch(ctx context.Context, req PatchRequest) (out *Written, er
 	return w.change(ctx, func(a *attempt) (*Written, error) { return a.patch(ctx, patch) })
 }
 
-// beginPatch begins a patch. A patch of finalizers only needs the verb FINALIZE; any other one that
-// changes finalizers needs PATCH as well.
+// beginPatch begins a patch. A patch that changes only finalizers needs the verb FINALIZE. A patch that changes
+// finalizers and more needs PATCH and FINALIZE.
 func (wr *Writer) beginPatch(ctx context.Context, req PatchRequest) (*write, error) {
 	t := target{verb: descriptor.VerbPatch, id: req.Identity, meta: req.MetadataPatch, names: req.FieldNames}
 	finalizes := len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0
@@ -43,18 +43,17 @@ func (wr *Writer) beginPatch(ctx context.Context, req PatchRequest) (*write, err
 	return w, w.rights.Authorize(w.kind.Kind, descriptor.VerbFinalize, w.key)
 }
 
-// specPatch is a patch of a spec: two merge patches, one applied after the other.
+// specPatch is a patch of a spec: fields is applied first, then merged.
 type specPatch struct {
-	// fields is the patch that was sent, including nulls.
+	// fields is the merge patch that was sent, including nulls.
 	fields map[string]any
-	// merged has the fields whose entries are merged with the stored ones.
+	// merged has lists whose entries are merged with the stored entries.
 	merged map[string]any
 }
 
 func (p specPatch) isEmpty() bool { return len(p.fields)+len(p.merged) == 0 }
 
-// takePatch reads the merge patch that was sent, and records fields that the kind does not
-// have.
+// takePatch reads the merge patch that was sent, and adds a violation for each field that the kind does not have.
 func (w *write) takePatch(ctx context.Context, sent any) (specPatch, error) {
 	fields, err := jsontree.Object(sent)
 	if err != nil {

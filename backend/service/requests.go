@@ -6,8 +6,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// CreateRequest asks for a new resource. Spec is any value whose JSON is the spec in
-// stored form.
+// CreateRequest asks for a new resource. Spec is any value that marshals to the JSON of a spec with stored names.
 type CreateRequest struct {
 	kind.Identity
 	Metadata
@@ -28,7 +27,7 @@ type UpdateRequest struct {
 	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision string
-	// SubKind must be the one of the resource; empty for any.
+	// SubKind must be the subKind of the resource; empty accepts any.
 	SubKind string
 	Spec    any
 	// FieldNames selects the names by which the caller knows fields, for paths and messages.
@@ -43,7 +42,7 @@ type PatchRequest struct {
 	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision string
-	// Patch is any value whose JSON is the patch; nil keeps the spec.
+	// Patch is any value that marshals to the JSON of the patch; nil leaves the spec as it is.
 	Patch any
 	// FieldNames selects the names by which the caller knows fields, for paths and messages.
 	FieldNames failure.FieldNames
@@ -65,30 +64,30 @@ type StatusRequest struct {
 	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision string
-	// Status is any value whose JSON is the status. Only its maxima are checked, and its types if
-	// Untyped is set.
+	// Status is any value that marshals to the JSON of a status. It is checked against the maxima of the kind, and
+	// against its types if Untyped is set.
 	Status any
-	// Untyped is set if the types of the status were not checked yet.
+	// Untyped is set if the caller has not checked the types of the status.
 	Untyped bool
 	// FieldNames selects the names by which the caller knows fields, for paths and messages.
 	FieldNames failure.FieldNames
 }
 
-// StatusPatchRequest changes parts of a status by a JSON merge patch (RFC 7386), except that a
-// condition of the patch replaces the stored one of its type, and other conditions are kept.
+// StatusPatchRequest changes parts of a status by a JSON merge patch (RFC 7386). Conditions are merged by type: a
+// condition of the patch replaces the stored condition of the same type, and the others are kept.
 type StatusPatchRequest struct {
 	kind.Identity
 	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun bool
 	// ExpectedRevision is the required revision; nil allows any.
 	ExpectedRevision *string
-	// Patch is any value whose JSON is the patch.
+	// Patch is any value that marshals to the JSON of the patch.
 	Patch any
 	// FieldNames selects the names by which the caller knows fields, for paths and messages.
 	FieldNames failure.FieldNames
 }
 
-// DeleteRequest deletes a resource; a nil revision allows any.
+// DeleteRequest deletes a resource. If ExpectedRevision is nil, any revision is deleted.
 type DeleteRequest struct {
 	kind.Identity
 	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
@@ -107,9 +106,9 @@ type ApplyRequest struct {
 	// IgnoreRevision ignores the manifest's metadata.revision, and nothing else. It
 	// excludes ExpectedRevision.
 	IgnoreRevision bool
-	// FieldManager becomes the owner of the labels and annotations in the manifest: at
-	// most 64 characters; nil means [DefaultFieldManager]. With "" they have no owner
-	// and replace all, as in an update.
+	// FieldManager becomes the owner of the labels and annotations in the manifest; at most 64 characters. nil means
+	// [DefaultFieldManager]. With "" the keys get no owner, and the manifest's labels and annotations replace all
+	// stored ones, as in an update.
 	FieldManager *string
 	// CreateOnly returns ALREADY_EXISTS if the resource exists.
 	CreateOnly bool
@@ -124,17 +123,15 @@ type Outcome string
 const (
 	Created Outcome = "CREATED"
 	Updated Outcome = "UPDATED"
-	// Unchanged: nothing was written, or only the ownership of labels and annotations by field
-	// managers.
+	// Unchanged: nothing was written, except possibly which field managers own labels and annotations.
 	Unchanged Outcome = "UNCHANGED"
 )
 
 // Written is the answer to a write.
 type Written struct {
-	// Resource is the stored resource, for a delete its last state, for a dry run the resource that
-	// would be stored; a new one then has neither uid nor revision. It is nil if the caller may
-	// create the resource but not read it, which a warning says, and for a dry run of deleting a
-	// record that cannot be read.
+	// Resource is the stored resource. For a delete it is the last state; for a dry run it is the resource that would
+	// be stored, without uid and revision if it would be new. It is nil in two cases: the caller may create the
+	// resource but not read it (Warnings says so), and the dry run of a delete whose record cannot be read.
 	Resource *query.Resource
 	// Outcome is the outcome of the write; empty for a delete.
 	Outcome Outcome

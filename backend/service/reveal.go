@@ -22,9 +22,8 @@ type Revealed struct {
 	Values   []kind.Value
 }
 
-// Reveal returns the write-only values of a resource of a sensitive kind, nil if there is no such
-// resource. No other method shows them. They are read from the store each time, so they include
-// everything acknowledged.
+// Reveal returns the write-only values of a resource of a sensitive kind; nil if there is no such resource. No other
+// method returns them. They are always read from the store, so they include all acknowledged writes.
 func (s *Service) Reveal(ctx context.Context, id kind.Identity) (*Revealed, error) {
 	if err := s.sensitive(id.Kind); err != nil {
 		return nil, err
@@ -69,15 +68,15 @@ func (s *Service) Reveal(ctx context.Context, id kind.Identity) (*Revealed, erro
 	return &Revealed{Resource: current.Resource, Values: k.Spec.Revealed(failure.At("spec"), st.Spec)}, nil
 }
 
-// maxReveals is how many resources are revealed at a time: an operation can ask for
-// many, and their size is known only once they are read.
+// maxReveals is how many resources are revealed at a time. It bounds memory: one operation can ask for many resources,
+// and their sizes are not known before they are read.
 const maxReveals = 8
 
-// revealedCopies is about how many times a value is in memory until it is sent: stored,
-// read, decoded, and in the answer.
+// revealedCopies is roughly how many copies of a value are in memory before it is sent: stored, read, decoded, and in
+// the answer.
 const revealedCopies = 4
 
-// holdRevealed charges values to the budget of the operation. It may wait for memory.
+// holdRevealed charges the revealed values to the memory budget of the operation. It may wait until memory is free.
 func holdRevealed(ctx context.Context, current *storedResource) error {
 	bytes := len(current.Body)
 	if current.sensitive != nil {
@@ -86,7 +85,7 @@ func holdRevealed(ctx context.Context, current *storedResource) error {
 	return page.Failure(budget.From(ctx).Hold(ctx, bytes), current.Key)
 }
 
-// sensitive returns an error for a kind without sensitive values, which lists the sensitive kinds.
+// sensitive returns an error that lists the sensitive kinds, unless the named kind is one of them.
 func (s *Service) sensitive(name string) error {
 	k, err := s.kinds.Find(name)
 	if err == nil && k.Sensitive {
@@ -112,9 +111,8 @@ func (s *Service) sensitiveKinds() (out []string) {
 	return out
 }
 
-// loadWhole loads a resource with its sensitive values at one revision: it reads the
-// resource before and after the values, and each change of the values changes the
-// resource too.
+// loadWhole loads a resource and its sensitive values at one revision. It reads the resource before and after the
+// values and compares the revisions, because each change of the values also changes the resource.
 func (s *Service) loadWhole(ctx context.Context, k *kind.Kind, key backend.Key) (*storedResource, error) {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc

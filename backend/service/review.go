@@ -14,9 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// A service that does not own a kind can review the writes of callers: descriptor.Kind.Review.
-// While the lock of the key is held, the gateway sends it the resource that is about to be stored,
-// as a write that is a dry run.
+// A resource service can review the writes of callers to a kind that it does not own (descriptor.Kind.Review). While
+// the lock of the key is held, the gateway sends it the resource that is about to be stored, as the dry run of a write.
 //
 //	reviewed      a create, an update, a patch, an upsert, an apply, and a dry run of these
 //	not reviewed  changes that the service would not see (finalizers, expiry, field managers), a status,
@@ -25,12 +24,11 @@ import (
 // reviewTimeout bounds the review of a change.
 const reviewTimeout = 2 * time.Second
 
-// reviewRetryAfter is the number of seconds after which clients may try again if a reviewer did not
-// answer.
+// reviewRetryAfter is the number of seconds after which a client may repeat a write whose reviewer did not answer.
 const reviewRetryAfter = 2
 
-// review asks the service that reviews changes of the kind, if there is one, to accept the next
-// state. Its warnings are added to the warnings of the attempt.
+// review asks the kind's reviewer, if there is one, to accept the next state. It adds the reviewer's warnings to the
+// warnings of the attempt.
 func (a *attempt) review(ctx context.Context) error {
 	k := a.kind.Whole()
 	if k.Review == "" || !a.isReviewed() {
@@ -85,8 +83,8 @@ func (a *attempt) isReviewed() bool {
 		!maps.Equal(was.Annotations, next.Annotations)
 }
 
-// reviewed returns the write that is sent for review. It has no values of write-only fields. Its
-// condition shows whether the resource is new: if not, the tag is the revision to be replaced.
+// reviewed returns the write that is sent to the reviewer, without the values of write-only fields. Its condition shows
+// whether the resource is new; otherwise the tag is the revision to be replaced.
 func (a *attempt) reviewed() (owner.Write, error) {
 	spec, err := jsontree.Append(nil, a.kind.Whole().Spec.Shown(a.next.Spec))
 	if err != nil {
@@ -108,8 +106,8 @@ func (a *attempt) reviewed() (owner.Write, error) {
 	return w, nil
 }
 
-// askReviewer sends a write for review. While it waits, the operation gives up its
-// place among the running operations.
+// askReviewer sends a write to a reviewer. While it waits for the answer, the operation does not count as running, so
+// that another can run.
 func askReviewer(ctx context.Context, reviewer owner.Service, w owner.Write) (owner.Answer, error) {
 	spent := budget.From(ctx)
 	spent.BeginWait()
@@ -119,8 +117,8 @@ func askReviewer(ctx context.Context, reviewer owner.Service, w owner.Write) (ow
 	return reviewer.Write(ctx, w)
 }
 
-// unreviewed returns the error of a change that was not reviewed. If the kind allows unreviewed
-// changes, it adds a warning and returns nil.
+// unreviewed handles a change that could not be reviewed. If the kind allows that, it adds a warning and returns nil;
+// otherwise it returns err.
 func (a *attempt) unreviewed(err *failure.Error) error {
 	k := a.kind.Whole()
 	if !k.ReviewAllowsFailure {
@@ -142,17 +140,16 @@ func (a *attempt) warnReviewed(warnings []owner.Violation) {
 	}
 }
 
-// isRefusal reports whether an outcome is a decision against a change. Outcomes about stored
-// resources, such as Conflict, are no decision of a service that owns none.
+// isRefusal reports whether an outcome is a reviewer's decision against a change. Outcomes about stored resources, such
+// as Conflict, are not: a reviewer stores none.
 func isRefusal(outcome owner.Outcome) bool {
 	return outcome == owner.Invalid || outcome == owner.Forbidden || outcome == owner.Refused
 }
 
-// reviews has the results of the latest reviews. Safe for concurrent use. The zero value is empty.
+// reviews records the result of the latest review of each service. Safe for concurrent use. The zero value is empty.
 type reviews struct {
 	mu sync.Mutex // guards all below
-	// problems has, by name of the service, the reason why its latest review gave no decision;
-	// empty if it gave one.
+	// problems maps the name of a service to the reason why its latest review gave no decision; "" if it gave one.
 	problems map[string]string
 }
 
@@ -173,8 +170,8 @@ func (r *reviews) note(service string, answer owner.Answer, err error) {
 	r.problems[service] = problem
 }
 
-// last returns the reason why the latest review by a service gave no decision; empty if it gave
-// one. asked is false if there was no review yet.
+// last returns the reason why the latest review by a service gave no decision; "" if it gave one. asked is false if the
+// service has reviewed nothing yet.
 func (r *reviews) last(service string) (problem string, asked bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// expect checks a caller's revision: it must be the current one, that of the last change of the
-// spec, or between the two in the current epoch. So an earlier revision conflicts with a later
-// change of the spec, but not of the status.
+// expect returns CONFLICT unless the expected revision is at least as new as the last change of the spec. The current
+// revision is accepted, the revision of the last change of the spec, and any between the two in the current epoch. So a
+// change of the status alone does not cause a conflict.
 func expect(expected string, current *backend.Resource) error {
 	r, err := backend.ParseRevision(expected)
 	if err != nil {
@@ -23,7 +23,7 @@ func expect(expected string, current *backend.Resource) error {
 	return conflict(expected, current)
 }
 
-// conflict returns the error of a write that expects another revision.
+// conflict returns the error of a write whose expected revision does not match.
 func conflict(expected string, current *backend.Resource) error {
 	shown := failure.Shorten(expected)
 	e := &failure.Error{Code: failure.CodeConflict, ExpectedRevision: shown, CurrentRevision: current.Revision.String()}
@@ -33,8 +33,8 @@ func conflict(expected string, current *backend.Resource) error {
 	return e.At(current.Key)
 }
 
-// gone returns the error of an apply that expects a revision of an absent resource, with a hint how
-// to apply without one.
+// gone returns the error of an apply that expects a revision of an absent resource, with a hint how to apply it without
+// a revision.
 func (w *write) gone() error {
 	e := failure.Of(backend.ErrNotFound, w.key)
 	e.ExpectedRevision = failure.Shorten(*w.expected)

@@ -1,6 +1,6 @@
-// Package service is the resource service: it gives every kind its verbs. It works on the raw JSON tree of a resource,
-// driven by descriptors, over any [backend.Store]. Here are the verbs that write ([Writer]). Those that read are in
-// query, streams of changes in change; kinds are compiled in kind, which also validates.
+// Package service is the resource service: it gives every kind its verbs. It works on the JSON of resources, guided by
+// the descriptors of their kinds, over any [backend.Store]. This package has the verbs that write ([Writer]). Package
+// query has the verbs that read, package change streams of changes; package kind compiles and validates kinds.
 package service
 
 import (
@@ -35,30 +35,30 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Config of a service.
+// Config configures a [Service].
 type Config struct {
 	// Kinds is the catalogue. Required.
 	Kinds []descriptor.Kind
 	// Store holds the resources of every kind. Required.
 	Store backend.Store
-	// Hub over the Store. If it is set, the caller runs it. Default: a new one, which
-	// Service.Run runs.
+	// Hub distributes the changes of Store. If it is set, the caller runs it. Default: a new one, which Service.Run
+	// runs.
 	Hub *hub.Hub
-	// Keys encrypt the values of sensitive kinds. Default: they are stored unencrypted.
+	// Keys encrypts the values of sensitive kinds. Default: the values are stored unencrypted.
 	Keys *keyring.Keyring
-	// IndexMemory is the maximum number of bytes of resources that are kept in memory
-	// for reads. Negative: none. Default 256 MiB.
+	// IndexMemory is the maximum number of bytes of resources kept in memory for reads. If negative, none are kept.
+	// Default 256 MiB.
 	IndexMemory int64
-	// Access configures access control. Default: everybody may do everything.
+	// Access configures access control. Default: every caller may do everything.
 	Access access.Config
-	// Policy has the roles and bindings. If it is set, the caller runs it. Default: with access
-	// control a new one, which Service.Run runs.
+	// Policy provides the roles and bindings. If it is set, the caller runs it. Default: none without access control,
+	// otherwise a new one, which Service.Run runs.
 	Policy *policy.Source
-	// Logger receives errors that clients do not see. Default: none.
+	// Logger receives errors that are not shown to clients. Default: none.
 	Logger *zap.Logger
-	// NewID makes uids, and the prefix of request ids. Default: random UUIDs.
+	// NewID returns a new uid. One is also used as the prefix of request ids. Default: random UUIDs.
 	NewID func() string
-	// WriteTimeout is how long the store may take to begin a batch. Default 5 s.
+	// WriteTimeout is the time within which the store must begin a batch. Default 5 s.
 	WriteTimeout time.Duration
 	// OutcomeTimeout bounds the search for the outcome of a write whose answer was
 	// lost. Default 30 s.
@@ -66,49 +66,47 @@ type Config struct {
 	// BookmarkInterval is the time without a change after which a stream of changes
 	// sends its cursor. Default 30 s.
 	BookmarkInterval time.Duration
-	// RetryTimeout bounds the attempts of a write that loses races against other writers, if the
-	// request has no deadline. Default 30 s.
+	// RetryTimeout bounds the time for which a write is repeated after lost races, if the request has no deadline.
+	// Default 30 s.
 	RetryTimeout time.Duration
 	// ReadOnly refuses all writes but dry runs. It also turns off the re-evaluation of waiting
 	// resources and the re-encryption of values.
 	ReadOnly bool
-	// Controlled is called after the caller of ctx has handed a kind to a controller, or taken
-	// it back.
+	// Controlled is called after the caller of ctx has handed a kind to a controller or taken it back. Default: no
+	// call.
 	Controlled func(ctx context.Context, kind string, controlled bool)
 	// Revealing is called before sensitive values are shown to the caller of ctx. If it returns an
 	// error, they are not shown. Default: no call.
 	Revealing func(ctx context.Context, key backend.Key) error
-	// Owners are the resource services of other teams, by the names that kinds have in Service. If
-	// the service of a kind is missing, its resources can be read from the store but not written.
-	// Default: none.
+	// Owners are the resource services of other teams, by the names in descriptor.Kind.Service. If the service of a
+	// kind is missing, resources of the kind can be read from the store but not written. Default: none.
 	Owners map[string]owner.Service
-	// CompareIntervals are the pauses between two comparisons of a resource service with its
-	// mirror, by name of the service. Default: [mirror.DefaultCompareInterval], and
-	// [mirror.UnfollowedInterval] for kinds whose changes the service does not announce.
+	// CompareIntervals are the pauses between two comparisons of a resource service with its mirror, by name of the
+	// service. Default: [mirror.DefaultCompareInterval], or [mirror.UnfollowedInterval] for kinds whose changes the
+	// service does not announce.
 	CompareIntervals map[string]time.Duration
-	// RetainEntries is the number of changes that the store keeps in its log. A warning is logged
-	// if a service to be mirrored has more than half as many resources. Default: no warning.
+	// RetainEntries is the number of changes that the store keeps in its log. If a mirrored service has more than half
+	// as many resources, a warning is logged. Default: no warning.
 	RetainEntries int
-	// Observe receives measurements of writes and their effects. Default: none.
+	// Observe receives measurements. Default: none.
 	Observe Observers
-	// Tracer traces the effects of changes that traced requests have made. Default: no traces.
+	// Tracer traces what the gateway does later because of a traced write, such as finishing a deletion. Default: no
+	// traces.
 	Tracer *span.Tracer
 	// Unreadable counts the stored resources whose bodies cannot be decoded. Default: a
 	// new counter.
 	Unreadable *kind.UnreadableCounter
 }
 
-// Observers receive the measurements of a service. Each may be nil. Times are in
-// seconds.
+// Observers receive the measurements of a service. Each may be nil. Durations are in seconds.
 type Observers struct {
-	// LockWait receives the time for which a write waited for other writes of the same
-	// resource. It is not called if the write did not wait.
+	// LockWait receives how long a write waited for other writes of the same resource. It is not called for a write
+	// that did not wait.
 	LockWait backend.Observer
-	// Raced is called when a write is repeated because another gateway has changed the resource, or
-	// one that it refers to.
+	// Raced is called when a write is repeated because another gateway has changed the resource or one of its targets.
 	Raced func()
-	// Reconcile receives the time it took to handle the effects of changes, such as resources that
-	// stop waiting and deletions that are finished.
+	// Reconcile receives how long it took to handle the effects of changes, such as releasing waiting resources and
+	// finishing deletions.
 	Reconcile backend.Observer
 	// Reevaluated is called with the number of resources that were re-evaluated.
 	Reevaluated func(resources int)
@@ -172,7 +170,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// ReadOnly returns [Config.ReadOnly].
+// ReadOnly reports whether the service refuses writes: see [Config.ReadOnly].
 func (s *Service) ReadOnly() bool { return s.cfg.ReadOnly }
 
 // Service is the resource service of a catalogue. Most callers use one of its parts: Reader reads,
@@ -196,7 +194,7 @@ type Service struct {
 	reveals    chan struct{} // has an element for each resource that is being revealed
 }
 
-// New compiles the catalogue's rules and patterns. It starts nothing.
+// New compiles the rules and patterns of the catalogue and returns a service. It starts nothing: see [Service.Run].
 func New(cfg Config) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("service: %w", err)
@@ -236,14 +234,14 @@ func New(cfg Config) (*Service, error) {
 	return s, nil
 }
 
-// View returns the service for callers of a released version of the API. It behaves like a gateway
-// with an older catalogue: what is missing in names cannot be named, is not shown, and is kept by
-// writes. A view shares everything else with the service, and needs no Run.
+// View returns the service for callers of a released version of the API. It behaves like a gateway with an older
+// catalogue: what names lacks cannot be named, is not shown, and is kept by writes. A view shares everything else with
+// the service, and needs no Run.
 func (s *Service) View(names kind.Names) *Service { return s.view(s.kinds.View(names)) }
 
-// Newest returns a service with the kinds of the newest catalogue, if this service also has the
-// kinds of the API's previous major version. Like [Service.Previous] and [Service.View], it shares
-// everything else with the service and needs no Run.
+// Newest returns the service limited to the newest major version of the API. It is for a service whose catalogue is the
+// union of two major versions. Like a [Service.View], the result shares everything else with the service and needs no
+// Run.
 func (s *Service) Newest(kinds []descriptor.Kind) (*Service, error) {
 	newest, err := s.kinds.Newest(kinds)
 	if err != nil {
@@ -252,9 +250,9 @@ func (s *Service) Newest(kinds []descriptor.Kind) (*Service, error) {
 	return s.view(newest), nil
 }
 
-// Previous returns a service with the kinds of the API's previous major version. Writes through it
-// must also be valid in the newest catalogue. The newest catalogue alone decides which stored
-// resources can be read, and which references and guards there are.
+// Previous returns the service limited to the API's previous major version. Writes through it must also be valid in the
+// newest catalogue. Which stored resources can be read, and which references and guards exist, is decided by the newest
+// catalogue alone.
 func (s *Service) Previous(kinds []descriptor.Kind) (*Service, error) {
 	previous, err := s.kinds.Previous(kinds)
 	if err != nil {
@@ -323,11 +321,15 @@ func (s *Service) openPolicy() (err error) {
 	return err
 }
 
-// Run does the background work of the service until ctx ends, which is no error. It runs the hub
-// and the policy unless they were configured, fills the index in memory, mirrors the resources of
-// other services, re-evaluates waiting resources, and encrypts values with the first key that are
-// not encrypted with it. Without Run no resource stops waiting, each stream reads the store's log
-// by itself, and filters read all resources of a kind.
+// Run does the background work of the service until ctx ends, which is no error. It
+//   - runs the hub and the policy, unless they were configured
+//   - fills the index in memory
+//   - mirrors the resources of other services
+//   - re-evaluates waiting resources
+//   - encrypts values with the first key, if they are not encrypted with it
+//
+// Without Run no resource stops waiting, each stream reads the store's log by itself, and filters read all resources of
+// a kind.
 func (s *Service) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if s.ownHub {
@@ -352,14 +354,14 @@ func (s *Service) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Index returns the index in memory, nil if there is none.
+// Index returns the index in memory; nil if there is none.
 func (s *Service) Index() *index.Index { return s.index }
 
 // Now returns the time of the store's clock.
 func (s *Service) Now() time.Time { return s.clock() }
 
-// OldestDeletion returns the time of the oldest requested deletion among the resources in memory;
-// zero if there is none.
+// OldestDeletion returns when the oldest pending deletion among the resources in memory was requested; the zero time if
+// there is none.
 func (s *Service) OldestDeletion() (oldest time.Time) {
 	for served := range s.inMemory() {
 		served.Scan(index.Run{Index: kind.DeletionIndex}, false, func(_ string, e *index.Entry) bool {
@@ -386,11 +388,11 @@ func (s *Service) DeletionsBefore(at time.Time) (waiting int) {
 	return waiting
 }
 
-// maxWaitingLooks bounds how many waiting resources are read to find the oldest.
+// maxWaitingLooks is the number of waiting resources that are read to find the oldest.
 const maxWaitingLooks = 1000
 
-// Waiting returns how many resources in memory wait for a resource that they refer to, and the time
-// at which the oldest of the first thousand began to wait; zero if none waits.
+// Waiting returns how many resources in memory wait for a target of their references. oldest is when the oldest of the
+// first thousand of them began to wait; the zero time if none waits.
 func (s *Service) Waiting() (waiting int, oldest time.Time) {
 	pair := kind.Pair(dependency.Progressing, dependency.ReasonWaiting)
 	run := index.Run{Index: kind.ReasonIndex, Start: pair, End: append(slices.Clone(pair), math.MaxUint8)}
@@ -416,7 +418,7 @@ func (s *Service) Waiting() (waiting int, oldest time.Time) {
 	return waiting, oldest
 }
 
-// inMemory returns the kinds that are read from memory.
+// inMemory returns the kinds that are kept in memory.
 func (s *Service) inMemory() iter.Seq[*index.Kind] {
 	return func(yield func(*index.Kind) bool) {
 		if s.index == nil {
@@ -436,7 +438,7 @@ func (s *Service) Body(kind string) *body.Shape {
 	return s.kinds.Body(kind)
 }
 
-// Kind returns the kind that a caller names in the singular or plural, in any case.
+// Kind returns the kind with a name, which may be singular or plural and in any case.
 func (s *Service) Kind(name string) (*descriptor.Kind, error) {
 	k, err := s.kinds.Find(name)
 	if err != nil {
@@ -445,20 +447,17 @@ func (s *Service) Kind(name string) (*descriptor.Kind, error) {
 	return k.Kind, nil
 }
 
-// KeyOf returns the key of a global id. The error is BAD_USER_INPUT if the id is not
-// one of this API.
+// KeyOf returns the key in a global id. The error is BAD_USER_INPUT if the id is not valid in this API.
 func (s *Service) KeyOf(id string) (backend.Key, error) { return s.kinds.KeyOf(id) }
 
-// Stored returns the kinds by which resources are stored. A view of the service may have fewer
-// kinds, or other names.
+// Stored returns the kinds as the store has them. A view of the service may have fewer kinds, or other names for them.
 func (s *Service) Stored() []descriptor.Kind { return s.cfg.Kinds }
 
-// Kinds returns the catalogue, in its order.
+// Kinds returns the kinds of the catalogue, in its order.
 func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.Descriptors() }
 
-// Rebinding reports whether stored references of a kind must still be updated to the declarations
-// of this gateway's catalogue, if it is the newest. Until then the store guards what the earlier
-// declarations guard.
+// Rebinding reports whether stored references of a kind still follow the declarations of an earlier catalogue. They are
+// updated if this gateway's catalogue is the newest; until then the store guards what the earlier declarations guard.
 func (s *Service) Rebinding(ctx context.Context, name string) (bool, error) {
 	k, err := s.kinds.Find(name)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// UpdateStatus replaces the status and nothing else, at exactly the current revision. It does not
-// change the spec revision, so a client that is about to change the spec gets no conflict.
+// UpdateStatus replaces the status and nothing else. The expected revision must be the current one. It does not change
+// the spec revision, so it causes no conflict for a client that is about to change the spec.
 func (wr *Writer) UpdateStatus(ctx context.Context, req StatusRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, descriptor.VerbStatus)
 	if verb.Recording() {
@@ -59,8 +59,8 @@ func (w *write) takeStatus(ctx context.Context, req StatusRequest) (map[string]a
 	return status, nil
 }
 
-// PatchStatus changes parts of the status and nothing else. Two controllers that patch different
-// conditions of a resource do not overwrite each other.
+// PatchStatus changes parts of the status and nothing else. Controllers that patch different conditions of a resource
+// do not overwrite each other's.
 func (wr *Writer) PatchStatus(ctx context.Context, req StatusPatchRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, descriptor.VerbStatus)
 	if verb.Recording() {
@@ -118,7 +118,7 @@ func (a *attempt) patchStatus(ctx context.Context, patch map[string]any) (*Writt
 	return a.replaceStatus(ctx, status)
 }
 
-// replaceStatus stores another status.
+// replaceStatus validates a status and stores it in place of the current one.
 func (a *attempt) replaceStatus(ctx context.Context, status map[string]any) (*Written, error) {
 	found := a.found.Clone()
 	found.Maxima(a.kind.Status, failure.At("status"), status, a.was.Status)
@@ -133,8 +133,8 @@ func (a *attempt) replaceStatus(ctx context.Context, status map[string]any) (*Wr
 	return a.storeChange(ctx)
 }
 
-// mergeConditions returns the patch of a status completed by the stored conditions of other types.
-// A condition of the patch replaces the stored one of its type, or is added at the end.
+// mergeConditions returns patch with its list of conditions completed by the stored conditions of other types. A
+// condition of the patch takes the place of the stored condition of its type, or is appended.
 func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
 	next, given := patch[kind.ConditionIndex].([]any)
 	if !given || !k.HasConditions() {
@@ -162,8 +162,7 @@ func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
 	return out
 }
 
-// repeatedConditions records a violation for each condition whose type an earlier one has, because
-// it is not known which one is meant.
+// repeatedConditions adds a violation for each condition that has the same type as an earlier one.
 func repeatedConditions(k *kind.Kind, found *kind.Violations, status map[string]any) {
 	if !k.HasConditions() {
 		return

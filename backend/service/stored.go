@@ -13,11 +13,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// storedResource is a resource as the store returned it.
+// storedResource is a resource read from the store, with its sensitive values.
 type storedResource struct {
 	*backend.Resource
-	// sensitive is the decrypted record of its sensitive values, nil if there is none.
-	// unread is the reason why it could not be read.
+	// sensitive is the decrypted record of sensitive values; nil if there is none. unread is the reason why the record
+	// could not be read.
 	sensitive *backend.Resource
 	unread    error
 	// read caches the result of state.
@@ -32,9 +32,8 @@ type loader struct {
 	unreadable *kind.Unreadable
 }
 
-// load reads a resource from the store, nil if there is none, and then its sensitive
-// values. A write that depends on both is conditional on the revision of the resource,
-// which changes with either.
+// load reads a resource and then its sensitive values from the store; nil if there is no such resource. A write that
+// depends on both is conditional on the revision of the resource, which changes whenever either changes.
 func (l *loader) load(ctx context.Context, k *kind.Kind, key backend.Key) (*storedResource, error) {
 	var out *storedResource
 	for range maxLoads {
@@ -55,8 +54,7 @@ func (l *loader) load(ctx context.Context, k *kind.Kind, key backend.Key) (*stor
 	return out, nil
 }
 
-// loadToWrite is load for a write, which is charged for reading and writing the whole
-// resource.
+// loadToWrite calls load and charges the caller's budget for reading the resource and writing it back.
 func (l *loader) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key) (*storedResource, error) {
 	out, err := l.load(ctx, k, key)
 	if err == nil {
@@ -65,7 +63,7 @@ func (l *loader) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key)
 	return out, err
 }
 
-// payToWrite charges reading and writing the resource; nil is free.
+// payToWrite charges the budget of ctx for reading and writing a resource. For nil it charges nothing.
 func (r *storedResource) payToWrite(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -73,16 +71,16 @@ func (r *storedResource) payToWrite(ctx context.Context) error {
 	return budget.From(ctx).Spend(budget.Steps, len(r.Body)/budget.RewrittenBytes)
 }
 
-// maxLoads is how often a resource and its sensitive values are read until they belong
-// together: in between, one resource can be deleted and another created under its name.
+// maxLoads is how often load tries to read a resource and sensitive values that belong together. Between the two reads
+// the resource may be deleted and another created under its name.
 const maxLoads = 16
 
-// mixed reports whether the sensitive values belong to another resource.
+// mixed reports whether the sensitive values belong to another resource of the same name.
 func (r *storedResource) mixed() bool { return r.sensitive != nil && r.sensitive.UID != r.UID }
 
-// recent returns a resource from the index, nil if the index lacks it or its references were
-// derived by other declarations, which the index does not keep. It may be outdated, so a result
-// holds only if a batch that is conditional on its revision was applied.
+// recent returns a resource from the index. It returns nil if the index lacks the resource, or if its stored references
+// follow other declarations than the kind's, since the index does not keep those references. The resource may be
+// outdated: a result that is based on it counts only after a batch conditional on its revision has succeeded.
 func (l *loader) recent(k *kind.Kind, key backend.Key) *storedResource {
 	if l.index == nil || k.Sensitive {
 		return nil
@@ -98,7 +96,7 @@ func (l *loader) recent(k *kind.Kind, key backend.Key) *storedResource {
 	return &storedResource{Resource: r, read: st}
 }
 
-// loadSensitive adds the record with the sensitive values, if the kind has them.
+// loadSensitive reads the record of sensitive values, if the kind has one.
 func (l *loader) loadSensitive(ctx context.Context, k *kind.Kind, to *storedResource) error {
 	if !k.Sensitive {
 		return nil
@@ -118,7 +116,7 @@ func (l *loader) loadSensitive(ctx context.Context, k *kind.Kind, to *storedReso
 	return nil
 }
 
-// decrypt decrypts the record with the sensitive values.
+// decrypt decrypts the record of sensitive values.
 func (l *loader) decrypt(to *storedResource) {
 	plain := *to.sensitive
 	plain.Body, to.unread = l.keys.Open(plain.Key, plain.UID, plain.Body)
@@ -129,7 +127,7 @@ func (l *loader) decrypt(to *storedResource) {
 	to.sensitive = &plain
 }
 
-// state returns the stored state, which is read once and must not be changed.
+// state returns the stored state, which is decoded once. Callers must not change it.
 func (r *storedResource) state(k *kind.Kind) (*kind.State, error) {
 	if r.read != nil {
 		return r.read, nil
@@ -147,7 +145,7 @@ func (r *storedResource) state(k *kind.Kind) (*kind.State, error) {
 	return st, err
 }
 
-// removalOfSensitive deletes the record with the sensitive values, if there is one.
+// removalOfSensitive returns the action that deletes the record of sensitive values; none if there is no record.
 func (r *storedResource) removalOfSensitive() []backend.Action {
 	if r.sensitive == nil && r.unread == nil {
 		return nil

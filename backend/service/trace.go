@@ -10,16 +10,16 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// verbApply is an apply in traces: which verb it turns out to be is said when its manifest is read.
+// verbApply is the name of an apply in traces until its manifest is read, which decides the actual verb.
 const verbApply descriptor.Verb = "APPLY"
 
-// traceVerb begins the span of a verb, if its request is traced.
+// traceVerb begins a span for a verb, if the request is traced.
 func traceVerb(ctx context.Context, verb descriptor.Verb) (context.Context, span.Span) {
 	return span.Start(ctx, string(verb))
 }
 
-// nameVerb says on the span of a verb of which kind the resource is. Neither its namespace nor its name is told: they
-// are values that the caller gave.
+// nameVerb adds the verb and the kind to the span of a request. It leaves out namespace and name, which are values that
+// callers choose.
 func nameVerb(ctx context.Context, verb descriptor.Verb, k *kind.Kind) {
 	s := span.Of(ctx)
 	if !s.Recording() {
@@ -29,14 +29,14 @@ func nameVerb(ctx context.Context, verb descriptor.Verb, k *kind.Kind) {
 	s.Set(span.Verb.String(string(verb)), span.Kind.String(k.Name))
 }
 
-// noteAttempts says on the span of a verb how often it was attempted, if another writer came in between.
+// noteAttempts sets the number of attempts on the span of a verb, if there was more than one.
 func noteAttempts(ctx context.Context, attempts int) {
 	if attempts > 1 {
 		span.Of(ctx).Set(span.Attempts.Int(attempts))
 	}
 }
 
-// endVerb ends the span of a verb. A resource is told by its uid.
+// endVerb ends the span of a verb with its result. The resource is identified by its uid.
 func endVerb(s span.Span, out *Written, err error) {
 	defer s.End()
 	var known *failure.Error
@@ -54,7 +54,7 @@ func endVerb(s span.Span, out *Written, err error) {
 	}
 }
 
-// outcomeOf returns what became of a write, or of a deletion.
+// outcomeOf returns the outcome of a write, or the progress of a deletion.
 func outcomeOf(w *Written) string {
 	if w.Deletion != "" {
 		return string(w.Deletion)

@@ -10,36 +10,38 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// A resource is damaged if it cannot be read: its record does not decode, so that the store
-// knows nothing of it but the key and answers [backend.ErrUnreadable]; or its body is not
-// what its kind declares. Each is counted and logged once: see [kind.Unreadable].
+// A resource is damaged if it cannot be read. Either its record does not decode: then the store knows only its key and
+// returns [backend.ErrUnreadable]. Or its body does not match the declaration of its kind. Each damaged resource is
+// counted and logged once: see [kind.Unreadable].
 //
-//	get         UNREADABLE
-//	list        left out, and not counted
-//	stream      DELETED is an event without a body; the body of any other is UNREADABLE
-//	update,     UNREADABLE: what cannot be read cannot be changed, nor compared with
-//	patch       a revision
-//	upsert,     without a revision: replaced as a whole. A record that does not decode is
-//	apply       deleted first, and created by the next attempt
-//	delete      with a revision: as update, if the record does not decode. Without: deleted; of
-//	            a record that does not decode nobody can tell who relies on it
-//	reference   a target that does not decode is waited for, as one that is not ready; no
-//	            batch checks it, for a store can judge no condition of it
-//	guard       a referrer that does not decode counts as bound to the resource, whose
-//	            deletion waits for it
-//	reconcile   passed over
+//	get         returns UNREADABLE
+//	list        leaves the resource out and does not count it
+//	stream      DELETED is sent without a body; the body of another event is UNREADABLE
+//	update,     return UNREADABLE: the stored state is needed, and so is its revision
+//	patch
+//	upsert,     without an expected revision: replace the whole resource. A record that does not
+//	apply       decode is deleted first, and created by the next attempt
+//	delete      with an expected revision: UNREADABLE if the record does not decode.
+//	            Without: deletes it; which resources rely on it cannot be known if the record
+//	            does not decode
+//	reference   a target that does not decode counts as not ready, so the referrer waits. No batch
+//	            checks the target, because a store cannot check conditions of such a record
+//	guard       a referrer that does not decode counts as bound to the resource, so the deletion
+//	            of the resource waits
+//	reconcile   skips the resource
 //
-// Sensitive values are damaged if their record does not decode, or is not of this resource.
-// Without their key they are encrypted, not damaged ([backend.ErrEncrypted]): the key may
-// come back, so they are kept by all writes that do not replace all of them.
+// Sensitive values are damaged if their record does not decode or belongs to another resource. If only their key is
+// missing, they are not damaged ([backend.ErrEncrypted]): the key may come back, so every write keeps them unless it
+// replaces all of them.
 
-// replaceable reports whether a write may replace a damaged resource: it expects no revision.
+// replaceable reports whether a write may replace a resource that could not be read because of err: it is damaged, and
+// the write expects no revision.
 func replaceable(err error, expected *string) bool {
 	return expected == nil && errors.Is(err, backend.ErrUnreadable)
 }
 
-// present returns the resource for the answer to a write. If parts that were kept cannot
-// be read, because another version of the gateway stored them, it has no body.
+// present returns the resource for the answer to a write. It has no body if parts of it that the write kept cannot be
+// read, as another version of the gateway may have stored them.
 func (wr *Writer) present(k *kind.Kind, stored *backend.Resource) *query.Resource {
 	b, err := k.Body.Read(stored)
 	if err != nil {
@@ -63,8 +65,8 @@ func (w *write) deleteUnreadable(ctx context.Context) (*Written, error) {
 	return &Written{Resource: wr.present(w.kind, deleted), Deletion: Deleted}, nil
 }
 
-// discard deletes a resource whose record does not decode, so that the next attempt can create it.
-// It returns errRaced after success, or the error of the write or the store.
+// discard deletes a resource whose record does not decode. It returns errRaced if it did, so that the next attempt
+// creates the resource, or the error of the write or the store.
 func (w *write) discard(ctx context.Context) (*Written, error) {
 	if err := w.validateNew(ctx); err != nil {
 		return nil, err
@@ -81,7 +83,7 @@ func (w *write) discard(ctx context.Context) (*Written, error) {
 	return nil, errRaced
 }
 
-// wouldDiscard answers the dry run of discard with the resource that would be created.
+// wouldDiscard returns the answer to a dry run of discard: the resource that would be created.
 func (w *write) wouldDiscard(ctx context.Context) (*Written, error) {
 	a := w.attempt(nil)
 	a.next = w.newState()
@@ -98,7 +100,8 @@ func (w *write) wouldDiscard(ctx context.Context) (*Written, error) {
 	return out, nil
 }
 
-// overwrite replaces a body that cannot be read by what was sent, without keeping anything.
+// overwrite replaces a resource whose body cannot be read by what the caller has sent. Of the stored resource it keeps
+// only the expiry, unless the caller sets one.
 func (a *attempt) overwrite(ctx context.Context) (*Written, error) {
 	if err := a.validateNew(ctx); err != nil {
 		return nil, err

@@ -21,9 +21,8 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// write is one write of one resource: the request, checked as far as that is possible without the
-// stored resource. Each verb has a file of its name, which shows the phases of the verb. The phases
-// are:
+// write is one write of one resource: the request, checked as far as that is possible without the stored resource. Each
+// verb has a file of its name, which calls the phases of the verb:
 //
 //	begin             finds the kind and the key, authorizes the verb and checks the metadata
 //	takeSpec          reads the spec that was sent (patch.go and status.go: the patch, the status)
@@ -31,15 +30,14 @@ import (
 //	refuseReadOnly    refuses the write if the gateway is read-only
 //	lock              locks the key for the writers of this gateway
 //
-// The next ones belong to an [attempt]. They are repeated if another writer has changed the
-// resource meanwhile:
+// The other phases belong to an [attempt]. They are repeated if another writer changes the resource meanwhile:
 //
-//	load              reads the stored resource (the loader; change in this file tries the index first)
-//	admit             checks the expected revision, and that the resource is not being deleted; admitStatus
-//	                  of status.go checks the revision alone
-//	readState         reads the state of the stored resource
-//	validate          checks the change against the kind as the caller's version declares it; then validateWhole
-//	                  does by each newer declaration
+//	load              reads the stored resource (the first attempt of change takes it from the index)
+//	admit             checks the expected revision, and that the resource is not being deleted
+//	                  (admitStatus in status.go checks only the revision)
+//	readState         decodes the state of the stored resource
+//	validate          checks the change against the kind as the caller's version declares it
+//	validateWhole     checks the change against each newer declaration of the kind
 //	answerUnchanged   ends the attempt if nothing changes
 //	relate            resolves the references and sets the conditions
 //	authorizeContent  refuses content that the caller may not write
@@ -50,9 +48,9 @@ type write struct {
 	writer *Writer
 	kind   *kind.Kind
 	key    backend.Key
-	// verb that the caller asked for; for an apply see applyVerb.
+	// verb is the verb that the caller asked for; for an apply it is the result of applyVerb.
 	verb descriptor.Verb
-	// rights of the caller.
+	// rights are the rights of the caller.
 	rights *access.Rights
 	// names are the names of fields in the caller's version of the API. All errors and
 	// warnings use them.
@@ -64,21 +62,20 @@ type write struct {
 	// revision.
 	expectedOfManifest bool
 	meta               metadataChange
-	// subKind of a resource to be created. If it is set, an existing resource must have
-	// it.
+	// subKind is the subKind of a resource to be created. If it is not empty, an existing resource must have it.
 	subKind string
-	// spec that was sent as a whole; nil for a patch or a status.
+	// spec is the whole spec that was sent; nil for a patch or a status.
 	spec map[string]any
-	// writeOnly is the effect of the spec on write-only fields.
+	// writeOnly records how the spec changes write-only fields.
 	writeOnly kind.Sent
-	// keepsSpec reports whether this is a patch that does not change the spec.
+	// keepsSpec reports whether the write is a patch that leaves the spec as it is.
 	keepsSpec bool
-	// found are the violations outside the spec.
+	// found are the violations in the request outside the spec.
 	found    kind.Violations
 	warnings []failure.Warning
 	// reading determines how the next attempt reads targets.
 	reading dependency.Reading
-	// baseless counts the answers of the owner that contradict the resource which it shows.
+	// baseless counts contradictory answers of the owner: see contradicted.
 	baseless int
 }
 
@@ -118,7 +115,7 @@ func (wr *Writer) begin(ctx context.Context, t target) (*write, error) {
 // lastYear is the last year of the times in RFC 3339.
 const lastYear = 9999
 
-// checkExpiry checks a new expiry, and truncates it to the precision of stores.
+// checkExpiry checks a new expiry, and truncates it to milliseconds, the precision of stores.
 func (w *write) checkExpiry() error {
 	expiry := &w.meta.expiresAt
 	if !expiry.Set {
@@ -140,8 +137,8 @@ func (w *write) checkExpiry() error {
 	return nil
 }
 
-// ExpiresAt returns an expiry for [Metadata]. A zero t becomes a time in the past, because in
-// Metadata the zero time means that there is no expiry.
+// ExpiresAt returns an expiry for [Metadata]. A zero t means an expiry in the past, so it becomes another time in the
+// past: in Metadata the zero time would clear the expiry.
 func ExpiresAt(t time.Time) Optional[time.Time] {
 	if t.IsZero() {
 		t = t.Add(1)
@@ -165,7 +162,7 @@ func (w *write) takeSpec(ctx context.Context, sent any) error {
 	return nil
 }
 
-// object returns a part of the body, which must be an object; null is BAD_USER_INPUT.
+// object returns a part of the request, which must be an object. For null it returns BAD_USER_INPUT.
 func (w *write) object(part string, sent any) (map[string]any, error) {
 	tree, err := jsontree.Object(sent)
 	switch {
@@ -177,9 +174,9 @@ func (w *write) object(part string, sent any) (map[string]any, error) {
 	return tree, nil
 }
 
-// setSubKind checks the subKind of a resource that may be created. It accepts a subKind that the
-// view does not have, because an existing resource and its manifest may have it. validateNew
-// refuses it if the resource is created.
+// setSubKind sets and checks the subKind of a resource that may be created. It accepts a subKind that only a newer
+// version of the API has, because an existing resource may have it. If the resource turns out to be absent, validateNew
+// refuses such a subKind.
 func (w *write) setSubKind(subKind string) {
 	w.subKind = subKind
 	if subKind != "" && !slices.Contains(w.kind.Whole().SubKinds, subKind) {
@@ -212,8 +209,8 @@ func (w *write) isReadable() bool { return w.rights.Sees(w.kind.Kind, w.key) }
 // may be repeated.
 var errRaced = errors.New("raced")
 
-// failed translates the error of a batch: it returns errRaced, [reconcile.ErrLost], or the error
-// for the caller.
+// failed translates the error of a batch. It returns errRaced if another writer came first, [sender.ErrLost] if the
+// answer of the store was lost, and otherwise the error for the caller.
 func (w *write) failed(err error) error {
 	switch {
 	case sender.Raced(err, w.key):
@@ -224,17 +221,17 @@ func (w *write) failed(err error) error {
 	return failure.Of(err, w.key)
 }
 
-// Bounds of the pauses after a lost race against another gateway.
+// The shortest and the longest pause after a race lost against another gateway.
 const (
 	minRacePause = 2 * time.Millisecond
 	maxRacePause = 128 * time.Millisecond
 )
 
-// retry calls try until it has a result, the caller gives up or the time of the request is over. It
-// repeats an attempt that lost a race or whose batch was lost. Writers of this gateway lock the
-// key, so races are lost only to other gateways; random pauses let those go first. The outcome of a
-// lost batch is known before the next attempt begins. [write.contradicted] ends the attempts if a
-// service contradicts itself.
+// retry locks the key and calls try until it returns a final result or ctx ends. It calls try again after errRaced,
+// when another writer has changed the resource, and after [sender.ErrLost], once the outcome of the lost batch is
+// known. Writers of this gateway wait for the lock, so races are lost only against other gateways; random pauses let
+// those finish first. A resource service that keeps contradicting itself ends the attempts by an error: see
+// contradicted.
 func (w *write) retry(ctx context.Context, try func() (*Written, error)) (*Written, error) {
 	if err := w.refuseReadOnly(); err != nil {
 		return nil, err
@@ -296,15 +293,15 @@ func (w *write) refuseReadOnly() error {
 	return nil
 }
 
-// awaitPolicy waits until this gateway and its streams apply the stored roles and bindings.
+// awaitPolicy waits until this gateway and its streams apply the roles and bindings that were just stored.
 func (wr *Writer) awaitPolicy(ctx context.Context) {
 	_ = wr.reader.AwaitPolicy(ctx) // the write was made, so its answer does not depend on this
 }
 
-// change makes attempts at an existing resource. The first attempt uses the resource in the index,
-// which may be outdated; so its result counts only if the attempt is conclusive. Otherwise the
-// attempt is repeated with the stored resource. A write that is too large or has too many values
-// depends on the stored status, so it is repeated, too.
+// change makes attempts to change an existing resource. The first attempt starts from the resource in the index, which
+// may be outdated, so its result counts only if the attempt is conclusive. All other attempts start from the stored
+// resource. A first attempt that exceeds a limit is repeated as well, because the size of a write depends on the stored
+// status.
 func (w *write) change(ctx context.Context, try func(*attempt) (*Written, error)) (*Written, error) {
 	first := true
 	return w.retry(ctx, func() (*Written, error) {
@@ -332,7 +329,7 @@ func (w *write) change(ctx context.Context, try func(*attempt) (*Written, error)
 	})
 }
 
-// hasCode reports whether an error has a code.
+// hasCode reports whether err is a [failure.Error] with a code.
 func hasCode(err error, code failure.Code) bool {
 	known, ok := errors.AsType[*failure.Error](err)
 	return ok && known.Code == code

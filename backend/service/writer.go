@@ -11,10 +11,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// Writer has the verbs that write. Each verb has a file of its name; write.go lists their phases.
+// Writer has the verbs that write. Each verb has a file of its name; the type write lists their phases.
 type Writer struct {
 	cfg Config
-	// kinds are the kinds of this version of the API; allKinds are all kinds of the catalogue.
+	// kinds are the kinds in this version of the API; allKinds are the kinds of the whole catalogue.
 	kinds      kind.Catalogue
 	allKinds   kind.Catalogue
 	clock      func() time.Time // of the store
@@ -28,12 +28,10 @@ type Writer struct {
 	reviews    *reviews
 }
 
-// Locks returns the resources for which most writers hold or await the lock, and the number of
-// locked resources.
+// Locks returns the locked resources with the most writers, and the number of locked resources.
 func (wr *Writer) Locks(most int) (busiest []LockState, locked int) { return wr.locks.busiest(most) }
 
-// maxTag is the number of characters of an id that are used as the prefix of request
-// ids.
+// maxTag is the number of characters of an id that serve as the prefix of request ids.
 const maxTag = 16
 
 // newWriter returns the writer of a service, together with its reconciler, which shares the
@@ -90,7 +88,7 @@ func (s *Service) newWriter() *Writer {
 	}
 }
 
-// view returns the writer of a view. It shares the locks of keys.
+// view returns the writer for a view of the catalogue. It shares the key locks.
 func (wr *Writer) view(kinds kind.Catalogue, reader *query.Reader) *Writer {
 	out := *wr
 	out.kinds = kinds

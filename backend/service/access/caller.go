@@ -1,5 +1,5 @@
-// Package access identifies callers and decides what they may do: roles and bindings become rights,
-// and rights become scopes, which are the resources of a kind on which a verb may be used.
+// Package access identifies callers and decides what they may do. Roles and bindings give a caller rights. A scope is
+// the set of resources of a kind on which these rights include a verb.
 //
 //	AccessBinding --roles--> AccessRole        Caller (name, groups)
 //	      |                      |                  |
@@ -7,7 +7,7 @@
 //	                                      |
 //	                                   [Rights] --Scope(kind, verbs)--> [Scope]: all | namespaces | names
 //
-// Only this package decides on rights. Reads are planned over scopes; writes call
+// Only this package decides on rights. Reads return only resources in the scope of the caller; writes call
 // [Rights.Authorize].
 package access
 
@@ -27,15 +27,16 @@ import (
 type Caller struct {
 	// Identity is nil for an anonymous caller.
 	Identity *Identity
-	// Address is the caller's address, and Request the id of its request; zero if unknown. The log
-	// of changes has them.
+	// Address is the IP address of the caller, and Request the id of its request, as they appear in the log of changes.
+	// Zero if unknown.
 	Address netip.Addr
 	Request string
-	// Trace is the traceparent of the request (W3C Trace Context), which calls to other services carry on: the one it
-	// came with, or a new one; of a request that is traced here, the one of its span. It is empty without a request.
+	// Trace is the traceparent (W3C Trace Context) that calls to other services pass on. If this gateway traces the
+	// request, it names the request's span; otherwise it is the traceparent that came with the request, or a new one.
+	// It is empty outside of requests.
 	Trace string
-	// Decided reports whether somebody has decided whether Trace is recorded: the client, or the sampler of the gateway.
-	// Calls to other services carry only such a trace on, since they take the decision over.
+	// Decided reports whether the client or the gateway's sampler has decided whether Trace is recorded. Only then is
+	// it passed on to other services, which adopt that decision.
 	Decided bool
 }
 
@@ -50,19 +51,18 @@ func (c Caller) UpdatedBy() string {
 
 type callerKey struct{}
 
-// WithCaller returns a context with a caller. The edge creates it once for each
-// request.
+// WithCaller returns a context with a caller. The server calls it once for each request.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerFrom returns the caller of a context, the zero value if it has none.
+// CallerFrom returns the caller in ctx; the zero Caller if there is none.
 func CallerFrom(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
 
-// WithoutCaller returns a context in which the gateway itself acts.
+// WithoutCaller returns a context without a caller, in which the gateway itself acts.
 func WithoutCaller(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, nil)
 }
@@ -71,13 +71,13 @@ func WithoutCaller(ctx context.Context) context.Context {
 // references, finished deletions.
 const Gateway = "system:gateway"
 
-// Actor is the author of a change, as in its log entry.
+// Actor is the author of a change as recorded in the log of changes.
 type Actor struct {
-	// Name of the caller, [Anonymous], or [Gateway].
+	// Name is the name of the caller, or [Anonymous] or [Gateway].
 	Name string
-	// Address and Request of the caller; empty if they are not known.
+	// Address and Request are the address of the caller and the id of its request; empty if unknown.
 	Address, Request string
-	// Trace is the traceparent of the span in which the change was made; empty unless it was recorded.
+	// Trace is the traceparent of the span in which the change was made; empty if that span was not recorded.
 	Trace string
 }
 
@@ -101,10 +101,10 @@ func ActorFrom(ctx context.Context) Actor {
 // it.
 const actorSeparator = "\t"
 
-// String returns the actor as in log entries: name, address and request, and for a traced change
-// the result of [span.Pack]. That is 9 bytes with the separator, or 25 if the request is not named
-// by the id of its trace, and one more for each byte that has to be escaped. The gateway is the
-// empty text, as in entries for expired resources.
+// String returns the actor in the form of log entries: name, address and request id, separated by tabs. For a traced
+// change the result of [span.Pack] follows. With its separator that takes 9 bytes, or 25 if the request id is not the
+// id of the trace, plus one byte for each byte that is escaped. For the gateway itself String returns "", as in log
+// entries of expired resources.
 func (a Actor) String() string {
 	if a.Name == Gateway {
 		return ""
@@ -116,8 +116,8 @@ func (a Actor) String() string {
 	return a.Name + actorSeparator + a.Address + actorSeparator + a.Request + actorSeparator + escapeTrace(packed)
 }
 
-// traceEscape precedes a byte of a packed trace that would cost a store or a reader an escape of the whole text: it
-// stands there with its highest bit turned over.
+// traceEscape precedes a byte of a packed trace whose highest bit was flipped. That is done for bytes which separate
+// the parts of an actor, and for those which a store or a reader would otherwise have to escape.
 const (
 	traceEscape  = '\x1b'
 	escapedBytes = "\t\n%\x1b"
@@ -155,7 +155,7 @@ func unescapeTrace(text string) string {
 	return string(out)
 }
 
-// ParseActor reads what String has written.
+// ParseActor parses the result of [Actor.String].
 func ParseActor(text string) Actor {
 	if text == "" {
 		return Actor{Name: Gateway}
@@ -170,7 +170,8 @@ func ParseActor(text string) Actor {
 	return out
 }
 
-// TraceOf returns the trace of an actor as text: see [Actor.Trace]. It costs next to nothing for one that has none.
+// TraceOf returns [Actor.Trace] of an actor in the form of [Actor.String]. If there is no trace, it does not parse the
+// text.
 func TraceOf(actor string) string {
 	if strings.Count(actor, actorSeparator) < 3 {
 		return ""
@@ -178,29 +179,28 @@ func TraceOf(actor string) string {
 	return ParseActor(actor).Trace
 }
 
-// Identity is the owner of a credential. It is immutable, and shared by all requests
-// with that credential.
+// Identity is the owner of a credential. It is immutable and shared by all requests with the same credential.
 type Identity struct {
-	// Name begins with the source, so that equal names of two sources differ: token:ci,
-	// oidc:corp:alice, cert:worker, proxy:bob.
+	// Name begins with the source, so that equal names from two sources differ, as in token:ci, oidc:corp:alice,
+	// cert:worker and proxy:bob.
 	Name string
 	// Source is token, oidc:NAME, cert or proxy.
 	Source string
-	// Groups have the same prefix as the name.
+	// Groups are the groups of the caller, with the same prefix as Name.
 	Groups []string
-	// ExpiresAt is the expiry in the credential; zero means never.
+	// ExpiresAt is the expiry that the credential contains; zero means never.
 	ExpiresAt time.Time
-	// Until is the time from which the credential is not accepted, which may be slightly
-	// later; zero means never.
+	// Until is the time from which the credential is no longer accepted. It may be slightly later than ExpiresAt,
+	// because clocks differ. Zero means never.
 	Until time.Time
-	// Revoked ends when the credential is revoked. Nil means never.
+	// Revoked is a context that ends when the credential is revoked; nil if it cannot be revoked.
 	Revoked context.Context
 }
 
 // Anonymous is the name of a caller without an identity, in logs and in the API.
 const Anonymous = "anonymous"
 
-// String returns the name of the caller.
+// String returns the name of the caller; [Anonymous] for nil.
 func (i *Identity) String() string {
 	if i == nil {
 		return Anonymous
@@ -215,8 +215,7 @@ var (
 	ErrRevoked      = errors.New("the credential was revoked")
 )
 
-// Err returns the reason why the credential is no longer valid, as a [failure.Error]; nil
-// while it is valid.
+// Err returns nil while the credential is valid, and then the reason why it is not, as a [failure.Error].
 func (i *Identity) Err() error {
 	switch {
 	case i == nil:

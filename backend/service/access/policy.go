@@ -10,43 +10,43 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Config configures access control. With the zero value everybody may do everything.
+// Config configures access control. With the zero value every caller may do everything.
 type Config struct {
 	// Enabled turns access control by roles and bindings on.
 	Enabled bool
-	// AdminGroup is a group whose users may do everything, without a binding; empty for none.
+	// AdminGroup is a group whose members may do everything without a binding; empty for none.
 	AdminGroup string
 }
 
-// Policy is one state of all roles and bindings. It is immutable, and safe for concurrent use.
+// Policy is a snapshot of all roles and bindings. It is immutable and safe for concurrent use.
 type Policy struct {
 	cfg      Config
 	roles    map[string][]grant // in all namespaces that their rules have
 	bindings map[string]storedBinding
-	// sensitive are the kinds that some built-in roles exclude, as text.
+	// sensitive is a text that represents the sensitive kinds, which some built-in roles exclude.
 	sensitive string
-	// users and groups are the bindings that name them.
+	// users and groups map the name of a user or a group to the bindings that name it.
 	users, groups map[string][]string
 
 	mu    sync.Mutex         // guards all below
 	known map[string]*Rights // by callers
-	// given are the combined rights of sets of bindings, by the bindings' names, so that callers
-	// with the same bindings share them.
+	// given caches rights by the names of the bindings that give them, so that callers with the same bindings share one
+	// value.
 	given map[string]*Rights
 }
 
-// storedBinding is a binding with the body that it was read from.
+// storedBinding is a binding together with the body that it was parsed from.
 type storedBinding struct {
 	Binding
 	body []byte
 }
 
-// maxKnown is the most callers whose rights are cached with a policy.
+// maxKnown is the maximum number of callers whose rights a policy caches.
 const maxKnown = 10_000
 
-// NewPolicy returns the policy of stored roles and bindings, by their names. Roles and bindings
-// with unreadable bodies give no rights. Bodies must not change. Bodies that the policy before, nil
-// for none, has already parsed are not parsed again, since usually one of thousands has changed.
+// NewPolicy returns the policy for stored roles and bindings, which are given by name as bodies; the bodies must not
+// change. A role or binding whose body cannot be read gives no rights. before is the previous policy, or nil. Bindings
+// whose bodies it has are not parsed again, since usually one of thousands has changed.
 func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindings map[string][]byte) *Policy {
 	p := &Policy{
 		cfg:      cfg,
@@ -99,7 +99,7 @@ func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindi
 	return p
 }
 
-// RightsOf returns the rights of a caller; nil means anonymous.
+// RightsOf returns the rights of a caller; nil means an anonymous caller.
 func (p *Policy) RightsOf(id *Identity) *Rights {
 	if id == nil {
 		return newRights(nil)
@@ -143,7 +143,7 @@ func (p *Policy) rightsOf(id *Identity) *Rights {
 	return out
 }
 
-// grants returns what a binding gives.
+// grants returns the grants that a binding gives.
 func (p *Policy) grants(binding string) (out []grant) {
 	b := p.bindings[binding]
 	namespaces := listed(b.Namespaces)
@@ -156,8 +156,8 @@ func (p *Policy) grants(binding string) (out []grant) {
 	return out
 }
 
-// MayStore returns an error if a role or binding gives rights that its author lacks, unless the
-// author may ESCALATE. kind is [RoleKind] or [BindingKind].
+// MayStore returns an error if a role or binding gives rights that its author lacks, unless the author may ESCALATE. k
+// is [RoleKind] or [BindingKind], and body the resource to be stored.
 func (p *Policy) MayStore(author *Rights, k *descriptor.Kind, name string, body []byte) error {
 	if k.Name == RoleKind {
 		if _, builtIn := BuiltIn(nil)[name]; builtIn {
@@ -213,7 +213,7 @@ func escalates(k *descriptor.Kind, name, why string) error {
 	return &failure.Error{Code: failure.CodeForbidden, Verb: string(VerbEscalate), Kind: k.Name, Name: name, Path: "spec", Message: fmt.Sprintf("%s %q: %s; nobody gives rights without having them or the verb ESCALATE", k.Name, failure.Shorten(name), why)}
 }
 
-// missing names a right that a grant gives and r lacks; empty if there is none.
+// missing describes a right that g gives and r lacks; "" if there is none.
 func (r *Rights) missing(g *grant) string {
 	kinds := []string{""}
 	if g.kinds != nil {
@@ -235,16 +235,16 @@ func (r *Rights) missing(g *grant) string {
 	return ""
 }
 
-// Grant is a rule by which users and groups have a verb.
+// Grant names a rule that gives a verb, and the users and groups who have the verb by it.
 type Grant struct {
-	// Binding and Role; both are empty for the administrators of the configuration.
+	// Binding and Role are the names of the binding and the role; both empty for administrators of the configuration.
 	Binding, Role string
 	// Rule is the number of the rule in the role, from 0.
 	Rule          int
 	Users, Groups []string
 }
 
-// Bindings returns the sorted names of all bindings in a scope.
+// Bindings returns the sorted names of the bindings in a scope.
 func (p *Policy) Bindings(in *Scope) (out []string) {
 	if in.Empty() {
 		return nil
@@ -258,7 +258,7 @@ func (p *Policy) Bindings(in *Scope) (out []string) {
 	return out
 }
 
-// Administrators returns the grants of the administrators in the configuration, if there are any.
+// Administrators returns the grants of the administrators that the configuration names.
 func (p *Policy) Administrators() []Grant {
 	if p.cfg.AdminGroup == "" {
 		return nil
@@ -266,9 +266,9 @@ func (p *Policy) Administrators() []Grant {
 	return []Grant{{Groups: []string{p.cfg.AdminGroup}}}
 }
 
-// Grants returns, in order, all grants by some bindings of a verb on a resource of a kind. An empty
-// name means any resource of the namespace, or of the kind if the namespace is empty too. k is nil
-// for a verb that belongs to no kind.
+// Grants returns all grants by which the given bindings give a verb on a resource of a kind, in order. If name is
+// empty, the grants on any resource of the namespace are returned; if namespace is empty as well, on any resource of
+// the kind. k is nil for a verb that belongs to no kind.
 func (p *Policy) Grants(
 	bindings []string, v descriptor.Verb, k *descriptor.Kind, namespace, name string,
 ) (out []Grant) {

@@ -14,8 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Rights are the rights of a caller in one state of the policy. They are safe for concurrent
-// use.
+// Rights are the rights of a caller under one policy. They are safe for concurrent use.
 type Rights struct {
 	all    bool
 	grants []grant
@@ -24,11 +23,11 @@ type Rights struct {
 	scopes sync.Map // of *Scope by scopeKey
 }
 
-// Unlimited returns the rights of callers who may do everything: administrators, and everybody where no access
-// control is configured.
+// Unlimited returns the rights of callers who may do everything: administrators, or all callers if there is no access
+// control.
 func Unlimited() *Rights { return &Rights{all: true} }
 
-// newRights returns the rights that grants give together.
+// newRights returns the union of grants.
 func newRights(grants []grant) *Rights {
 	r := &Rights{grants: grants}
 	r.key = sync.OnceValue(func() string {
@@ -40,13 +39,13 @@ func newRights(grants []grant) *Rights {
 
 type rightsKey struct{}
 
-// WithRights returns a context whose reads and writes use fixed rights. Streams use it so that
-// everything in one event is decided by the same rights.
+// WithRights returns a context in which all reads and writes use the given rights. Streams use it, so that all parts of
+// an event are read with the same rights.
 func WithRights(ctx context.Context, r *Rights) context.Context {
 	return context.WithValue(ctx, rightsKey{}, r)
 }
 
-// RightsFrom returns the rights that [WithRights] has fixed; nil if there are none.
+// RightsFrom returns the rights set by [WithRights]; nil if there are none.
 func RightsFrom(ctx context.Context) *Rights {
 	r, _ := ctx.Value(rightsKey{}).(*Rights)
 	return r
@@ -55,8 +54,8 @@ func RightsFrom(ctx context.Context) *Rights {
 // All reports whether the caller may do everything.
 func (r *Rights) All() bool { return r.all }
 
-// Key returns a text that is equal only for equal rights, so callers with equal keys see the same.
-// It is empty for unlimited rights.
+// Key returns a text that is equal only for equal rights. Callers with equal keys see the same resources. It is empty
+// for unlimited rights.
 func (r *Rights) Key() string {
 	if r.all {
 		return ""
@@ -64,9 +63,8 @@ func (r *Rights) Key() string {
 	return r.key()
 }
 
-// textOf returns a text that represents grants. For each grant it has the result of on, which
-// leaves out the grant if it is empty, and where the grant holds. Grants that give the same have
-// the same text.
+// textOf returns a text that represents grants, independent of their order. on describes what a grant gives; the text
+// adds the namespaces and names to which it applies. A grant for which on returns "" is left out.
 func textOf(grants []grant, on func(*grant) string) string {
 	var each []string
 	for i := range grants {
@@ -79,9 +77,9 @@ func textOf(grants []grant, on func(*grant) string) string {
 	return "rights " + strings.Join(slices.Compact(each), ";")
 }
 
-// Stamp returns eight characters that identify what the caller may watch and see; empty for
-// unlimited rights. Cursors contain it, so it must be the same at every gateway, whatever its
-// catalogue: a built-in role is represented by its name.
+// Stamp returns eight characters that identify what the caller may watch and see; empty for unlimited rights. Cursors
+// contain the stamp, so it must be the same at every gateway, even with another catalogue: a built-in role is
+// represented by its name, not by the kinds that it covers.
 func (r *Rights) Stamp() string {
 	if r.all {
 		return ""
@@ -117,7 +115,7 @@ type scopeKey struct {
 	verbs verbs
 }
 
-// Scope returns the resources of a kind on which the caller may use all the verbs.
+// Scope returns the resources of a kind on which the caller has all the given verbs.
 func (r *Rights) Scope(k *descriptor.Kind, of ...descriptor.Verb) *Scope {
 	if r.all {
 		return Everything()
@@ -134,8 +132,8 @@ func (r *Rights) Scope(k *descriptor.Kind, of ...descriptor.Verb) *Scope {
 	return out
 }
 
-// scope returns the resources of a kind on which the caller may use a verb. The empty kind means
-// any, even an unknown one.
+// scope returns the resources of a kind on which the caller has a verb. With an empty kind only grants for all kinds
+// count.
 func (r *Rights) scope(kind string, global bool, v descriptor.Verb) *Scope {
 	var b builder
 	for i := range r.grants {
@@ -147,11 +145,11 @@ func (r *Rights) scope(kind string, global bool, v descriptor.Verb) *Scope {
 	return b.scope()
 }
 
-// May reports whether the caller may use a verb that belongs to no kind.
+// May reports whether the caller has a verb that belongs to no kind.
 func (r *Rights) May(v descriptor.Verb) bool { return r.all || r.scope("", true, v).All() }
 
-// Use returns an error if the kind does not offer a verb, or the caller may use it on none of its
-// resources. Reads need GET with each verb.
+// Use returns an error if the kind does not offer a verb, or if the caller may use it on no resource of the kind. Use
+// does not check GET, which a caller also needs to see the resources.
 func (r *Rights) Use(k *descriptor.Kind, v descriptor.Verb) error {
 	if err := Offers(k, v); err != nil {
 		return err
@@ -172,9 +170,9 @@ func (r *Rights) UseAll(k *descriptor.Kind, v descriptor.Verb) error {
 	return err
 }
 
-// Authorize returns an error if the caller may not use a verb on a resource. Every verb but CREATE
-// needs GET too, so that no answer reveals a hidden resource. The result does not depend on what is
-// stored.
+// Authorize returns an error if the caller may not use a verb on a resource. Every verb except CREATE also needs GET,
+// so that an answer never reveals a resource that the caller may not see. The result does not depend on stored
+// resources.
 func (r *Rights) Authorize(k *descriptor.Kind, v descriptor.Verb, key backend.Key) error {
 	if err := About(r.Use(k, v), key); err != nil || r.all {
 		return err
@@ -188,15 +186,14 @@ func (r *Rights) Authorize(k *descriptor.Kind, v descriptor.Verb, key backend.Ke
 	return nil
 }
 
-// Sees reports whether the caller may GET a resource. For a caller who may not, the
-// resource does not exist.
+// Sees reports whether the caller may GET a resource. A resource that the caller does not see is treated as absent.
 func (r *Rights) Sees(k *descriptor.Kind, key backend.Key) bool {
 	return r.all || r.Scope(k, descriptor.VerbGet).Has(key.Namespace, key.Name)
 }
 
-// Verbs returns the caller's verbs on a resource, in the order of [Verbs]: those that its kind
-// offers, and ESCALATE for kinds that give rights. All but CREATE need GET too. CONTROL applies to
-// the kind as a whole, so it needs all resources.
+// Verbs returns the verbs that the caller may use on a resource, in the order of [Verbs]. They are the verbs that its
+// kind offers, and ESCALATE for kinds that give rights. All except CREATE also need GET. CONTROL concerns the whole
+// kind, so it is returned only if the caller has it on all resources.
 func (r *Rights) Verbs(k *descriptor.Kind, key backend.Key) []descriptor.Verb {
 	return r.verbs(k, func(s *Scope) bool { return s.Has(key.Namespace, key.Name) })
 }
@@ -232,8 +229,8 @@ func (r *Rights) verbs(k *descriptor.Kind, in func(*Scope) bool) (out []descript
 	return out
 }
 
-// About adds the requested resource to an error of [Rights.Use], for the audit log and the caller.
-// key may have only a kind.
+// About adds the requested resource to a FORBIDDEN error of [Rights.Use], for the audit log and the caller. key may
+// consist of a kind only.
 func About(err error, key backend.Key) error {
 	if known, ok := errors.AsType[*failure.Error](err); ok && known.Code == failure.CodeForbidden {
 		return known.At(key)

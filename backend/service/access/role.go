@@ -7,24 +7,24 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The kinds of the product that give rights. Both are GLOBAL.
+// The kinds of the gateway that give rights. Both are GLOBAL.
 const (
 	RoleKind    = "AccessRole"
 	BindingKind = "AccessBinding"
 )
 
-// GivesRights reports whether a kind gives rights: AccessRole and AccessBinding do.
+// GivesRights reports whether resources of a kind give rights: the kind is AccessRole or AccessBinding.
 func GivesRights(kind string) bool { return kind == RoleKind || kind == BindingKind }
 
-// Wildcard in a list of a rule or binding means all.
+// Wildcard in a list of a rule or a binding stands for everything.
 const Wildcard = "*"
 
-// Authenticated is the group of every authenticated caller. No source of identities gives groups
-// that begin with "system:".
+// Authenticated is the group of all authenticated callers. Groups from sources of identities never begin with
+// "system:".
 const Authenticated = "system:authenticated"
 
-// Rule is a part of a role: verbs that may be used on resources of kinds. An absent list of
-// namespaces or names means all.
+// Rule is a part of a role: verbs that may be used on resources of some kinds. If Namespaces or Names is empty, the
+// rule applies to all.
 type Rule struct {
 	Kinds      []string          `json:"kinds"`
 	Verbs      []descriptor.Verb `json:"verbs"`
@@ -37,8 +37,8 @@ type Role struct {
 	Rules []Rule `json:"rules"`
 }
 
-// Binding is the spec of an AccessBinding: who has which roles in which namespaces. Rules apply to
-// GLOBAL kinds only if the binding has all namespaces.
+// Binding is the spec of an AccessBinding. It gives users and groups roles in namespaces. Rules apply to GLOBAL kinds
+// only if the binding is for all namespaces.
 type Binding struct {
 	Roles      []string `json:"roles"`
 	Users      []string `json:"users"`
@@ -48,17 +48,17 @@ type Binding struct {
 
 // The built-in roles, which are not stored.
 const (
-	// Viewer reads every kind, except the sensitive ones, AccessRole and AccessBinding.
+	// Viewer may read all kinds except sensitive ones, AccessRole and AccessBinding.
 	Viewer = "viewer"
-	// Editor also writes them, and reads and writes the sensitive ones. It does not reveal their values.
+	// Editor may read and write all kinds except AccessRole and AccessBinding. It may not reveal sensitive values.
 	Editor = "editor"
-	// Controller reads what a viewer does, writes statuses and finalizers, and takes kinds over.
+	// Controller may read what Viewer may, write statuses and finalizers, and take control of kinds.
 	Controller = "controller"
 	// Admin may do everything.
 	Admin = "admin"
 )
 
-// BuiltIn returns the built-in roles for the kinds of a catalogue.
+// BuiltIn returns the built-in roles, by name, for the kinds of a catalogue.
 func BuiltIn(kinds []descriptor.Kind) map[string]Role {
 	var plain, all []string
 	for i := range kinds {
@@ -85,20 +85,19 @@ func BuiltIn(kinds []descriptor.Kind) map[string]Role {
 	}
 }
 
-// grant is the right that one rule of a role gives through a binding. A nil list means
-// all.
+// grant is the right that one rule of a role gives through a binding. A nil nameSet contains every name.
 type grant struct {
 	role string
 	rule int
-	// builtIn is a text for the kinds of a built-in role that is the same at all gateways; empty
-	// for other roles.
+	// builtIn represents the kinds of a built-in role by a text that is the same at all gateways; empty for other
+	// roles.
 	builtIn           string
 	kinds             nameSet
 	verbs             verbs
 	namespaces, names nameSet
 }
 
-// grantsOf returns what a role gives in all namespaces. It is not nil.
+// grantsOf returns the grants of a role in all namespaces. The result is not nil.
 func grantsOf(role Role) []grant {
 	out := make([]grant, len(role.Rules))
 	for i, r := range role.Rules {
@@ -113,7 +112,7 @@ func grantsOf(role Role) []grant {
 	return out
 }
 
-// within returns the grant restricted to some namespaces, nil for all.
+// within returns the grant restricted to some namespaces; nil means no restriction.
 func (g grant) within(namespaces nameSet) grant {
 	switch {
 	case namespaces == nil:
@@ -125,7 +124,7 @@ func (g grant) within(namespaces nameSet) grant {
 	return g
 }
 
-// listed returns the names of a list, nil if it names all.
+// listed returns the set of names in a list; nil, the set of all names, if the list contains the wildcard.
 func listed(list []string) nameSet {
 	out := nameSet{}
 	for _, one := range list {
@@ -137,7 +136,7 @@ func listed(list []string) nameSet {
 	return out
 }
 
-// optional is like listed, but an absent list means all.
+// optional is like listed, but returns nil for an empty list too.
 func optional(list []string) nameSet {
 	if len(list) == 0 {
 		return nil
@@ -145,13 +144,13 @@ func optional(list []string) nameSet {
 	return listed(list)
 }
 
-// has reports whether a list of a grant has a name.
+// has reports whether the set contains a name. The nil set contains every name.
 func (n nameSet) has(name string) bool {
 	_, ok := n[name]
 	return n == nil || ok
 }
 
-// addTo adds the resources of a kind in the grant to a builder.
+// addTo adds the resources to which the grant applies to a builder. global reports whether their kind is GLOBAL.
 func (g *grant) addTo(b *builder, global bool) {
 	if g.namespaces == nil {
 		b.add("", g.names, true)

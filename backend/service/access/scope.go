@@ -10,23 +10,22 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Scope is a set of resources of one kind, by their namespaces and names. It is immutable. The zero
-// value is empty.
+// Scope is a set of resources of one kind, defined by namespaces and names. It is immutable. The zero value is the
+// empty set.
 type Scope struct {
 	all bool
-	// everywhere are the names in the scope in all namespaces, and of GLOBAL kinds.
+	// everywhere are names that the scope contains in every namespace, and for GLOBAL kinds.
 	everywhere nameSet
-	// in has the names in the scope for single namespaces; a nil value means the whole namespace.
-	// Namespaces and scopes may share names.
+	// in maps a namespace to the names that the scope contains in it; nil means the whole namespace. Several namespaces
+	// may share one map.
 	in map[string]nameSet
-	// places computes the result of [Scope.Places] once; size is its length. nil for the
-	// empty scope.
+	// places computes the result of [Scope.Places] once, and size is its length. places is nil for the empty scope.
 	places func() []NameRange
 	size   int
 }
 
-// NameRange is a part of the names of a kind, in the encoding of [backend.OrderTuple]: a namespace, or one name in
-// it. End is exclusive.
+// NameRange is a range of resources of a kind, as keys encoded by [backend.OrderTuple]: a whole namespace, or one name
+// in it. End is exclusive.
 type NameRange struct{ Start, End []byte }
 
 type nameSet map[string]struct{}
@@ -34,7 +33,7 @@ type nameSet map[string]struct{}
 // Everything returns the scope of all resources.
 func Everything() *Scope { return &Scope{all: true} }
 
-// Within returns the scope of one namespace, of one name, or of both; empty means all.
+// Within returns the scope that is limited to a namespace, a name, or both. An empty argument means no limit.
 func Within(namespace, name string) *Scope {
 	var some nameSet
 	if name != "" {
@@ -45,13 +44,13 @@ func Within(namespace, name string) *Scope {
 	return b.scope()
 }
 
-// All reports whether the scope has every resource.
+// All reports whether the scope contains every resource.
 func (s *Scope) All() bool { return s.all }
 
-// Empty reports whether the scope has no resource.
+// Empty reports whether the scope contains no resource.
 func (s *Scope) Empty() bool { return !s.all && len(s.everywhere) == 0 && len(s.in) == 0 }
 
-// Has reports whether the scope has a resource. namespace is empty for GLOBAL kinds.
+// Has reports whether the scope contains a resource. namespace is empty for GLOBAL kinds.
 func (s *Scope) Has(namespace, name string) bool {
 	if s.all {
 		return true
@@ -67,7 +66,7 @@ func (s *Scope) Has(namespace, name string) bool {
 	return ok
 }
 
-// HasNamespace reports whether the scope has every resource of a namespace.
+// HasNamespace reports whether the scope contains every resource of a namespace.
 func (s *Scope) HasNamespace(namespace string) bool {
 	if s.all {
 		return true
@@ -86,18 +85,18 @@ func (s *Scope) Whole() bool {
 	return len(s.everywhere) == 0
 }
 
-// Touches reports whether the scope may have a resource of a namespace.
+// Touches reports whether the scope may contain a resource of a namespace.
 func (s *Scope) Touches(namespace string) bool {
 	_, ok := s.in[namespace]
 	return s.all || ok || len(s.everywhere) > 0
 }
 
-// Namespaces returns the namespaces in which the scope has resources, sorted, apart from the names
-// of [Scope.Everywhere]. It is nil for the scope of everything.
+// Namespaces returns the sorted namespaces in which the scope contains resources. Names that it contains in every
+// namespace do not count: see [Scope.Everywhere]. The result is nil for the scope of everything.
 func (s *Scope) Namespaces() []string { return slices.Sorted(maps.Keys(s.in)) }
 
-// Places returns the namespaces, and the names in namespaces, that the scope has, in order, apart
-// from the names of [Scope.Everywhere]. They are computed once.
+// Places returns the scope as a sorted list of ranges: whole namespaces, and single names in other namespaces. It does
+// not include the names of [Scope.Everywhere]. The list is computed once.
 func (s *Scope) Places() []NameRange {
 	if s.places == nil {
 		return nil
@@ -105,7 +104,7 @@ func (s *Scope) Places() []NameRange {
 	return s.places()
 }
 
-// Size returns how many places [Scope.Places] returns.
+// Size returns the number of ranges that [Scope.Places] returns.
 func (s *Scope) Size() int { return s.size }
 
 func (s *Scope) makePlaces() (out []NameRange) {
@@ -122,7 +121,8 @@ func (s *Scope) makePlaces() (out []NameRange) {
 	return out
 }
 
-// Names returns the names that the scope has in a namespace, sorted; nil if it has the whole namespace.
+// Names returns the sorted names that the scope contains in a namespace, without the names of [Scope.Everywhere]; nil
+// if it contains the whole namespace.
 func (s *Scope) Names(namespace string) []string {
 	some, ok := s.in[namespace]
 	if ok && some == nil {
@@ -131,16 +131,16 @@ func (s *Scope) Names(namespace string) []string {
 	return sorted(some)
 }
 
-// NamesIn returns all names that the scope has in a namespace, with the names of Everywhere, sorted. It must not be
-// called for a namespace that the scope has as a whole.
+// NamesIn returns the sorted names that the scope contains in a namespace, including the names of [Scope.Everywhere].
+// It must not be called for a namespace that the scope contains as a whole.
 func (s *Scope) NamesIn(namespace string) []string { return sorted(s.within(namespace)) }
 
-// Everywhere returns the names that the scope has in all namespaces, and of GLOBAL kinds, sorted.
+// Everywhere returns the sorted names that the scope contains in every namespace, and for GLOBAL kinds.
 func (s *Scope) Everywhere() []string { return sorted(s.everywhere) }
 
 func sorted(n nameSet) []string { return append([]string{}, slices.Sorted(maps.Keys(n))...) }
 
-// And returns the resources that both scopes have.
+// And returns the intersection of two scopes.
 func (s *Scope) And(o *Scope) *Scope {
 	switch {
 	case s == o || o.all:
@@ -167,7 +167,7 @@ func (s *Scope) And(o *Scope) *Scope {
 	return out.scope()
 }
 
-// within returns the names that the scope has in a namespace, nil if it has all of it.
+// within returns all names that the scope contains in a namespace; nil if it contains the whole namespace.
 func (s *Scope) within(namespace string) nameSet {
 	some, ok := s.in[namespace]
 	if ok && (some == nil || len(s.everywhere) == 0) {
@@ -179,7 +179,7 @@ func (s *Scope) within(namespace string) nameSet {
 	return out
 }
 
-// without returns the names that are in a and not in b. It is not nil, which would be all names.
+// without returns the names in a that are not in b. The result is never nil, which would mean all names.
 func without(a, b nameSet) nameSet {
 	out := nameSet{}
 	for name := range a {
@@ -190,7 +190,7 @@ func without(a, b nameSet) nameSet {
 	return out
 }
 
-// both returns the names that are in a and b.
+// both returns the names that are both in a and in b.
 func both(a, b nameSet) nameSet {
 	out := nameSet{}
 	for name := range a {
@@ -201,8 +201,8 @@ func both(a, b nameSet) nameSet {
 	return out
 }
 
-// Apart returns a scope that has all resources which only one of the scopes has. It may also have
-// resources of both, if one of them has everything, or names in all namespaces.
+// Apart returns a scope with all resources that only one of the two scopes contains. The result may also include
+// resources that both contain, if one of the scopes is everything or has names in all namespaces.
 func (s *Scope) Apart(o *Scope) *Scope {
 	if s.all != o.all {
 		return Everything()
@@ -224,7 +224,7 @@ func (s *Scope) Apart(o *Scope) *Scope {
 	return b.scope()
 }
 
-// Covers reports whether the scope has every resource that o has.
+// Covers reports whether the scope contains every resource of o.
 func (s *Scope) Covers(o *Scope) bool {
 	if s.all || o.all {
 		return s.all
@@ -273,14 +273,14 @@ func (s *Scope) Key() string {
 	return b.String()
 }
 
-// builder builds a scope. The zero value is empty. Namespaces share a set of names until names are
-// added to one of them, since a role with many names may be bound in many namespaces.
+// builder builds a scope. The zero value is empty. Namespaces share one set of names until a name is added to one of
+// them, since a role with many names may be bound in many namespaces.
 type builder struct {
 	out Scope
 	own map[string]bool // the namespaces whose names are not shared
 }
 
-// add adds names in a namespace, or in all; nil names are all names.
+// add adds names in a namespace, or in all namespaces if everywhere is set. nil means all names.
 func (b *builder) add(namespace string, some nameSet, everywhere bool) {
 	switch {
 	case b.out.all || some != nil && len(some) == 0:
@@ -313,8 +313,8 @@ func (b *builder) add(namespace string, some nameSet, everywhere bool) {
 	}
 }
 
-// scope returns the scope of everything that was added, with each resource once, so that equal
-// scopes have equal keys.
+// scope returns the scope of everything that was added. Names that are contained in every namespace are removed from
+// the single namespaces, so that equal scopes have equal keys.
 func (b *builder) scope() *Scope {
 	out := &Scope{all: b.out.all, everywhere: b.out.everywhere, in: b.out.in}
 	for namespace, some := range out.in {

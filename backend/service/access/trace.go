@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// traceparent is the form of the header of that name in version 00 of W3C Trace Context. Newer versions may only add
-// fields at its end, which is not passed on.
+// traceparent matches a traceparent header of version 00 of W3C Trace Context. Newer versions may only append fields,
+// which are not passed on.
 var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})`)
 
-// ParseTrace returns the trace of a traceparent header, as [Caller] has it; empty if the header is not one.
+// ParseTrace returns the trace in a traceparent header, in the form of [Caller].Trace; "" if the header is not valid.
 func ParseTrace(header string) string {
 	if header == "" { // as most are
 		return ""

@@ -8,18 +8,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// The verbs that kinds do not offer.
+// The verbs that no kind offers.
 const (
 	// VerbCatalogue applies and reloads catalogues through the API.
 	VerbCatalogue descriptor.Verb = "CATALOGUE"
-	// VerbExport reads everything at once. Write-only values are encrypted, or left out.
+	// VerbExport reads all resources of the store. Write-only values are encrypted or left out.
 	VerbExport descriptor.Verb = "EXPORT"
-	// VerbEscalate allows roles and bindings that give rights which the caller lacks.
+	// VerbEscalate allows storing roles and bindings that give rights which the caller lacks.
 	VerbEscalate descriptor.Verb = "ESCALATE"
 )
 
-// Verbs returns all verbs, in the order in which they are shown. [descriptor.Verb] says where else a verb is named; one
-// that belongs to no kind is in OfNoKind, too.
+// Verbs returns all verbs, in the order in which they are shown. The comment of [descriptor.Verb] lists the other
+// places that must name a new verb; a verb that belongs to no kind must also be in OfNoKind.
 func Verbs() []descriptor.Verb {
 	return []descriptor.Verb{
 		descriptor.VerbGet,
@@ -43,13 +43,13 @@ func Verbs() []descriptor.Verb {
 // OfNoKind returns the verbs that belong to no kind.
 func OfNoKind() []descriptor.Verb { return []descriptor.Verb{VerbCatalogue, VerbExport} }
 
-// verbs is a set of verbs: a bit for each of [Verbs], which are 16 at most.
+// verbs is a set of verbs. Bit i stands for the i-th verb of [Verbs], which has at most 16.
 type verbs uint16
 
 // everyVerb returns the set of all verbs.
 func everyVerb() verbs { return 1<<len(Verbs()) - 1 }
 
-// bit returns the set of one verb; empty if there is none of that name.
+// bit returns the set with one verb; the empty set if the verb is unknown.
 func bit(v descriptor.Verb) verbs {
 	if i := slices.Index(Verbs(), v); i >= 0 {
 		return 1 << i

@@ -10,17 +10,17 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Bounds of the recent changes.
+// The limits of a changeCache.
 const (
 	cachedChanges = 512     // two deliveries of the store
 	cachedBytes   = 4 << 20 // of all bodies together, each with the one before it
 )
 
-// changeCache caches what was read of the latest changes. All streams of a gateway get the same
-// stored resource of a change from the hub, so its body, and the states that filters look at,
-// are read once for all of them. All methods are safe for concurrent use.
+// changeCache caches the decoded bodies of the latest changes, and the states before and after them that filters test.
+// All streams of a gateway get the same changes from the hub, so each is decoded only once. All methods are safe for
+// concurrent use.
 type changeCache struct {
-	// index has states before a change that the log lacks; nil for none.
+	// index provides states before a change that the log lacks; nil if there is no index.
 	index   *index.Index
 	mu      sync.Mutex // guards all below
 	changes map[cacheKey]*cachedChange
@@ -35,7 +35,7 @@ type cacheKey struct {
 	revision backend.Revision
 }
 
-// cachedChange is a change whose bodies are read on first use.
+// cachedChange is a change whose body and states are read on first use.
 type cachedChange struct {
 	key  cacheKey
 	size int
@@ -45,16 +45,16 @@ type cachedChange struct {
 	before, after rowState
 }
 
-// rowState is a resource before or after a change, as filters see it.
+// rowState is the state of a resource before or after a change, in the form that filters test.
 type rowState struct {
-	// resource is nil if there was none.
+	// resource is nil if the resource did not exist.
 	resource *backend.Resource
 	rows     []index.Row
-	// unknown reports that the log does not have the state, or that it cannot be read.
+	// unknown reports that the log lacks the state, or that it cannot be read.
 	unknown bool
 }
 
-// bodyOf returns the body of a resource, which is read once for all callers.
+// bodyOf returns the decoded body of a resource. It is decoded once for all callers.
 func (r *changeCache) bodyOf(k *kind.Kind, stored *backend.Resource) (*body.Body, error) {
 	return r.change(k, cacheKey{stored, stored.Revision}).body()
 }
@@ -90,7 +90,7 @@ func stateOf(k *kind.Kind, r *backend.Resource, read func() (*body.Body, error))
 	return rowState{resource: r, rows: k.Rows.Of(b)}
 }
 
-// change returns the entry of a change, creating it if necessary.
+// change returns the cache entry of a change, adding it if necessary.
 func (r *changeCache) change(k *kind.Kind, key cacheKey) *cachedChange {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,27 +15,26 @@ import (
 
 // Request asks for a stream of changes.
 type Request struct {
-	// Kinds to watch; none means all kinds of the catalogue.
+	// Kinds are the names of the kinds to watch; empty for all kinds of the catalogue.
 	Kinds []string
-	// Namespace and Name narrow the stream; nil means all.
+	// Namespace and Name restrict the stream; nil for no restriction.
 	Namespace, Name *string
-	// After is the cursor to resume after; nil means from now on.
+	// After is the cursor after which the stream resumes; nil to begin with the changes from now on.
 	After *string
-	// Filter and FieldNames are as in ListRequest. Only streams of one kind have a
-	// filter.
+	// Filter and FieldNames have the same meaning as in query.ListRequest. A filter for several kinds may only use
+	// fields that all of them have.
 	Filter     any
 	FieldNames failure.FieldNames
-	// Snapshot sends a snapshot first, between RESET and IN_SYNC, unless the stream can
-	// continue from After. It is sent again, after RESET, if the stream cannot continue
-	// later.
+	// Snapshot makes the stream begin with a snapshot, between RESET and IN_SYNC, unless it can resume from After. If
+	// the stream cannot continue later, it sends RESET and another snapshot.
 	Snapshot bool
 }
 
 // Type is the type of an event in a stream of changes.
 type Type string
 
-// The types of events. RESET, IN_SYNC and BOOKMARK are marks. IN_SYNC comes when the stream
-// is live and at the end of each snapshot, BOOKMARK after a silence.
+// The types of events. RESET, IN_SYNC and BOOKMARK are marks, which have no resource. IN_SYNC is sent when the stream
+// begins to send live changes, and so at the end of each snapshot. BOOKMARK is sent after a time without events.
 const (
 	Reset    Type = "RESET"
 	Snapshot Type = "SNAPSHOT"
@@ -49,18 +48,16 @@ const (
 // Change is one event of a stream.
 type Change struct {
 	Type Type
-	// Cursor is the cursor to resume after this event; empty from RESET to the end of a
-	// snapshot.
+	// Cursor is the cursor that resumes the stream after this event; empty from RESET to the end of a snapshot.
 	Cursor string
-	// Revision of the change; empty for a mark, and if only the caller's rights have changed.
+	// Revision is the revision of the change. It is empty for a mark, and if only the caller's rights have changed.
 	Revision string
-	// Key of the resource; zero for a mark.
+	// Key is the key of the resource; zero for a mark.
 	Key backend.Key
-	// Stored is the resource at that revision, for DELETED its last state. It is nil for a mark,
-	// and for a DELETED resource that the caller may no longer see.
+	// Stored is the resource after the change; for DELETED its last state. It is nil for a mark, and for a DELETED
+	// resource that the caller may no longer see.
 	Stored *backend.Resource
-	// Number counts the events of a live stream. A mark has the number of the event
-	// before it.
+	// Number counts the changes of a live stream. A mark has the number of the change before it.
 	Number uint64
 
 	feed  *Feed
@@ -70,7 +67,7 @@ type Change struct {
 	position backend.Position
 }
 
-// Trace returns the traceparent of the write that made the change; empty unless that was traced.
+// Trace returns the traceparent of the write that made the change; empty if the write was not traced.
 func (c *Change) Trace() string {
 	if c.event == nil {
 		return ""
@@ -78,21 +75,21 @@ func (c *Change) Trace() string {
 	return access.TraceOf(c.event.Actor)
 }
 
-// Config of a [Feed]. All fields but Index are required.
+// Config configures a [Feed]. All fields but Index are required.
 type Config struct {
 	Store      backend.Store
 	Hub        *hub.Hub
 	Kinds      kind.Catalogue
 	Unreadable *kind.Unreadable
-	// Reader reads states from memory.
+	// Reader reads resources from the index.
 	Reader *query.Reader
-	// Index in memory; nil for none.
+	// Index is the index in memory; nil if there is none.
 	Index *index.Index
-	// BookmarkInterval is the silence after which a stream sends a BOOKMARK.
+	// BookmarkInterval is the time without events after which a stream sends a BOOKMARK.
 	BookmarkInterval time.Duration
 }
 
-// Feed creates streams of changes. It is safe for concurrent use.
+// Feed opens streams of changes. It is safe for concurrent use.
 type Feed struct {
 	cfg   Config
 	cache *changeCache
@@ -103,8 +100,7 @@ func New(cfg Config) *Feed {
 	return &Feed{cfg: cfg, cache: &changeCache{index: cfg.Index}}
 }
 
-// View returns the feed of a view of the catalogue, whose reader is r. Both share the cache of
-// changes.
+// View returns a feed for a view of the catalogue. r is the reader of that view. Both feeds share the cache of changes.
 func (f *Feed) View(kinds kind.Catalogue, r *query.Reader) *Feed {
 	out := *f
 	out.cfg.Kinds = kinds
@@ -112,7 +108,7 @@ func (f *Feed) View(kinds kind.Catalogue, r *query.Reader) *Feed {
 	return &out
 }
 
-// change returns an event for a resource that was read.
+// change returns an event for a resource that was read by a query.
 func (f *Feed) change(t Type, r *query.Resource) Change {
 	return Change{
 		Type:     t,

@@ -1,30 +1,31 @@
 package change
 
-// phase is what a stream does next. A stream begins in sendingMark, sendingState or following, and an error of Next
-// ends it in each phase. "Then" lists the phases that may follow.
+// phase is what the next call of Next or Poll does. A stream begins in sendingMark, sendingState or following. An error
+// of Next ends the stream in any phase. "Then" lists the phases that may follow.
 type phase int
 
 const (
-	// sendingMark sends IN_SYNC before everything else: the stream has begun without a cursor. Then: following.
+	// sendingMark sends the first IN_SYNC of a stream that begins without a cursor. Then: following.
 	sendingMark phase = iota
-	// sendingState sends a snapshot, whose end is IN_SYNC. Then: following. A stream that asked for snapshots returns
-	// to this phase when the log no longer reaches back to where it is.
+	// sendingState sends a snapshot, and IN_SYNC at its end. Then: following. A stream with Request.Snapshot returns to
+	// this phase when the log no longer reaches back to its position.
 	sendingState
-	// following sends what happens. Then: inTransition, or led.
+	// following sends changes as they happen. Then: inTransition, or led.
 	following
-	// inTransition sends what a change of the caller's rights has added and removed. Then: following.
+	// inTransition sends the resources that a change of the caller's rights has added and removed. Then: following.
 	inTransition
-	// led sends nothing, because the leader of a group follows the changes; Poll returns ErrClosed. Then: failed if the
-	// group ends, separated if the stream leaves it, sendingState if it leaves during the snapshot.
+	// led sends nothing, because the leader of a group sends the changes; Poll returns ErrClosed. Then: failed if the
+	// group ends with an error, separated if the stream leaves the group, sendingState if it leaves during the
+	// snapshot.
 	led
-	// separated begins to follow by itself, after the changes that the group has sent. Then: following.
+	// separated resumes the log after the last change that the group has sent. Then: following.
 	separated
-	// failed returns the error with which the group has ended. Then: sendingState if the stream asked for snapshots and
-	// the log no longer reaches back; else the stream has ended.
+	// failed returns the error with which the group has ended. Then: sendingState, if the stream has Request.Snapshot
+	// and the log no longer reaches back; otherwise the stream has ended.
 	failed
 )
 
-// phase returns what the stream does next. The first that applies.
+// phase returns the phase of the stream. If the conditions of several hold, the first case wins.
 func (c *Stream) phase() phase {
 	switch {
 	case c.mark != nil:

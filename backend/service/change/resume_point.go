@@ -2,22 +2,22 @@ package change
 
 import "github.com/sluicegw/sluice/backend"
 
-// ResumePoint is a position in the snapshot: before a page, or within it. A page is the result of one
-// call of [Stream.Poll]: resources, and then changes of resources that were sent.
+// ResumePoint is a point in a snapshot at which another stream can take over: the begin of a page, or a point within
+// it. A page is the result of one call of [Stream.Poll]: resources, followed by changes of resources that were sent
+// before.
 //
 //	at                                          end
 //	 |  SNAPSHOT a  SNAPSHOT b  MODIFIED a  ...  |  the next page
 //
-// A stream that resumes within a page reads it again after the last resource that was sent, and the
-// log from the position of the page. The page may have shown newer resources than that, so the
-// resume point has the revisions that were sent: no change is sent twice, and no deletion of a
-// resource that was sent is lost.
+// A stream that resumes within a page reads the page again after the last resource that was sent, and the log from the
+// position of the page. The resources may be newer this time. Therefore the resume point has the revisions that were
+// sent: no change is sent twice, and no deletion of a sent resource is missed.
 type ResumePoint struct {
 	at, end snapshot
 	sent    []sentChange
 }
 
-// sentChange is a sent change of a page; key is zero for a mark.
+// sentChange is an event of a page that was sent. key is zero for a mark.
 type sentChange struct {
 	key      backend.Key
 	revision backend.Revision
@@ -25,7 +25,7 @@ type sentChange struct {
 	position backend.Position
 }
 
-// record sets the changes of the page, and the snapshot after it; nil for none.
+// record stores the events of the page, and the snapshot after it; nil if the snapshot is complete.
 func (p *ResumePoint) record(page []Change, end *snapshot) {
 	if end != nil {
 		p.end = *end
@@ -40,7 +40,7 @@ func (p *ResumePoint) record(page []Change, end *snapshot) {
 	}
 }
 
-// After returns the resume point after the first n changes of the page.
+// After returns the resume point after the first n events of the page.
 func (p *ResumePoint) After(n int) *ResumePoint {
 	switch {
 	case n == 0:

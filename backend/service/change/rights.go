@@ -9,23 +9,22 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// callerRights are the caller's rights when the stream last asked for them. The zero value is for a
-// feed without access control.
+// callerRights are the rights that the stream uses. The zero value is for a feed without access control.
 type callerRights struct {
 	caller access.Caller
-	// rights are those of a policy that is at least as new as version.
+	// rights were computed from a policy that is at least as new as version.
 	rights  *access.Rights
 	version uint64
-	// era is the time during which the policy stays the same: a context that ends soon after it has
-	// changed; nil without access control.
+	// era is a context that ends soon after the policy changes; nil without access control.
 	era context.Context
 }
 
-// rightsOfCaller returns the rights of the caller of ctx by the newest policy. If the policy is
-// not known yet, it waits for it briefly.
+// rightsOfCaller returns the rights of the caller of ctx under the newest policy. If no policy was read yet, it waits a
+// short time for one.
 func (f *Feed) rightsOfCaller(ctx context.Context) (out callerRights, err error) {
 	out.caller = access.CallerFrom(ctx)
-	// A later change of the policy ends the era or changes the version.
+	// Read these before the rights: if the policy changes after this line, the era ends or the version differs, and the
+	// rights are computed again.
 	if source := f.cfg.Reader.PolicySource(); source != nil {
 		out.era, out.version = source.Era(), source.Version()
 	}
@@ -33,8 +32,7 @@ func (f *Feed) rightsOfCaller(ctx context.Context) (out callerRights, err error)
 	return out, err
 }
 
-// Rights returns the rights by which events and the resources that they lead to are read; nil
-// without access control.
+// Rights returns the rights with which events and the resources in them are read; nil without access control.
 func (c *Stream) Rights() *access.Rights {
 	if c.rights.era == nil {
 		return nil
@@ -42,8 +40,7 @@ func (c *Stream) Rights() *access.Rights {
 	return c.rights.rights
 }
 
-// Stale reports whether the policy may have changed since the stream asked for the
-// rights.
+// Stale reports whether the policy may have changed since the stream computed its rights.
 func (c *Stream) Stale() bool {
 	if c.rights.era == nil {
 		return false
@@ -52,9 +49,8 @@ func (c *Stream) Stale() bool {
 	return version == 0 || version != c.rights.version
 }
 
-// CheckRights checks whether the caller's rights have changed, before events are sent, and returns
-// the events that may be sent. It does nothing for a stream that leads others: see
-// [Stream.RefreshRights].
+// CheckRights is called before events are sent. It checks whether the caller's rights have changed, and returns the
+// events that may be sent. For a stream that leads a group it does nothing: see [Stream.RefreshRights].
 func (c *Stream) CheckRights(ctx context.Context, events []Change) ([]Change, error) {
 	if era := c.rights.era; era != nil && era.Err() != nil {
 		c.rights.era = c.feed.cfg.Reader.PolicySource().Era()
@@ -62,7 +58,7 @@ func (c *Stream) CheckRights(ctx context.Context, events []Change) ([]Change, er
 	if !c.Stale() {
 		return events, nil
 	}
-	// A shared execution runs in the context of one of its callers.
+	// ctx may belong to another caller, because a shared execution runs in the context of one of its callers.
 	now, err := c.feed.rightsOfCaller(access.WithCaller(ctx, c.rights.caller))
 	if err != nil {
 		return nil, failure.Of(err, backend.Key{})
@@ -90,9 +86,9 @@ func (c *Stream) CheckRights(ctx context.Context, events []Change) ([]Change, er
 	return c.transition.translate(events), nil
 }
 
-// RefreshRights makes a leading stream use the newest policy, and returns a function that reports
-// whether a follower still has equal rights. While the policy is not known the function returns
-// false. The caller holds the lock of the group.
+// RefreshRights makes the leader of a group use the newest policy. The function that it returns reports whether a
+// follower still has the same rights as the leader; it returns false while no policy is known. The caller holds the
+// lock of the group.
 func (c *Stream) RefreshRights() (keeps func(*Stream) bool) {
 	c.rights.version = c.feed.cfg.Reader.PolicySource().Version()
 	policy := c.feed.cfg.Reader.KnownPolicy()
@@ -101,7 +97,7 @@ func (c *Stream) RefreshRights() (keeps func(*Stream) bool) {
 	}
 }
 
-// Position returns the cursor up to which a leading stream was polled.
+// Position returns the cursor of the last position that a leading stream has polled.
 func (c *Stream) Position() string {
 	if c.watcher == nil {
 		return ""
@@ -109,7 +105,7 @@ func (c *Stream) Position() string {
 	return c.cursor(c.watcher.Position())
 }
 
-// cursor returns the cursor of a position of the stream.
+// cursor returns the cursor for a log position, with the stamp of the stream's rights.
 func (c *Stream) cursor(at backend.Position) string {
 	if c.transition != nil {
 		return query.ChangeCursor(at, unfinished)
@@ -117,8 +113,8 @@ func (c *Stream) cursor(at backend.Position) string {
 	return query.ChangeCursor(at, c.rights.rights.Stamp())
 }
 
-// LeaveGroup makes a stream whose rights have changed go on by itself, after the shared events up
-// to a cursor. An empty cursor means during the snapshot, which is then sent again.
+// LeaveGroup makes a stream whose rights have changed continue by itself, after the shared event with the given cursor.
+// An empty cursor means that the group was sending the snapshot, which is then sent again.
 func (c *Stream) LeaveGroup(cursor string) {
 	at, _, err := query.ParseChangeCursor(cursor)
 	if err != nil {
@@ -128,7 +124,7 @@ func (c *Stream) LeaveGroup(cursor string) {
 	c.inSync, c.continueFrom = true, at
 }
 
-// listen makes the end of the era wake the leader of a stream.
+// listen makes the end of the policy's era wake the leader.
 func (c *Stream) listen(leader Leader) {
 	if leader == nil || c.rights.era == nil || c.stopListening != nil && c.rights.era.Err() == nil {
 		return

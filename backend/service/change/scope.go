@@ -11,20 +11,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// scope selects the resources that a stream covers.
+// scope selects the resources whose changes a stream sends.
 type scope struct {
 	kinds           []*kind.Kind
 	namespace, name *string
-	// filter has the filter of each kind, by name; nil matches everything.
+	// filter maps the name of a kind to its filter; nil matches everything.
 	filter map[string]filter.Filter
-	// allowed has the resources of each kind that the caller may watch and see, by name; nil means
-	// all.
+	// allowed maps the name of a kind to the resources that the caller may watch and see; nil means all.
 	allowed map[string]*access.Scope
-	// cache reads the states that filters look at.
+	// cache decodes the states that filters test.
 	cache *changeCache
 }
 
-// scopeOf returns the scope of a request, if the caller may watch it.
+// scopeOf returns the scope of a request, or an error if the caller may watch none of it.
 func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
 	scope := scope{namespace: req.Namespace, name: req.Name, cache: f.cache}
 	names := req.Kinds
@@ -67,8 +66,8 @@ func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
 	return scope.under(rights), err
 }
 
-// keep restricts the scope to the filter of a request. A filter for several kinds only uses fields
-// that all kinds have.
+// keep adds the filter of a request to the scope. If there are several kinds, the filter may only use fields that all
+// of them have.
 func (s *scope) keep(req Request) error {
 	for _, k := range s.kinds {
 		f, err := filter.Parse(k, req.Filter, req.FieldNames)
@@ -83,7 +82,7 @@ func (s *scope) keep(req Request) error {
 	return nil
 }
 
-// under returns the scope restricted to what rights allow to watch and see.
+// under returns the scope restricted to the resources that rights allow to watch and see.
 func (s scope) under(rights *access.Rights) scope {
 	within := s.within()
 	s.allowed = nil
@@ -103,7 +102,7 @@ func (s scope) under(rights *access.Rights) scope {
 	return s
 }
 
-// within returns the namespace and name that were requested.
+// within returns the scope of the requested namespace and name.
 func (s *scope) within() *access.Scope {
 	if s.namespace == nil && s.name == nil {
 		return access.Everything()
@@ -118,7 +117,7 @@ func value(s *string) string {
 	return *s
 }
 
-// permitted returns what the caller may watch and see of a kind.
+// permitted returns the resources of a kind that the caller may watch and see.
 func (s *scope) permitted(kind string) *access.Scope {
 	if of := s.allowed[kind]; of != nil {
 		return of
@@ -132,8 +131,7 @@ func (s *scope) permits(key backend.Key) bool {
 	return of == nil || of.Has(key.Namespace, key.Name)
 }
 
-// same reports whether two scopes that differ at most in allowed cover the same
-// resources.
+// same reports whether two scopes cover the same resources. The scopes may differ only in allowed.
 func (s *scope) same(o *scope) bool {
 	return !slices.ContainsFunc(s.kinds, func(k *kind.Kind) bool {
 		a, b := s.permitted(k.Name), o.permitted(k.Name)
@@ -150,7 +148,7 @@ func (s *scope) kind(name string) *kind.Kind {
 	return nil
 }
 
-// namespaces returns the namespaces of the scope, nil for all.
+// namespaces returns the namespaces of the scope; nil for all.
 func (s *scope) namespaces() []string {
 	if s.namespace != nil {
 		return []string{*s.namespace}
@@ -168,18 +166,18 @@ func (s *scope) covers(key backend.Key) bool {
 	return s.permits(key) && s.asks(key)
 }
 
-// coverage returns the method covers of a copy of the scope, because the hub calls it while the
-// scope of the stream may change.
+// coverage returns the method covers of a copy of the scope. The hub calls it concurrently, while the scope of the
+// stream may change.
 func (s scope) coverage() func(backend.Key) bool { return s.covers }
 
-// asks reports whether the request includes a key, ignoring the caller's rights and the filter.
+// asks reports whether the request includes a key, regardless of the caller's rights and the filter.
 func (s *scope) asks(key backend.Key) bool {
 	return s.kind(key.Kind) != nil && (s.namespace == nil || *s.namespace == key.Namespace) &&
 		(s.name == nil || *s.name == key.Name)
 }
 
-// change translates a log entry that the scope covers: a resource that enters the filter is ADDED, one
-// that leaves it is DELETED.
+// change translates a log entry that the scope covers. A resource that begins to match the filter is ADDED; one that
+// stops matching is DELETED. It returns false if the resource matches neither before nor after the change.
 func (s *scope) change(e *backend.Event) (Change, bool) {
 	out := Change{
 		Type: Type(e.Type.String()), Revision: e.Revision.String(), Key: e.Resource.Key, Stored: e.Resource, event: e,

@@ -7,11 +7,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// JoinPoint is a state of a stream in which it may join an equal one.
+// JoinPoint is a point at which a stream can join another stream of the same scope.
 type JoinPoint int
 
-// The join points. Two streams of the same scope have the same events from then on if both are at
-// rest, or both are about to read the snapshot.
+// The join points. Two streams of the same scope send the same events from now on if both are AtRest, or both are about
+// to read the snapshot.
 const (
 	Busy JoinPoint = iota
 	AtState
@@ -19,8 +19,7 @@ const (
 	AtRest
 )
 
-// JoinPoint returns the join point at which the stream is. It is at rest when it is in sync and has
-// sent all events.
+// JoinPoint returns the join point of the stream. It is AtRest when it is in sync and has sent all events.
 func (c *Stream) JoinPoint() JoinPoint {
 	if c.Stale() || c.sendBookmark {
 		return Busy
@@ -42,8 +41,8 @@ func (c *Stream) JoinPoint() JoinPoint {
 	return Busy
 }
 
-// HandOver returns a stream that continues at the same point and leads others by Poll. The old
-// stream goes on by itself after [Stream.Resume].
+// HandOver returns a new stream that continues at the same point and leads a group by Poll. The old stream continues by
+// itself only after [Stream.Resume].
 func (c *Stream) HandOver() *Stream {
 	out := &Stream{
 		feed:     c.feed,
@@ -60,9 +59,9 @@ func (c *Stream) HandOver() *Stream {
 	return out
 }
 
-// Join leaves further events to a leading stream that is, or was, at the same join point. It
-// returns false if the stream would miss something. seen is the [Change.Number] up to which the
-// stream has sent the leader's events.
+// Join makes the stream a follower of a leading stream that is, or was, at the same join point. ok is false if the
+// stream would miss an event. seen is the [Change.Number] of the last event of the leader that the stream need not send
+// again.
 func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
 	if c.rights.version < leader.rights.version {
 		return 0, false // the leader does not ask for its rights by that policy again
@@ -78,8 +77,8 @@ func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
 	return seen, ok
 }
 
-// CaughtUpWith reports whether the stream has delivered everything that leader has delivered or queued, as
-// [hub.Watcher.CaughtUpWith] does, which also explains seen. Unlike Join it does not end the stream.
+// CaughtUpWith reports whether the stream has delivered everything that leader has delivered or queued; seen has the
+// meaning described at [hub.Watcher.CaughtUpWith]. Unlike Join it does not end the stream.
 func (c *Stream) CaughtUpWith(leader *Stream) (seen uint64, ok bool) {
 	if c.rights.version < leader.rights.version {
 		return 0, false
@@ -96,9 +95,9 @@ func (c *Stream) CaughtUpWith(leader *Stream) (seen uint64, ok bool) {
 // SendsState reports whether the stream is sending the snapshot.
 func (c *Stream) SendsState() bool { return c.state != nil }
 
-// Resume makes the stream go on by itself, from a point in the snapshot, or with the error
-// that ended the shared stream. An event that waits too long is a
-// [backend.LaggedError].
+// Resume makes a stream that was led continue by itself. from is the point in the snapshot at which it continues. If
+// from is nil, the group was past the snapshot and has ended with err; for a stream that was too slow for its group
+// that is a [backend.LaggedError].
 func (c *Stream) Resume(from *ResumePoint, err error) {
 	if from != nil {
 		state := from.at
@@ -111,7 +110,7 @@ func (c *Stream) Resume(from *ResumePoint, err error) {
 	}
 }
 
-// Lagged returns the error of a stream that is too slow for shared events.
+// Lagged returns the error for a stream that is too slow for the events of its group.
 func (c *Stream) Lagged(cursor string) error {
 	c.feed.cfg.Hub.NoteLagged()
 	at, _, err := query.ParseChangeCursor(cursor)
@@ -121,11 +120,11 @@ func (c *Stream) Lagged(cursor string) error {
 	return &backend.LaggedError{Position: at}
 }
 
-// Leader polls a stream for all streams that share it.
+// Leader runs a stream by Poll for a group of streams.
 type Leader interface {
-	// Wake is called when something has happened. It must be quick.
+	// Wake is called when there may be an event to poll. It must return quickly.
 	Wake()
-	// Late reports whether a stream has joined since the last call. It is called before the end of
-	// the snapshot is sent, which must follow everything that had happened when the last one joined.
+	// Late reports whether a stream has joined since the last call. It is called before the end of a snapshot, which
+	// must then include all changes up to now.
 	Late() bool
 }

@@ -17,32 +17,30 @@ const (
 	snapshotStep = 200
 	// snapshotRows is how many resources of a snapshot are charged as one.
 	snapshotRows = 10
-	// maxResets is how often a snapshot restarts because the log did not reach back over one of its
-	// steps, or a shard lost its position.
+	// maxResets is how often a snapshot may restart. It restarts if the log does not reach back to the begin of a page,
+	// or if a shard lost its position.
 	maxResets = 3
 )
 
-// snapshot sends the resources that a scope covers, one page for each call of next. After each page it
-// reads the log: a change of a resource that was sent is passed on if it is newer; other changes
-// are skipped, since their page is still to come. So the log need reach back over one page only.
+// snapshot sends the resources that a scope covers, a page for each call of next. After each page it reads the log up
+// to now: a change of a resource that was already sent is sent if it is newer; other changes are skipped, since the
+// page with their resource is still to come. Therefore the log need only reach back to the begin of the current page.
 type snapshot struct {
 	feed  *Feed
 	scope scope
-	// position is the end of the part of the log that was read; zero before the first
-	// page.
+	// position is the log position up to which changes were read; zero before the first page.
 	position backend.Position
-	// kind is the index of the kind that is being read, and after the position in it.
+	// kind is the index of the kind being read, and after the position within that kind.
 	kind   int
 	after  []byte
 	resets int
-	// sent is the part of a page that another stream had sent before this one took over; nil for
-	// none.
+	// sent is the part of the current page that another stream sent before this one took over; nil if there is none.
 	sent *sentPage
-	// late is set when a stream has joined that must get everything up to now.
+	// late is set when a stream has joined that must receive all changes up to now.
 	late bool
 }
 
-// next returns the next events; none once all were sent.
+// next returns the next events. It returns none once all resources were sent.
 func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 	if n.position.IsZero() {
 		return n.restart(ctx)
@@ -73,7 +71,7 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 	return nil, nil
 }
 
-// page returns the page that is sent next, with the part of it that was sent already.
+// page returns what was already sent of the next page.
 func (n *snapshot) page() sentPage {
 	page := sentPage{kind: n.kind, after: n.after, revisions: map[backend.Key]backend.Revision{}}
 	if n.sent != nil {
@@ -120,8 +118,7 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Between two events a stream may look at ten times as much as one event may: as
-	// much as a query.
+	// A stream may read ten times as many rows between two events as one event may: as many as a query.
 	rows := len(page.Resources)
 	if err := spent.Spend(budget.Rows, rows/snapshotRows); err != nil {
 		return nil, err
@@ -146,7 +143,7 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	return out, nil
 }
 
-// advance moves past a page: to a later position, or to the next kind if the kind has no more.
+// advance moves to the position after a page, or to the next kind if the page was its last.
 func (n *snapshot) advance(after []byte, more bool) {
 	n.after = after
 	if !more {
@@ -180,7 +177,7 @@ func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change,
 	return out, true, nil
 }
 
-// behind returns the sort key after the last of some resources, nil if there are none.
+// behind returns the sort key after the last of some resources; nil if there are none.
 func behind(edges []query.Edge) []byte {
 	if len(edges) == 0 {
 		return nil
@@ -189,17 +186,17 @@ func behind(edges []query.Edge) []byte {
 	return backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 }
 
-// sentPage is the sent part of a page. The page is read after the position from which the log is
-// read, so it may already show changes that are still to come from the log.
+// sentPage is the sent part of a page. The page is read after the log position was taken, so it may already show
+// changes that are read again from the log.
 type sentPage struct {
 	kind  int
 	after []byte
-	// revisions has the revision of each resource that was sent and not deleted since.
+	// revisions has the revision of each resource that was sent and not deleted afterwards.
 	revisions map[backend.Key]backend.Revision
 }
 
-// isNewer reports whether a change must be sent after the page. It need not if the page
-// shows it or a later state, or if it deletes a resource that the page does not have.
+// isNewer reports whether a change must be sent after the page. It need not be sent if the page shows the same or a
+// later state, or if it deletes a resource that the page does not have.
 func (p *sentPage) isNewer(e *backend.Event, change Type) bool {
 	key := e.Resource.Key
 	sent, ok := p.revisions[key]
@@ -214,7 +211,7 @@ func (p *sentPage) isNewer(e *backend.Event, change Type) bool {
 	return true
 }
 
-// consume reads the log up to now, after a page was sent.
+// consume reads the log up to now, and returns the changes to send after a page.
 func (n *snapshot) consume(ctx context.Context, page *sentPage) (out []Change, err error) {
 	for done := false; !done && err == nil; {
 		done, err = n.consumeSome(ctx, page, &out)
@@ -228,7 +225,8 @@ func (n *snapshot) consume(ctx context.Context, page *sentPage) (out []Change, e
 	return out, err
 }
 
-// consumeSome reads the log until it has caught up or cannot continue.
+// consumeSome reads the log until it has caught up, and appends the changes to send to out. If it returns an error,
+// n.position is the position up to which it has read.
 func (n *snapshot) consumeSome(ctx context.Context, page *sentPage, out *[]Change) (done bool, err error) {
 	w, err := n.feed.follow(ctx, &n.scope, n.scope.covers, n.position)
 	if err != nil {
@@ -257,8 +255,7 @@ func (n *snapshot) consumeSome(ctx context.Context, page *sentPage, out *[]Chang
 	}
 }
 
-// before reports whether key precedes a position of the snapshot. A snapshot is ordered
-// by kind, then by namespace and name.
+// before reports whether key comes before a position in the order of a snapshot: by kind, then by namespace and name.
 func (s *scope) before(key backend.Key, kind int, after []byte) bool {
 	for i, k := range s.kinds {
 		if k.Name == key.Kind {

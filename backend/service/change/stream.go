@@ -1,5 +1,4 @@
-// Package change provides streams of changes: optionally a snapshot first, then what happens,
-// filtered.
+// Package change provides streams of changes, which are filtered and may begin with a snapshot.
 package change
 
 import (
@@ -16,29 +15,28 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// Stream is one stream of changes. One goroutine calls Next; Close ends it.
+// Stream is one stream of changes. Next must be called by one goroutine; Close may be called by any, and ends the
+// stream.
 type Stream struct {
 	feed   *Feed
 	scope  scope
 	rights callerRights
-	// transition is in progress after the caller's rights have changed; nil for none.
+	// transition is set while the stream switches to new rights of the caller; else nil.
 	transition *transition
-	// sendBookmark is set if the cursor has a new stamp of rights, which a BOOKMARK
-	// must send.
+	// sendBookmark is set if the stream must send a BOOKMARK because its cursor has a new stamp of rights.
 	sendBookmark bool
-	// continueFrom is the position from which the stream begins to follow by itself: set in the
-	// phase separated; else zero.
+	// continueFrom is the position after which the stream continues by itself, in the phase separated; else zero.
 	continueFrom backend.Position
-	// resnapshot reports whether a snapshot is sent again if the stream cannot continue.
+	// resnapshot reports whether the stream sends another snapshot when it cannot continue.
 	resnapshot bool
-	// watcher follows the changes; nil while the snapshot is sent, and while the stream
-	// follows a leader. It is set under mu.
+	// watcher delivers the changes. It is nil while the snapshot is sent, and while the stream follows a leader. It is
+	// set with mu locked.
 	watcher *hub.Watcher
 	mu      sync.Mutex
 	closed  bool // guarded by mu
 	// state is the snapshot being sent; nil for none.
 	state *snapshot
-	// leave releases the stream's reservation at the hub.
+	// leave releases the place that the stream has reserved at the hub.
 	leave func()
 	// mark is sent before everything else; nil for none.
 	mark *Change
@@ -46,8 +44,7 @@ type Stream struct {
 	inSync bool
 	// number counts the events of the watcher.
 	number uint64
-	// ended is the error with which the shared stream of the group that it followed has ended, not
-	// yet returned by Next; else nil.
+	// ended is the error with which the group of the stream has ended, until Next returns it; else nil.
 	ended error
 	// lastSent is when the stream sent its last event.
 	lastSent time.Time
@@ -57,9 +54,9 @@ type Stream struct {
 	stopListening func() bool
 }
 
-// Changes begins a stream. With a cursor it sends the changes after it, then IN_SYNC,
-// then what happens; without one IN_SYNC comes first. With Snapshot, and no cursor or
-// an expired one, it sends RESET, the resources as SNAPSHOT events, then IN_SYNC.
+// Changes opens a stream. Without a cursor it sends IN_SYNC and then changes as they happen. With a cursor it first
+// sends the changes after it, then IN_SYNC. With Snapshot, and without a cursor or with an expired one, it sends RESET,
+// all resources as SNAPSHOT events, IN_SYNC, and then changes.
 func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
 	rights, err := f.rightsOfCaller(ctx)
 	if err != nil {
@@ -101,8 +98,8 @@ func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
 	return out, nil
 }
 
-// follow opens a watch of the keys that covers accepts. The lookup and the namespaces of the
-// scope limit the changes about which the hub asks covers.
+// follow opens a watch after a position. The hub sends the watch the changes of keys for which covers returns true; by
+// the namespaces and the lookup of the scope it knows most changes that it need not ask covers about.
 func (f *Feed) follow(
 	ctx context.Context, scope *scope, covers func(backend.Key) bool, from backend.Position,
 ) (*hub.Watcher, error) {
@@ -124,7 +121,7 @@ func (c *Stream) follow(ctx context.Context, from backend.Position) error {
 	return err
 }
 
-// watch replaces the watch of the stream, nil for none, and returns the previous one.
+// watch sets the watcher of the stream, which may be nil, and returns the previous one.
 func (c *Stream) watch(w *hub.Watcher) (before *hub.Watcher) {
 	c.mu.Lock()
 	before = c.watcher
@@ -153,8 +150,8 @@ func (c *Stream) Close() {
 	c.leave()
 }
 
-// Next waits for the next events of the stream, at least one. Any error ends the stream. Events
-// that are not sent at once must be checked by [Stream.CheckRights] before they are sent.
+// Next waits for the next events of the stream and returns at least one. Any error ends the stream. Events that are
+// kept before they are sent must be checked by [Stream.CheckRights] again.
 func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 	for {
 		out, err := c.next(ctx)
@@ -206,7 +203,7 @@ func (c *Stream) events(ctx context.Context) ([]Change, error) {
 	return out.Changes, err
 }
 
-// failed converts the error of a stream for its caller.
+// failed converts an error of the stream into the error for its caller.
 func (c *Stream) failed(err error) error {
 	var over *budget.ExceededError
 	if errors.As(err, &over) {
@@ -223,25 +220,23 @@ func (c *Stream) failed(err error) error {
 // Polled is the result of [Stream.Poll].
 type Polled struct {
 	Changes []Change
-	// ResumePoint is the point in the snapshot at which they were read; nil after the
-	// snapshot.
+	// ResumePoint is the point in the snapshot at which Changes were read; nil after the snapshot.
 	ResumePoint *ResumePoint
-	// Wait is the longest time until the next poll if there are no events.
+	// Wait is how long the next poll may be put off if there are no events.
 	Wait time.Duration
 }
 
-// Poll returns the next events, nil for none: of a leading stream, or without a leader for Next. It
-// reads the next part of the snapshot. After the snapshot it waits for events, but with a leader it
-// does not wait once the watch is live. Any error ends the stream; the resume point is returned
-// nevertheless.
+// Poll returns the next events, or none. During the snapshot it reads the next page. After the snapshot, a stream
+// without a leader waits for events; a leading stream waits only until its watch is live. Any error ends the stream;
+// the resume point is returned nevertheless.
 func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error) {
 	if c.phase() == sendingState {
-		// All resources were read. A stream that has joined late must get what has happened until then.
+		// All resources were read. A stream that joined meanwhile must also get the changes up to now.
 		if c.state.kind == len(c.state.scope.kinds) && !c.state.position.IsZero() && leader != nil && leader.Late() {
 			c.state.late = true
 		}
 		out.ResumePoint = &ResumePoint{at: *c.state}
-		// The resources may be newer than the policy.
+		// The resources may be newer than the policy by which they were selected.
 		if out.Changes, err = c.nextOfState(ctx); err == nil && c.rights.era != nil {
 			err = c.feed.cfg.Reader.AwaitPolicy(ctx)
 		}
@@ -277,9 +272,8 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 	}
 }
 
-// poll returns the next delivery; ok is false if there is none. Without a leader, or while the
-// watch still reads the log, it waits until the next bookmark; without a leader also at most until
-// the end of the era.
+// poll returns the next delivery of the watch; ok is false if there is none. Without a leader it waits until the next
+// bookmark is due or the era ends. With a leader it waits only while the watch still reads the log.
 func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, ok bool, err error) {
 	switch c.phase() {
 	case failed:
@@ -325,8 +319,8 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 	return d, err == nil, err
 }
 
-// restartState makes a stream that cannot continue send a snapshot again, if the log does not reach
-// back and the request allows that, and reports whether it does.
+// restartState makes the stream begin another snapshot if the log does not reach back and the request has Snapshot. It
+// reports whether it did.
 func (c *Stream) restartState(err error) bool {
 	if !c.resnapshot || !errors.Is(err, backend.ErrPositionExpired) {
 		return false
@@ -338,7 +332,7 @@ func (c *Stream) restartState(err error) bool {
 	return true
 }
 
-// changes returns the events of the stream in a delivery.
+// changes returns the events of the stream for a delivery.
 func (c *Stream) changes(d *backend.Delivery) (out []Change) {
 	for i := range d.Events {
 		c.number++
@@ -355,8 +349,7 @@ func (c *Stream) changes(d *backend.Delivery) (out []Change) {
 	return out
 }
 
-// nextOfState sends the next part of the snapshot. After the last part, which ends with
-// IN_SYNC, the stream follows the changes.
+// nextOfState sends the next page of the snapshot. After the last page it sends IN_SYNC and opens the watch.
 func (c *Stream) nextOfState(ctx context.Context) ([]Change, error) {
 	out, err := c.state.next(ctx)
 	if err == nil && len(out) == 0 {
@@ -375,9 +368,8 @@ func (c *Stream) nextOfState(ctx context.Context) ([]Change, error) {
 	return out, nil
 }
 
-// Body reads the resource of the event. It is nil for a mark and for an unreadable
-// DELETED resource. An unreadable ADDED or MODIFIED resource is UNREADABLE; the stream
-// goes on.
+// Body returns the decoded resource of the event. It is nil for a mark, and for a DELETED resource that cannot be read.
+// For another resource that cannot be read, the error is UNREADABLE; the stream continues.
 func (c *Change) Body() (*body.Body, error) {
 	if c.Stored == nil || c.body != nil {
 		return c.body, nil

@@ -10,48 +10,48 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// transition leads a stream from one scope to another, after the caller's rights have changed. It has two parts,
-// around a state of the index, the view:
+// transition leads a stream from one scope to another, after the caller's rights have changed. It takes a state of the
+// index, the view, and sends:
 //
-//	events of the log up to the view      what both scopes have is told; the first change of what was lost is DELETED
-//	the view, in the order of a snapshot  what was lost is DELETED, what was gained is ADDED
+//	events of the log before the view     if both scopes contain the resource; a resource that was lost
+//	                                      is DELETED at its first change
+//	the view, in the order of a snapshot  DELETED for lost resources, ADDED for gained ones
 //	BOOKMARK                              the first cursor with the stamp of the new rights
 //	events after the view                 by the new scope
 //
-// For a lost resource only its key is sent. If the rights change again meanwhile, another transition takes
-// over. What the listener has then is by the old scopes beyond the place that was reached, and by the newer
-// one before it:
+// For a lost resource only its key is sent. If the rights change again meanwhile, a second transition begins where the
+// first one stopped. Up to that place the client has resources by the newer scope, and beyond it by the older one:
 //
 //	a ......... place ............. z
 //	  newer scope  |  older scope
 type transition struct {
 	to   scope
 	held []keyRange
-	// gone are resources that the held scopes have and the listener has not: it was told that they are gone, or they
-	// came later than the loss. They are looked at one by one at the end if the new scope has them.
+	// gone are resources that a held scope contains and the client does not have: it was sent DELETED for them, or they
+	// were created after the loss. Those that the new scope contains are read one by one at the end.
 	gone map[backend.Key]struct{}
-	// view is nil until the log was read up to it. It has no kinds if the index no longer follows
-	// the store, as in a replaced catalogue.
+	// view is nil until the log was read up to it. It has no kinds if the index no longer follows the store, as after
+	// its catalogue was replaced.
 	view *index.View
-	// at is the position of the view.
+	// at is the log position of the view.
 	at backend.Position
 	// kind and after are the position in the view, as in a snapshot.
 	kind  int
 	after []byte
-	// regained are the resources in gone whose return has to be sent.
+	// regained are the resources in gone for which ADDED has to be sent.
 	regained []backend.Key
 }
 
-// keyRange is a part of what the listener has: the keys before a position that a scope permits and
-// no earlier range has.
+// keyRange describes a range of keys, in the order of a snapshot, in which the client has the resources of one scope.
+// The range begins at the end of the previous one and ends before end, in kind.
 type keyRange struct {
 	scope scope
 	kind  int
 	end   []byte
 }
 
-// beginTransition begins a transition, from the point that the previous one has
-// reached.
+// beginTransition begins a transition to a scope. If another transition is in progress, it begins where that one
+// stopped.
 func (c *Stream) beginTransition(to scope) {
 	next := &transition{
 		to:   to,
@@ -67,7 +67,7 @@ func (c *Stream) beginTransition(to scope) {
 	c.scope, c.transition = to, next
 }
 
-// forgetRegained removes the regained resources from gone, except those whose events are still waiting to be sent.
+// forgetRegained removes the regained resources from gone, except those whose events were not sent yet.
 func (t *transition) forgetRegained(waiting []Change) {
 	for _, key := range t.regained {
 		if !slices.ContainsFunc(waiting, func(e Change) bool { return e.Key == key }) {
@@ -77,7 +77,7 @@ func (t *transition) forgetRegained(waiting []Change) {
 	t.regained = nil
 }
 
-// rest returns the ranges after the current position.
+// rest returns the ranges that lie after the current position.
 func (t *transition) rest() []keyRange {
 	held := t.held
 	for len(held) > 0 && (held[0].kind < t.kind || held[0].kind == t.kind && string(held[0].end) <= string(t.after)) {
@@ -86,8 +86,7 @@ func (t *transition) rest() []keyRange {
 	return held
 }
 
-// has reports whether the listener has a resource, provided that it exists and the
-// filter matches.
+// has reports whether the client has a resource, assuming that it exists and matches the filter.
 func (t *transition) has(key backend.Key) bool {
 	if _, gone := t.gone[key]; gone {
 		return false
@@ -100,15 +99,13 @@ func (t *transition) has(key backend.Key) bool {
 	return false
 }
 
-// covers reports whether any of the scopes has a key. During the transition the watch covers all of
-// them.
+// covers reports whether the new scope or a held one contains a key. The watch delivers the changes of all of them.
 func (t *transition) covers(key backend.Key) bool {
 	return t.to.asks(key) &&
 		(t.to.permits(key) || slices.ContainsFunc(t.held, func(s keyRange) bool { return s.scope.permits(key) }))
 }
 
-// translate translates events before the view, and events that were still waiting when the rights changed
-// again.
+// translate translates events from before the view, and events that were not sent yet when the rights changed again.
 func (t *transition) translate(events []Change) (out []Change) {
 	for i := range events {
 		e := &events[i]
@@ -160,7 +157,7 @@ func (c *Stream) nextOfTransition(ctx context.Context) (out []Change, err error)
 	return c.finishTransition(), nil
 }
 
-// takeView takes the view and returns the events before it.
+// takeView takes the view, and returns the events from before it.
 func (c *Stream) takeView(ctx context.Context) ([]Change, error) {
 	t := c.transition
 	for range maxResets {
@@ -175,8 +172,8 @@ func (c *Stream) takeView(ctx context.Context) ([]Change, error) {
 		if ok {
 			return t.translate(c.changes(&d)), nil
 		}
-		// The watch has read the log beyond the hub. The hub has caught up once the roles and
-		// bindings are of a later state.
+		// The watch has read the log further than the hub. The hub has caught up once the roles and bindings are of a
+		// later state.
 		if err := c.feed.cfg.Reader.AwaitPolicy(ctx); err != nil {
 			return nil, err
 		}
@@ -184,8 +181,7 @@ func (c *Stream) takeView(ctx context.Context) ([]Change, error) {
 	return nil, rightsChangedError{}
 }
 
-// nextDifferences returns events for the next resources that only one of the scopes
-// has.
+// nextDifferences returns events for the next resources of the view that only one of the two scopes contains.
 func (c *Stream) nextDifferences(ctx context.Context) (out []Change, err error) {
 	t := c.transition
 	k, held := t.to.kinds[t.kind], t.rest()[0]
@@ -249,7 +245,7 @@ func (c *Stream) gained(r *query.Resource) Change {
 	return out
 }
 
-// returnRegained returns the events of resources that were gone and are in the new scope.
+// returnRegained returns the events for resources in gone that the new scope contains.
 func (c *Stream) returnRegained(ctx context.Context) (out []Change, err error) {
 	t := c.transition
 	t.regained = []backend.Key{}
@@ -270,20 +266,20 @@ func (c *Stream) returnRegained(ctx context.Context) (out []Change, err error) {
 	return out, nil
 }
 
-// finishTransition ends the transition; the stream continues after the view.
+// finishTransition ends the transition and returns the BOOKMARK and the events that follow the view.
 func (c *Stream) finishTransition() []Change {
 	at := c.transition.at
 	c.transition, c.sendBookmark = nil, false
 	out := []Change{{Type: Bookmark, Cursor: c.cursor(at), Number: c.number}}
-	// If the watch has ended, the next poll returns its error. If it cannot be narrowed, changes
-	// are skipped one by one.
+	// If the watch has ended, the next poll returns its error. If the hub cannot change what it covers, changes that
+	// are not in the scope are skipped one by one.
 	if d, ok, err := c.watcher.Cover(c.scope.coverage(), func() {}); ok && err == nil {
 		out = append(out, c.changes(&d)...)
 	}
 	return out
 }
 
-// unfinished is the stamp of rights in a cursor within a transition. No rights have this stamp.
+// unfinished takes the place of the stamp of rights in a cursor within a transition. It differs from every stamp.
 const unfinished = "unfinished"
 
 // rightsChangedError ends a stream that cannot continue because its caller's rights have
@@ -292,7 +288,7 @@ type rightsChangedError struct{}
 
 func (rightsChangedError) Error() string { return "the caller's rights have changed since the cursor" }
 
-// Is reports whether target is the error of an expired cursor.
+// Is reports whether target is [backend.ErrPositionExpired], so that the error is handled like an expired cursor.
 func (rightsChangedError) Is(target error) bool { return target == backend.ErrPositionExpired }
 
 // Detail returns the text that is added to the caller's error.

@@ -70,8 +70,8 @@ func Finalizing(finalizers []string, generation int64) []ConditionFields {
 // finalizerBegin is the beginning of the line about a finalizer.
 const finalizerBegin = "Waiting for finalizer "
 
-// SaysFinalizing reports whether the condition Available of a status is that of [Finalizing], which
-// no controller has replaced.
+// SaysFinalizing reports whether the condition Available of a status was set by [Finalizing] and not replaced by a
+// controller since.
 func SaysFinalizing(status map[string]any) bool {
 	return slices.ContainsFunc(ConditionsOf(status), func(c any) bool {
 		return kind.ConditionType(c) == Available && strings.HasPrefix(kind.ConditionText(c, "message"), finalizerBegin)
@@ -85,7 +85,7 @@ func progress(reason, message string, generation int64) []ConditionFields {
 	}
 }
 
-// Done returns the conditions of a resource that waits for nothing and has no controller.
+// Done returns the conditions of a resource that waits for nothing and whose kind has no controller.
 func Done(generation int64) []ConditionFields {
 	return []ConditionFields{
 		{Type: Available, Status: True, Reason: ReasonSuccess, Message: messageAvailable, Generation: generation},
@@ -93,9 +93,9 @@ func Done(generation int64) []ConditionFields {
 	}
 }
 
-// SetConditions returns a status in which conditions replace those of the same types; other
-// conditions stay. A condition gets the fields that shape has. If its status has not changed, it
-// keeps the time of its last transition.
+// SetConditions returns status with the given conditions, each in place of the condition of the same type; conditions
+// of other types stay. Only fields that shape has are set. If the status of a condition does not change, its
+// lastTransitionTime is kept.
 func SetConditions(
 	status map[string]any, shape *descriptor.Shape, conditions []ConditionFields, now time.Time,
 ) map[string]any {
@@ -117,7 +117,7 @@ func SetConditions(
 	return withConditions(status, list)
 }
 
-// KeepConditions returns a status with the conditions Available and Progressing of another one.
+// KeepConditions returns status with its conditions Available and Progressing replaced by those of another status.
 func KeepConditions(status, of map[string]any) map[string]any {
 	list := slices.DeleteFunc(slices.Clone(ConditionsOf(status)), IsOwned)
 	for i, c := range ConditionsOf(of) {
@@ -134,7 +134,7 @@ func ConditionsOf(status map[string]any) []any {
 	return list
 }
 
-// withConditions returns a status with other conditions.
+// withConditions returns a copy of status with another list of conditions.
 func withConditions(status map[string]any, list []any) map[string]any {
 	out := make(map[string]any, len(status)+1)
 	maps.Copy(out, status)
@@ -142,10 +142,10 @@ func withConditions(status map[string]any, list []any) map[string]any {
 	return out
 }
 
-// WithObservedGeneration returns a stored status with another observed generation in its conditions
-// Available and Progressing. ok is false unless both have the generation was. With done, they must
-// also be exactly the conditions of [Done]. It saves most changes of a spec from decoding the whole
-// status; BenchmarkPatch of backend/service measures it (Room).
+// WithObservedGeneration changes observedGeneration in the conditions Available and Progressing of a stored status. ok
+// is false unless both have the generation was; with done, they must also be exactly the conditions of [Done]. Most
+// changes of a spec change nothing else in the status, so it need not be decoded: BenchmarkPatch of backend/service
+// (Room) measures the gain.
 func WithObservedGeneration(status string, was, generation int64, done bool) (out string, ok bool) {
 	conditions := gjson.Get(status, "conditions")
 	all := conditions.Array()
@@ -172,30 +172,30 @@ func WithObservedGeneration(status string, was, generation int64, done bool) (ou
 	return string(b), len(missing) == 0
 }
 
-// sameAs reports whether a stored condition has the same fields.
+// sameAs reports whether a stored condition has the same status, reason and message.
 func (a ConditionFields) sameAs(c gjson.Result) bool {
 	return c.Get("status").Str == a.Status && c.Get("reason").Str == a.Reason && c.Get("message").Str == a.Message
 }
 
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// MissingConditions returns the conditions for whose types a status has no condition.
+// MissingConditions returns those of the conditions whose types do not occur in a status.
 func MissingConditions(status map[string]any, conditions []ConditionFields) []ConditionFields {
 	return slices.DeleteFunc(conditions, func(a ConditionFields) bool {
 		return slices.ContainsFunc(ConditionsOf(status), func(c any) bool { return kind.ConditionType(c) == a.Type })
 	})
 }
 
-// HasFinalCondition reports whether a status has a condition Available other than the one that
-// waits for a controller.
+// HasFinalCondition reports whether a status has a condition Available that is not the one of [Released]: the
+// controller of the resource has set it, or has nothing to do yet.
 func HasFinalCondition(status map[string]any) bool {
 	return slices.ContainsFunc(ConditionsOf(status), func(c any) bool {
 		return kind.ConditionType(c) == Available && kind.ConditionText(c, "message") != messageReleased
 	})
 }
 
-// WaitingSince returns since when a status says that its resource waits for what a reference names; the zero time if it
-// does not say so.
+// WaitingSince returns when the resource began to wait for a target, according to its condition Progressing; the zero
+// time if it does not wait.
 func WaitingSince(status map[string]any) (since time.Time) {
 	for _, c := range ConditionsOf(status) {
 		if kind.ConditionType(c) == Progressing && kind.ConditionText(c, "reason") == ReasonWaiting {
@@ -211,7 +211,8 @@ func IsOwned(condition any) bool {
 	return t == Available || t == Progressing
 }
 
-// tree returns the condition that replaces an old one, nil for none, with the fields that its shape has.
+// tree returns the condition as JSON, with the fields that shape has. old is the condition that it replaces; nil if
+// there is none.
 func (a ConditionFields) tree(shape *descriptor.Shape, old map[string]any, now time.Time) map[string]any {
 	out := map[string]any{}
 	maps.Copy(out, old)

@@ -1,6 +1,5 @@
-// Package dependency decides, from what was read of the targets of a resource's references, which
-// of them the resource waits for and which it relies on, and has the conditions that say so. It
-// reads and writes nothing itself: package reconcile does.
+// Package dependency decides which targets of its references a resource waits for and which it relies on, and computes
+// the conditions that say so. It reads and writes nothing itself; package reconcile does that.
 //
 // The life of a resource, as far as its references go:
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Ready reports whether a resource can be relied on: its condition Available is True, or
-// its kind has no conditions. nil is not ready.
+// Ready reports whether other resources can rely on r: its condition Available is True, or its kind has no conditions.
+// A nil r is not ready.
 func Ready(k *kind.Kind, r *backend.Resource) bool {
 	if r == nil {
 		return false
@@ -26,8 +26,8 @@ func Ready(k *kind.Kind, r *backend.Resource) bool {
 	return available(k.Rows.Conditions(b))
 }
 
-// available reports whether there is exactly one condition Available, and its status is True. The sequence
-// has the type and the status of each condition.
+// available reports whether a list of conditions has exactly one condition Available, and its status is True.
+// conditions yields the type and the status of each.
 func available(conditions iter.Seq2[string, string]) bool {
 	yes, some := 0, 0
 	for typ, status := range conditions {
@@ -53,24 +53,24 @@ func IsAvailable(status string) bool {
 type References struct {
 	// Refs are the references of its spec.
 	Refs []kind.ResourceRef
-	// open are the targets that the resource does not rely on yet.
+	// open is the set of targets that the resource does not rely on yet.
 	open map[backend.Key]bool
 }
 
-// Before are the references that a resource had before a write.
+// Before describes the references that a resource had before a write.
 type Before struct {
-	// Refs are its references. It relied on all of them, except the ones in Waits.
+	// Refs are the references. The resource relied on the targets of all of them except those in Waits.
 	Refs []kind.ResourceRef
-	// Waits are the targets that it waited for, in the form "Kind/name".
+	// Waits are the targets that the resource waited for, in the form "Kind/name".
 	Waits []string
 }
 
-// Mixed is the stored fingerprint of references that were derived by the declarations of more than
-// one catalogue. It equals no Kind.Declared.
+// Mixed is the stored fingerprint of references that were derived partly by this catalogue's declarations and partly by
+// another's. It differs from every Kind.Declared.
 const Mixed = "-"
 
-// BeforeOf returns the references of a stored resource: those of its spec if they were derived by
-// the declarations of k, else the stored ones.
+// BeforeOf returns the references of a stored resource. If they were derived by the declarations of k, they are
+// computed from its spec; otherwise the stored references are used.
 func BeforeOf(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	if stored.Declared == k.Declared {
 		return Before{Refs: k.Rows.Refs(stored.Namespace, st.Spec), Waits: st.Meta.Waits}
@@ -82,8 +82,8 @@ func BeforeOf(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	return before
 }
 
-// NewReferences returns the references of a resource. It still relies on the targets that it relied
-// on before, unless the reference has become guarded.
+// NewReferences returns the references of a resource. It still relies on each target that it relied on before, unless
+// the reference was not guarded before and now is.
 func NewReferences(key backend.Key, refs []kind.ResourceRef, before Before) References {
 	rel := References{Refs: refs, open: map[backend.Key]bool{}}
 	for _, ref := range refs {
@@ -100,21 +100,21 @@ func NewReferences(key backend.Key, refs []kind.ResourceRef, before Before) Refe
 	return rel
 }
 
-// Name returns the stored form of a wait for a resource.
+// Name returns the form in which a wait for a resource is stored: "Kind/name".
 func Name(key backend.Key) string { return key.Kind + "/" + key.Name }
 
-// Kept returns the decision that keeps the bindings of a resource.
+// Kept returns the decision that leaves the bindings of the resource as they are.
 func (r References) Kept() Decision {
 	return r.decide(func(backend.Key) State { return Missing })
 }
 
-// WaitsFor reports whether the open targets are exactly these, in the form "Kind/name".
+// WaitsFor reports whether the open targets are exactly the given ones, which have the form "Kind/name".
 func (r References) WaitsFor(waits []string) bool {
 	other := func(key backend.Key) bool { return !slices.Contains(waits, Name(key)) }
 	return len(r.open) == len(waits) && !slices.ContainsFunc(r.Open(), other)
 }
 
-// Reopen makes the resource wait again for its targets that have vanished.
+// Reopen makes the resource wait again for those of its targets that have vanished.
 func (r References) Reopen(vanished map[backend.Key]bool) {
 	for _, ref := range r.Refs {
 		if vanished[ref.Key] {
@@ -123,7 +123,7 @@ func (r References) Reopen(vanished map[backend.Key]bool) {
 	}
 }
 
-// Open returns the targets that are not relied on yet, in the order of the references.
+// Open returns the targets that the resource does not rely on yet, in the order of the references.
 func (r References) Open() (out []backend.Key) {
 	for _, ref := range r.Refs {
 		if r.open[ref.Key] {
@@ -135,23 +135,22 @@ func (r References) Open() (out []backend.Key) {
 
 // Decision is the result of deciding on references.
 type Decision struct {
-	// Refs are the references to store, and Declared the fingerprint of the
-	// declarations by which they were derived. Both are empty if the stored ones are
-	// kept.
+	// Refs are the references to store, and Declared is the fingerprint of the declarations that they were derived by.
+	// Both are empty if the stored references are kept.
 	Refs     []backend.Ref
 	Declared string
 	// Waits are the targets that the resource waits for, ordered by kind and name.
 	Waits []Wait
-	// Checks are the conditions under which the decision holds.
+	// Checks are the conditions under which the decision holds; they belong into the batch that stores it.
 	Checks []backend.Action
-	// Overruled reports whether conditions of a reported status were replaced.
+	// Overruled reports whether conditions that a status report has set were replaced.
 	Overruled bool
 }
 
-// Decide decides on the open references by their targets. At most [backend.MaxChecks] targets can
-// be checked in one batch; the resource waits for the others. apart reports whether a target lies
-// in another shard than the resource; nil means that none does. Such a target is not checked, which
-// is allowed because no guarded reference leads to another shard.
+// Decide decides for each open target whether the resource now relies on it or waits. A batch can check at most
+// [backend.MaxChecks] targets; the resource waits for the others. apart reports whether a target is stored in another
+// shard than the resource; nil means that there is one shard only. Such a target is not checked, which is safe because
+// guarded references never lead to another shard.
 func (r References) Decide(targets map[backend.Key]Target, apart func(backend.Key) bool) Decision {
 	var checks []backend.Action
 	d := r.decide(func(key backend.Key) State {
@@ -171,7 +170,7 @@ func (r References) Decide(targets map[backend.Key]Target, apart func(backend.Ke
 	return d
 }
 
-// decide decides on the open references by the states of their targets.
+// decide decides on the open targets by their states.
 func (r References) decide(stateOf func(backend.Key) State) Decision {
 	var d Decision
 	for _, ref := range r.Refs {
@@ -188,9 +187,9 @@ func (r References) decide(stateOf func(backend.Key) State) Decision {
 	return d
 }
 
-// Keeping returns the references to store on a gateway whose catalogue is not the newest. It keeps
-// stored references that are bound, and stored ones that are not in named, the references that this
-// gateway knew before.
+// Keeping returns the references to store on a gateway whose catalogue is not the newest. To the references of the
+// decision it adds stored references that are bound, and those that are not in named, the references that this gateway
+// knew before the write.
 func (d Decision) Keeping(stored []backend.Ref, named []kind.ResourceRef) []backend.Ref {
 	out := slices.Clone(d.Refs)
 	for _, old := range stored {
@@ -206,7 +205,7 @@ func (d Decision) Keeping(stored []backend.Ref, named []kind.ResourceRef) []back
 	return out
 }
 
-// Stored returns the waits in their stored form.
+// Stored returns the waits in the form in which they are stored: "Kind/name".
 func (d Decision) Stored() []string {
 	var out []string
 	for _, w := range d.Waits {

@@ -9,25 +9,25 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// State is the state of a target from the point of view of a resource that refers to it.
+// State is the state of a target as seen by a resource that refers to it.
 type State string
 
 // The states.
 const (
-	// Missing: there is no such resource.
+	// Missing: the target does not exist.
 	Missing State = "MISSING"
-	// NotReady: it is there and its condition Available is not True.
+	// NotReady: the target exists, but its condition Available is not True.
 	NotReady State = "NOT_READY"
-	// Deleting: its deletion was requested.
+	// Deleting: the deletion of the target was requested.
 	Deleting State = "DELETING"
-	// Bound: the referrer found it ready and has relied on it since.
+	// Bound: the target was ready at some time, and the referrer has relied on it since.
 	Bound State = "BOUND"
-	// Unreadable: unknown, because the referrer cannot be read.
+	// Unreadable: the state is unknown, because the referrer cannot be read.
 	Unreadable State = "UNREADABLE"
 )
 
-// Reading selects how targets are read. A write begins with FromIndex; after each refusal it uses
-// the next one.
+// Reading selects how a write reads targets. The first attempt uses FromIndex. If the store refuses the write because
+// of a target, the next attempt uses the next value.
 type Reading int
 
 // The ways of reading.
@@ -49,13 +49,13 @@ type Target struct {
 	Stored *backend.Resource
 	// Damaged reports whether the stored record cannot be read.
 	Damaged bool
-	// MayBeStale reports that Stored may be older than the store. Then a check also requires its
+	// MayBeStale reports whether Stored may be older than the target in the store. If so, the check also requires its
 	// revision.
 	MayBeStale bool
 }
 
-// state returns the state of a target that the resource does not rely on yet; Bound if
-// it is ready.
+// state returns the state of a target that the resource does not rely on yet. Here Bound means that the target is
+// ready.
 func (t Target) state() State {
 	switch {
 	case t.Damaged:
@@ -70,7 +70,7 @@ func (t Target) state() State {
 	return Bound
 }
 
-// check returns the action that fails unless the target is still in this state.
+// check returns an action that makes a batch fail unless the target still has this state.
 func (t Target) check(key backend.Key) backend.Action {
 	a := backend.Action{Key: key, Op: backend.OpCheck}
 	switch t.state() {
@@ -89,8 +89,8 @@ func (t Target) check(key backend.Key) backend.Action {
 	return a
 }
 
-// StateOf returns the state of a target for a stored referrer. target is nil if it does not exist;
-// waited reports whether the referrer waits for it.
+// StateOf returns the state of a target for a stored referrer. target is nil if it does not exist. waited reports
+// whether the referrer waits for it.
 func StateOf(waited bool, target *backend.Resource) State {
 	switch {
 	case target == nil:
@@ -106,13 +106,13 @@ func StateOf(waited bool, target *backend.Resource) State {
 // Wait is a target that a resource waits for.
 type Wait struct {
 	Key backend.Key
-	// For is the state of the target that has to change.
+	// For is the state of the target for whose end the resource waits.
 	For State
-	// Path of the reference.
+	// Path is the path of the reference in the spec.
 	Path string
 }
 
-// String returns the line about the wait: "Waiting for Network/net-a to be created".
+// String returns a line such as "Waiting for Network/net-a to be created".
 func (w Wait) String() string {
 	what := "ready"
 	switch w.For {
@@ -128,10 +128,10 @@ func (w Wait) compare(o Wait) int {
 	return cmp.Or(cmp.Compare(w.Key.Kind, o.Key.Kind), cmp.Compare(w.Key.Name, o.Key.Name))
 }
 
-// maxLines is the most waits that a message lists.
+// maxLines is the maximum number of waits listed in a message.
 const maxLines = 64
 
-// message returns the text about waits, one on each line.
+// message returns the text of a condition about waits, one on each line.
 func message(waits []Wait) string {
 	lines := make([]string, 0, min(len(waits), maxLines+1))
 	for i, w := range waits {

@@ -1,5 +1,4 @@
-// Package failure defines the error that callers see, its codes, and the table that maps errors of
-// stores to it.
+// Package failure defines the errors that callers see, with their codes, and converts errors of stores into them.
 package failure
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/hub"
 )
 
-// Code is the machine-readable kind of an error, extensions.code in the API.
+// Code is the machine-readable code of an error: extensions.code in the API.
 type Code string
 
 // The codes.
@@ -44,51 +43,49 @@ const (
 	CodePersistedQueryNotFound Code = "PERSISTED_QUERY_NOT_FOUND"
 )
 
-// OutcomeUnknown is [Error.Outcome] of a write that may or may not have been applied.
+// OutcomeUnknown is the [Error.Outcome] of a write that may or may not have been applied.
 const OutcomeUnknown = "UNKNOWN"
 
-// OutcomeApplied is the outcome of a write that was applied and whose answer failed.
+// OutcomeApplied is the [Error.Outcome] of a write that was applied, but whose answer could not be produced.
 const OutcomeApplied = "APPLIED"
 
 // Error is an error for a caller. Message is safe to show; the cause is not.
 type Error struct {
 	Code    Code
 	Message string
-	// Kind, Namespace and Name of the resource that the error is about, if any.
+	// Kind, Namespace and Name identify the resource that the error is about; empty if unknown.
 	Kind, Namespace, Name string
-	// Verb that the caller lacks.
+	// Verb is the verb that the caller lacks; empty if the error is not about rights.
 	Verb string
-	// Path of the wrong value within the resource, like "spec.resource.mtu", or within
-	// the arguments: see [Steps].
+	// Path is the path of the wrong value, within the resource, such as "spec.resource.mtu", or within the arguments of
+	// the request. [Steps] splits it.
 	Path string
-	// Rule that a value breaks, like "max".
+	// Rule is the rule that the value breaks, such as "max".
 	Rule string
-	// Limit of the rule: a number or a text; nil if it has none.
+	// Limit is the limit of the rule, a number or a string; nil if the rule has none.
 	Limit any
-	// Setting is the name of the gateway's setting with the limit or requirement; empty for none.
+	// Setting is the name of the gateway's setting that the limit or requirement comes from; empty for none.
 	Setting                           string
 	ExpectedRevision, CurrentRevision string
-	// Retryable reports that nothing was applied and that the same request may succeed later.
+	// Retryable reports that nothing was applied, and that the same request may succeed later.
 	Retryable bool
-	// RetryAfter is the number of seconds after which it probably succeeds; 0 if
-	// unknown.
+	// RetryAfter is the number of seconds after which a repeated request probably succeeds; 0 if unknown.
 	RetryAfter int
-	// Outcome is UNKNOWN or APPLIED for a write that may have been, or was, applied;
-	// else empty.
+	// Outcome is [OutcomeUnknown] or [OutcomeApplied] for a write that may have been applied or was applied; otherwise
+	// empty.
 	Outcome string
-	// Cursor is the cursor to resume a stream that LAGGED, or whose catalogue was
-	// replaced.
+	// Cursor resumes a stream that was too slow (LAGGED) or whose catalogue was replaced.
 	Cursor string
-	// Violations are all violations of VALIDATION_FAILED.
+	// Violations are all violations of an error VALIDATION_FAILED.
 	Violations []Violation
 
 	cause error
 }
 
-// Violation is one value that breaks one rule.
+// Violation is a value that breaks a rule.
 type Violation struct {
 	Path, Rule string
-	// Limit of the rule: a number or a text; nil if it has none.
+	// Limit is the limit of the rule, a number or a string; nil if the rule has none.
 	Limit   any
 	Message string
 }
@@ -102,13 +99,12 @@ func Unauthenticated(cause error) *Error {
 	return &Error{Code: CodeUnauthenticated, Message: cause.Error(), cause: cause}
 }
 
-// Unaudited returns the error of values that are not shown because the audit log cannot be
-// written.
+// Unaudited returns the error for values that are not revealed because the audit log cannot be written.
 func Unaudited(cause error) *Error {
 	return &Error{Code: CodeUnavailable, Retryable: true, Setting: "audit", Message: "the audit log cannot be written, and nothing is revealed without it; try again", cause: cause}
 }
 
-// Unwrap returns the cause, which is for the log and never for a client.
+// Unwrap returns the cause. It is meant for the log and must not be shown to clients.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Split returns one error for each violation, or the error itself.
@@ -129,13 +125,13 @@ func (e *Error) Split() []*Error {
 	return out
 }
 
-// The longest names of resources and namespaces that an error repeats.
+// The maximum lengths of valid names of resources and namespaces. Longer ones are shortened in errors.
 const (
 	maxName      = 253
 	maxNamespace = 63
 )
 
-// At names the resource that the error is about, and returns the error.
+// At sets the resource that the error is about, and returns the error.
 func (e *Error) At(key backend.Key) *Error {
 	e.Kind = key.Kind
 	e.Namespace = key.Namespace
@@ -149,7 +145,7 @@ func (e *Error) At(key backend.Key) *Error {
 	return e
 }
 
-// translation is one row of the table of sentinels.
+// translation is a row of the table of translations.
 type translation struct {
 	is        error
 	code      Code
@@ -158,8 +154,8 @@ type translation struct {
 	text      string
 }
 
-// translations maps the errors of stores and contexts to codes and texts. The first match is used;
-// an error without a match is INTERNAL.
+// translations maps errors of stores and contexts to codes and messages. The first row that matches is used. An error
+// without a row is INTERNAL.
 func translations() []translation {
 	return []translation{
 		{is: backend.ErrUnknown, code: CodeUnavailable, outcome: OutcomeUnknown, text: "the store's answer to the change was lost; it may or may not have been made: read before you send it again"},
@@ -209,8 +205,8 @@ func translations() []translation {
 	}
 }
 
-// Of converts an error of a store to an error for a caller. If the error has a method Detail()
-// string, the text includes its result.
+// Of converts an error of a store into an error for a caller. If the error has a method Detail() string, its result is
+// added to the message.
 func Of(err error, key backend.Key) *Error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -251,7 +247,7 @@ func Of(err error, key backend.Key) *Error {
 	return e
 }
 
-// Describe names a resource to a person.
+// Describe returns the text by which messages name a resource.
 func Describe(key backend.Key) string {
 	if key.Namespace == "" {
 		return fmt.Sprintf("%s %q", key.Kind, key.Name)
@@ -264,7 +260,7 @@ func BadInput(path, format string, args ...any) *Error {
 	return &Error{Code: CodeBadUserInput, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// Shorten shortens a part of the caller's input that an error repeats.
+// Shorten returns at most 64 characters of a text that the caller has sent, for use in an error.
 func Shorten(s string) string {
 	n := 0
 	for at := range s { // which may be long
@@ -275,11 +271,11 @@ func Shorten(s string) string {
 	return s
 }
 
-// MaxPath is the longest path that an error shows, in bytes. Names of fields and keys of labels
-// are shorter.
+// MaxPath is the maximum length of a path in an error, in bytes. It is longer than any field name and any key of a
+// label.
 const MaxPath = 1 << 10
 
-// ShortenPath shortens a path, which may contain names chosen by the caller.
+// ShortenPath shortens a path to MaxPath bytes. A path can contain names chosen by the caller.
 func ShortenPath(path string) string {
 	if len(path) > MaxPath {
 		return strings.ToValidUTF8(path[:MaxPath], "") + "…"
@@ -287,26 +283,25 @@ func ShortenPath(path string) string {
 	return path
 }
 
-// Limited returns LIMIT_EXCEEDED for a limit of the API itself.
+// Limited returns LIMIT_EXCEEDED for a fixed limit of the API.
 func Limited(path, format string, limit int) *Error {
 	return &Error{Code: CodeLimitExceeded, Path: path, Limit: limit, Message: path + ": " + fmt.Sprintf(format, limit)}
 }
 
-// WarningCode is the machine-readable kind of a warning.
+// WarningCode is the machine-readable code of a warning.
 type WarningCode string
 
 // The codes of warnings.
 const (
-	// WarningDeprecated: a deprecated field is set.
+	// WarningDeprecated: the request sets a deprecated field.
 	WarningDeprecated WarningCode = "DEPRECATED"
 	// WarningWaiting: a reference leads to a resource that is not ready yet.
 	WarningWaiting WarningCode = "WAITING"
-	// WarningCleared: a patch has cleared a value by null.
+	// WarningCleared: a null in the patch has cleared a value.
 	WarningCleared WarningCode = "CLEARED"
-	// WarningNotReadable: the caller may create the resource but not read it, so the answer does
-	// not have it.
+	// WarningNotReadable: the caller may create the resource but not read it, so the answer does not contain it.
 	WarningNotReadable WarningCode = "NOT_READABLE"
-	// WarningService: a warning of the service that owns or reviews the resource.
+	// WarningService: the warning comes from the service that owns or reviews the resource.
 	WarningService WarningCode = "SERVICE"
 )
 
@@ -314,9 +309,9 @@ const (
 type Warning struct {
 	Code    WarningCode
 	Message string
-	// Path of the value concerned, as in [Error.Path]; empty for none.
+	// Path is the path of the value concerned, as in [Error.Path]; empty if there is none.
 	Path string
-	// Deprecated is the schema coordinate of the field of a DEPRECATED warning: Type.field, in the
-	// names of the API.
+	// Deprecated is the schema coordinate (Type.field, with the names of the API) of the deprecated field; empty unless
+	// Code is WarningDeprecated.
 	Deprecated string
 }

@@ -9,37 +9,36 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// FieldNames selects the names by which a caller knows the fields of resources. Paths and messages
-// of errors use the names of the caller.
+// FieldNames selects which names of fields are used in the paths and messages of errors. Callers see the names that
+// they use themselves.
 type FieldNames int
 
 // The sets of names.
 const (
-	// StoredNames are the names in the store, and in JSON in stored form.
+	// StoredNames are the names in stored JSON.
 	StoredNames FieldNames = iota
-	// APINames are the names in the API.
+	// APINames are the names in the GraphQL API.
 	APINames
-	// ManifestNames are the names in manifests: the stored ones, except that a field of a spec can
-	// stand at the top.
+	// ManifestNames are the names in manifests. They equal StoredNames, except for fields of the spec that stand at the
+	// top of a manifest.
 	ManifestNames
 )
 
-// Path is the position of a value in a resource, or in the arguments of a request. It is a chain:
-// each path has one step and a pointer to the path that leads there. A step into a declared field
-// has all names of the field, so a path has a text for each of [FieldNames]. The text is computed
-// only for errors and shares no memory with the path, so a path need not be allocated on the heap.
-// Nil is the path of the whole.
+// Path is the position of a value in a resource, or in the arguments of a request. Each Path has one step and a pointer
+// to the path that leads to it; nil is the path of the whole. A step into a declared field knows all names of the
+// field, so the same path can be written with any [FieldNames]. The text is built only when an error needs it and
+// copies what it uses, so that paths can stay on the stack.
 type Path struct {
 	in *Path
-	// field is the declared field, or nil; then name is the name of an argument, of an unknown
-	// field, or the key of a map.
+	// field is the declared field of the step; nil for an argument, an unknown field or a key of a map, which have a
+	// name.
 	field *descriptor.Field
 	name  string
-	// element is the number of an element of a list, counted from 1; 0 for a name.
+	// element is the number of a list element, counted from 1; 0 if the step is a name.
 	element int
 }
 
-// At returns the path of an argument, or of a part of a resource.
+// At returns the path of a part of a resource, or of an argument.
 func At(name string) *Path { return &Path{name: name} }
 
 // Name returns the path of a member of the object or map at p.
@@ -51,8 +50,8 @@ func (p *Path) Field(f *descriptor.Field) *Path { return &Path{in: p, field: f} 
 // Element returns the path of an element of the list at p, counted from 0.
 func (p *Path) Element(i int) *Path { return &Path{in: p, element: i + 1} }
 
-// Below returns a path in p whose last step is set later. A loop creates one and sets the step for
-// each value.
+// Below returns a path below p whose last step is set later. A loop uses one such path and sets the step for each
+// value.
 func (p *Path) Below() Path { return Path{in: p} }
 
 // SetName sets the last step to a name or a key.
@@ -64,8 +63,8 @@ func (p *Path) SetField(f *descriptor.Field) { p.field = f }
 // SetElement sets the last step to an element, counted from 0.
 func (p *Path) SetElement(i int) { p.element = i + 1 }
 
-// Text returns the path as text: spec.resource.tags[1]. A name with characters that names of the
-// API do not have, as the key of a map may, is in brackets and quotes: spec.properties["a.b"].
+// Text returns the path as text, such as spec.resource.tags[1]. A name that would not be valid in the API, such as a
+// key of a map, is written in brackets and quotes: spec.properties["a.b"].
 func (p *Path) Text(names FieldNames) string {
 	switch {
 	case p == nil:
@@ -78,8 +77,7 @@ func (p *Path) Text(names FieldNames) string {
 	return Join(p.in.Text(names), p.last(names))
 }
 
-// Steps returns the names (string) and indexes (int) of the path, in the form of errors'
-// extensions.
+// Steps returns the steps of the path as errors' extensions have them: names as strings and indexes as ints.
 func (p *Path) Steps(names FieldNames) []any {
 	switch {
 	case p == nil:
@@ -92,7 +90,7 @@ func (p *Path) Steps(names FieldNames) []any {
 	return append(p.in.Steps(names), p.last(names))
 }
 
-// atTop reports whether the path leads to a field of the spec that stands at the top of manifests.
+// atTop reports whether the path leads to a field of the spec that stands at the top of a manifest.
 func (p *Path) atTop(names FieldNames) bool {
 	return names == ManifestNames && p.field != nil && p.field.ManifestAt != "" &&
 		p.in != nil && p.in.in == nil && p.in.name == "spec"
@@ -109,7 +107,7 @@ func (p *Path) last(names FieldNames) string {
 	return strings.Clone(p.field.Name)
 }
 
-// Join returns the path of a member of the object at a path.
+// Join returns the path of the member name of the object at path.
 func Join(path, name string) string {
 	name = Shorten(name)
 	switch {
@@ -121,7 +119,7 @@ func Join(path, name string) string {
 	return path + "." + name
 }
 
-// quote writes a name as JSON does.
+// quote returns a name as a JSON string.
 func quote(name string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -130,11 +128,10 @@ func quote(name string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Element returns the path of an element of the list at a path.
+// Element returns the path of element i of the list at path.
 func Element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// plain reports whether a name needs no quotes: it has only letters, digits, '_' and
-// '-'.
+// plain reports whether a name can be written in a path without quotes: it has only letters, digits, '_' and '-'.
 func plain(name string) bool {
 	for _, c := range []byte(name) {
 		if c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
@@ -144,7 +141,7 @@ func plain(name string) bool {
 	return name != ""
 }
 
-// Steps returns the names (string) and indexes (int) of a path.
+// Steps splits a path into names (string) and indexes (int).
 func Steps(path string) []any {
 	var out []any
 	for path != "" {
@@ -168,7 +165,7 @@ func Steps(path string) []any {
 	return out
 }
 
-// bracket parses an index or a quoted name in brackets, and returns the rest of the
+// bracket parses an index or a quoted name at the begin of text, up to the closing bracket, and returns the rest of the
 // text.
 func bracket(text string) (step any, rest string) {
 	if strings.HasPrefix(text, `"`) {
@@ -185,7 +182,7 @@ func bracket(text string) (step any, rest string) {
 	return inside, rest
 }
 
-// Text returns the path with these steps.
+// Text joins steps to a path: the reverse of [Steps].
 func Text(steps []any) string {
 	out := ""
 	for _, step := range steps {
@@ -199,8 +196,7 @@ func Text(steps []any) string {
 	return out
 }
 
-// InList returns a copy of err, which is about the i-th element of a list of arguments,
-// with its path.
+// InList returns a copy of err with the path of element i of the argument list.
 func InList(err error, list string, i int) error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known.at(Element(list, i))
@@ -216,8 +212,8 @@ func About(err error, path string) error {
 	return err
 }
 
-// Within returns a copy of err, which is about a value inside an argument, with the argument before
-// its path. It returns err itself if that has no path.
+// Within returns a copy of err in whose path the argument precedes the path of the value. If err has no path, it is
+// returned as it is.
 func Within(err error, argument string) error {
 	known, ok := errors.AsType[*Error](err)
 	switch {
@@ -229,7 +225,7 @@ func Within(err error, argument string) error {
 	return known.at(argument + "." + known.Path)
 }
 
-// at returns a copy of the error with a path.
+// at returns a copy of the error with another path.
 func (e *Error) at(path string) *Error {
 	out := *e
 	out.Path = path

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Append appends the JSON of a tree: the same bytes as [json.Marshal], in a third of the time, as
-// BenchmarkPatch of backend/service shows.
+// Append appends the JSON of a tree: the same bytes as [json.Marshal], in a third of the time (BenchmarkPatch of
+// backend/service).
 func Append(dst []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case map[string]any:

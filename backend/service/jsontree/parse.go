@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Parse parses a JSON object. It keeps numbers as written and drops null members,
-// because null is the same as absent. Strings share the memory of raw.
+// Parse parses a JSON object. Numbers are kept as they are written. Null members are dropped, because null means
+// absent. Strings share the memory of raw.
 func Parse(raw string) (map[string]any, error) {
 	v, err := Valid(raw)
 	if err != nil {
@@ -20,7 +20,7 @@ func Parse(raw string) (map[string]any, error) {
 	return Members(v)
 }
 
-// Valid parses a text that is one JSON object, for [Members].
+// Valid parses a text that must be one JSON object. Its result is an argument of [Members].
 func Valid(raw string) (gjson.Result, error) {
 	if !gjson.Valid(raw) {
 		return gjson.Result{}, errors.New("json: not valid")
@@ -32,7 +32,7 @@ func Valid(raw string) (gjson.Result, error) {
 	return v, nil
 }
 
-// Members returns the members of a valid object that are not null.
+// Members returns the members of a valid object, without nulls.
 func Members(object gjson.Result) (map[string]any, error) {
 	out, err := valueOf(object, MaxDepth)
 	if err != nil {
@@ -41,7 +41,7 @@ func Members(object gjson.Result) (map[string]any, error) {
 	return out.(map[string]any), nil
 }
 
-// valueOf returns the tree of a valid value that is nested at most depth deep.
+// valueOf returns the tree of a valid value. It returns an error if the value is nested more than depth levels deep.
 func valueOf(v gjson.Result, depth int) (value any, err error) {
 	if depth == 0 {
 		return nil, errTooDeep

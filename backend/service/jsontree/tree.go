@@ -1,5 +1,5 @@
-// Package jsontree works on decoded JSON: maps, lists, strings, and numbers as they
-// were written. Null is the same as absent.
+// Package jsontree works on decoded JSON: maps, lists, strings, Booleans and numbers, which are kept as they were
+// written. Null means absent.
 package jsontree
 
 import (
@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// MaxDepth bounds the nesting of a spec.
+// MaxDepth is the maximum nesting of a spec.
 const MaxDepth = 64
 
-// Given is a tree of JSON, of strings, Booleans, [json.Number], maps and lists of any,
-// that its creator no longer uses, so that the receiver may change it.
+// Given is a tree of JSON that its creator no longer uses, so the receiver may modify it. It consists of maps and lists
+// of any, strings, Booleans and [json.Number].
 type Given map[string]any
 
-// Object returns the object of a caller: a tree of JSON, which is copied unless it is
-// [Given], or any value whose JSON is an object. nil means none.
+// Object returns the JSON object that a caller passed as a Go value. A [Given] is returned as it is; other trees of
+// JSON are copied, and other values are marshalled. For nil it returns nil.
 func Object(value any) (map[string]any, error) {
 	var tree any
 	var err error
@@ -51,8 +51,8 @@ func Object(value any) (map[string]any, error) {
 // errTooDeep is the error of a tree that is nested deeper than MaxDepth.
 var errTooDeep = fmt.Errorf("json: nested deeper than %d", MaxDepth)
 
-// copyOf copies a tree whose maps and lists are nested at most depth deep. A value of another type
-// becomes the tree of its JSON, with numbers as [json.Number].
+// copyOf copies a tree of JSON, and returns an error if it is nested more than depth levels deep. A value of another
+// type is replaced by the tree of its JSON, with numbers as [json.Number].
 func copyOf(v any, depth int) (any, error) {
 	if depth == 0 {
 		return nil, errTooDeep
@@ -90,7 +90,7 @@ func copyOf(v any, depth int) (any, error) {
 	return nil, fmt.Errorf("json: %w", err)
 }
 
-// within reports whether a tree is nested at most depth deep.
+// within reports whether a tree is nested at most depth levels deep.
 func within(v any, depth int) bool {
 	if depth == 0 {
 		return false
@@ -149,7 +149,7 @@ func Clone(v any) any {
 	return v
 }
 
-// Equal compares JSON values; numbers by their value.
+// Equal reports whether two JSON values are equal. Numbers are compared by value.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -181,14 +181,14 @@ func Equal(a, b any) bool {
 	return a == b
 }
 
-// isInteger reports whether a number is an integer in canonical form.
+// isInteger reports whether a number is written as an integer without leading zeros.
 func isInteger(n json.Number) bool {
 	digits := strings.TrimPrefix(string(n), "-")
 	return digits != "" && (digits[0] != '0' || n == "0") && strings.Trim(digits, "0123456789") == ""
 }
 
-// shortNumber returns the text of a number for an exact comparison. For a number that is too
-// long, or whose exponent would make a huge rational, it returns "x".
+// shortNumber returns the text of a number for exact comparison as a rational. For a number that would be too expensive
+// to compare, because it is very long or very large or small, it returns "x".
 func shortNumber(n json.Number) string {
 	if f, err := n.Float64(); err != nil || f > 1e30 || f < -1e30 || len(n) > 64 || f != 0 && f < 1e-30 && f > -1e-30 {
 		return "x"
@@ -196,11 +196,10 @@ func shortNumber(n json.Number) string {
 	return n.String()
 }
 
-// Keys returns the sorted keys of a map, nil if there are none.
+// Keys returns the sorted keys of a map; nil if it is empty.
 func Keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// DropListNulls drops the nulls inside lists. Lists are replaced as a whole, so null in
-// them is the same as absent.
+// DropListNulls removes nulls from lists. A merge patch replaces lists as a whole, so a null in a list means absent.
 func DropListNulls(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -212,9 +211,8 @@ func DropListNulls(v any) {
 	}
 }
 
-// Merged returns a copy of target changed by a patch (RFC 7386): objects merge, null removes,
-// everything else replaces. Parts that the patch does not name are shared with target and must not
-// be changed.
+// Merged returns target changed by a merge patch (RFC 7386): objects are merged, null removes a member, everything else
+// replaces it. target is not modified; the result shares with it the parts that the patch does not name.
 func Merged(target, patch map[string]any) map[string]any {
 	out := make(map[string]any, len(target)+len(patch))
 	maps.Copy(out, target)
