@@ -8,9 +8,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// Canonical writes the times and the whole numbers of a tree as they are stored, so that equal
-// values are equal texts: times in UTC, whole numbers without fraction and exponent (3.0 and 3e0
-// are 3). Values of other types are left for validation to refuse.
+// Canonical rewrites the times and integers of a tree in the form in which they are stored, so that equal values are
+// equal texts. Times are written in UTC, integers without fraction and exponent: 3.0 and 3e0 become 3. Values of a
+// wrong type are left as they are; validation refuses them.
 func (s *Shape) Canonical(tree map[string]any) {
 	if !s.respelled {
 		return
@@ -22,7 +22,7 @@ func (s *Shape) Canonical(tree map[string]any) {
 	}
 }
 
-// canonical returns a value of the field, or the elements of its list, as they are stored.
+// canonical returns a value of the field, or each element of a list, in the form in which it is stored.
 func (f *Field) canonical(value any) any {
 	switch value := value.(type) {
 	case string:
@@ -47,7 +47,8 @@ func (f *Field) canonical(value any) any {
 	return value
 }
 
-// wholeNumber returns a number without fraction and exponent, if it is a whole one that JSON readers keep exact.
+// wholeNumber returns an integer without fraction and exponent. Other numbers are returned as they are, and so are
+// integers that some readers of JSON would round.
 func wholeNumber(n json.Number) json.Number {
 	i, ok := jsontree.Integer(n)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package kind compiles the kinds of a catalogue for writes: patterns and rules, validation, comparison,
-// and the part of a stored tree that a gateway can name.
+// Package kind compiles the kinds of a catalogue. A compiled kind validates and compares resources, extracts index rows
+// and references, and knows which part of a stored resource its version of the API can name.
 package kind
 
 import (
@@ -25,23 +25,22 @@ import (
 type Kind struct {
 	*descriptor.Kind
 	Spec, Status *Shape
-	// Body is the shape of stored bodies.
+	// Body is the shape of stored bodies; see package body.
 	Body *body.Shape
-	// Rows extracts the index rows and references of its resources.
+	// Rows extracts the index rows and references of the kind's resources.
 	Rows *Rows
-	// Placed maps the keys at the top of a manifest to the names of the spec fields
-	// that they hold.
+	// Placed maps each top-level key of manifests to the name of the spec field that stands there.
 	Placed map[string]string
-	// Conditions is the shape of a condition of the status, nil if it has none.
+	// Conditions is the shape of a condition in the status; nil if the status has no conditions.
 	Conditions *descriptor.Shape
-	// Declared is the fingerprint of the kind's reference declarations; empty for a kind
-	// without references. [backend.Envelope.Declared] is compared with it.
+	// Declared is the fingerprint of the kind's declared references, to be compared with [backend.Envelope.Declared].
+	// It is empty for a kind without references.
 	Declared string
-	// Referred reports whether some kind has references to this one.
+	// Referred reports whether any kind declares references to this one.
 	Referred bool
 	// whole is the kind that this kind is a view of; nil if it is not a view.
 	whole *Kind
-	// judge is the kind that also validates a write which this kind has accepted; nil for none.
+	// judge is the kind that must also accept a write after this kind has accepted it; nil if there is none.
 	judge *Kind
 }
 
@@ -50,30 +49,29 @@ type Shape struct {
 	*descriptor.Shape
 	fields  map[string]*Field
 	ordered []*Field
-	// bounded are the fields that have a maximum themselves or in a nested object.
+	// bounded are the fields with a maximum, in the object itself or in a nested object.
 	bounded []*Field
 	rules   []rule
-	// Hides reports whether a field, here or in a nested object, is write-only.
+	// Hides reports whether the object or a nested object has a write-only field.
 	Hides bool
-	// merges reports whether a field, here or in a nested object, is merged into
-	// another one.
+	// merges reports whether the object or a nested object has a field that is merged into another.
 	merges bool
-	// respelled reports whether equal values of a field, here or in a nested object, can be written
-	// in several ways; see [Shape.Canonical].
+	// respelled reports whether the object or a nested object has a field whose values can be written in several ways;
+	// see [Shape.Canonical].
 	respelled bool
-	// keeps reports whether a field, here or in a nested object, can have [keptValues].
+	// keeps reports whether the object or a nested object has a field that can have [keptValues].
 	keeps bool
-	// deprecates reports whether a field, here or in a nested object, is deprecated.
+	// deprecates reports whether the object or a nested object has a deprecated field.
 	deprecates bool
 }
 
-// pattern is a compiled pattern. The zero value matches everything.
+// pattern is a compiled pattern. The zero value matches every text.
 type pattern struct {
 	*regexp.Regexp
 	size int // instructions
 }
 
-// pattern compiles the pattern of a field. An empty text gives the zero pattern.
+// pattern compiles the pattern of the field that where names. For an empty text it returns the zero pattern.
 func (c *compiler) pattern(where, text string) (out pattern) {
 	if text == "" {
 		return out
@@ -93,7 +91,7 @@ type Field struct {
 	*descriptor.Field
 	pattern, keyPattern pattern
 	shape               *Shape
-	// escaped is the field's name in rules.
+	// escaped is the name of the field in rules; see escapeCEL.
 	escaped string
 	// of is the name of the shape that declares the field.
 	of string
@@ -104,25 +102,24 @@ type rule struct {
 	program cel.Program
 	// transition reports whether the rule mentions oldSelf.
 	transition bool
-	// inputs are the fields that the rule mentions. If it is empty, the rule depends on
-	// the whole object.
+	// inputs are the fields that the rule reads. If there are none, the rule depends on the whole object.
 	inputs []input
-	// stored is the message with enum values in their stored form.
+	// stored is the message of the rule with the stored forms of enum values.
 	stored string
 }
 
 // Catalogue finds kinds by name.
 type Catalogue struct {
 	ordered []*Kind
-	// byName maps all names of each kind, in lower case, and its own name to the kind.
+	// byName maps the name of each kind to the kind, and all its names in lower case.
 	byName map[string]*Kind
 }
 
 // oldSelf matches an expression that mentions oldSelf.
 var oldSelf = regexp.MustCompile(`\boldSelf\b`)
 
-// NewRuleEnv returns the CEL environment of rules: self is the object, oldSelf the
-// stored one; it has the standard library and the string extensions.
+// NewRuleEnv returns the CEL environment of rules. The variable self is the object, and oldSelf the stored object. The
+// standard library and the string extensions are available.
 func NewRuleEnv() (*cel.Env, error) {
 	return cel.NewEnv(append(
 		[]cel.EnvOption{cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings()},
@@ -175,8 +172,7 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 	return c, errors.Join(errs...)
 }
 
-// declared returns the fingerprint of reference declarations. It does not depend on their
-// order.
+// declared returns the fingerprint of declared references, independent of their order.
 func declared(references []referenceIndex) string {
 	if len(references) == 0 {
 		return ""
@@ -243,7 +239,7 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 	return out
 }
 
-// addField updates what the shape records about its fields for f.
+// addField adds a compiled field to the shape.
 func (s *Shape) addField(f *Field) {
 	s.fields[f.Name] = f
 	if c := f.Constraint; c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil ||
@@ -261,8 +257,7 @@ func (s *Shape) addField(f *Field) {
 // word matches a possible name of an enum value.
 var word = regexp.MustCompile(`[A-Za-z_]\w*`)
 
-// inStoredForm replaces the names of the shape's enum values in a text by their stored
-// forms, which manifests use.
+// inStoredForm replaces the API names of the shape's enum values in a text by their stored forms, which manifests use.
 func inStoredForm(s *descriptor.Shape, text string) string {
 	return word.ReplaceAllStringFunc(text, func(name string) string {
 		for i := range s.Fields {
@@ -300,7 +295,7 @@ func (c Catalogue) Find(name string) (*Kind, error) {
 	}
 }
 
-// Body returns the shape of the stored bodies of a kind, nil if the kind is not known.
+// Body returns the shape of the stored bodies of a kind; nil if the kind is not known.
 func (c Catalogue) Body(kind string) *body.Shape {
 	if k := c.byName[strings.ToLower(kind)]; k != nil {
 		return k.Body
@@ -308,7 +303,7 @@ func (c Catalogue) Body(kind string) *body.Shape {
 	return nil
 }
 
-// placedOf returns [Kind.Placed] of a kind whose spec has the shape.
+// placedOf returns [Kind.Placed] for a kind with the given shape of spec.
 func placedOf(spec *descriptor.Shape) map[string]string {
 	out := map[string]string{}
 	if spec == nil {
@@ -322,7 +317,7 @@ func placedOf(spec *descriptor.Shape) map[string]string {
 	return out
 }
 
-// All returns the kinds, in the order of the catalogue.
+// All returns all kinds, in the order of the catalogue.
 func (c Catalogue) All() []*Kind { return c.ordered }
 
 // Descriptors returns the descriptors of all kinds, in the order of the catalogue.

@@ -14,15 +14,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// maxChangedPaths is the most paths that a change names. If there are more, their
-// parents are named instead.
+// maxChangedPaths is the maximum number of paths in a change. If more have changed, their parents are listed instead.
 const maxChangedPaths = 64
 
-// changeOf returns the data that the log entry of a change has about the previous state. It is a
-// JSON object with "before", the previous values of the parts of the body that changed (null for
-// a part that was absent), and "paths", the paths that changed. was is the stored body, and next
-// has the parts that the change writes. Fields that are write-only in this catalogue are left
-// out. It returns nil if was cannot be read, or if the result would be longer than
+// changeOf returns the description of a change for its log entry: a JSON object with two members. "before" has the
+// previous values of the parts of the body that have changed, null for a part that was absent. "paths" lists the paths
+// that have changed. was is the stored body, and next has the parts that the change writes. Fields that are write-only
+// in this catalogue are left out. The result is nil if was cannot be read, or if the description would be longer than
 // [backend.MaxChange].
 func (k *Kind) changeOf(was []byte, next []member) []byte {
 	before, err := partsOf(was)
@@ -57,7 +55,7 @@ func (k *Kind) changeOf(was []byte, next []member) []byte {
 	return out
 }
 
-// objectOf returns text followed by a JSON object of the members.
+// objectOf returns text followed by a JSON object with the given members.
 func objectOf(text string, members []member) []byte {
 	room := len(text) + len("{}")
 	for _, m := range members {
@@ -73,8 +71,8 @@ func objectOf(text string, members []member) []byte {
 	return append(out, '}')
 }
 
-// shownSpec returns a stored spec without the fields that are write-only now. A catalogue
-// in which they were not may have stored them there.
+// shownSpec returns a stored spec without the fields that are write-only now. They can be in the stored spec if they
+// were not write-only in an earlier catalogue.
 func (k *Kind) shownSpec(raw string) (string, error) {
 	spec, err := jsontree.Parse(raw)
 	if err != nil {
@@ -85,7 +83,7 @@ func (k *Kind) shownSpec(raw string) (string, error) {
 	return string(shown), err
 }
 
-// partShape returns the shape of a part of the body; nil for a part that is compared as a whole.
+// partShape returns the shape of a part of the body; nil if the part is compared as a whole.
 func (k *Kind) partShape(name string) *Shape {
 	switch name {
 	case "spec":
@@ -96,8 +94,8 @@ func (k *Kind) partShape(name string) *Shape {
 	return nil
 }
 
-// ChangedPaths returns the paths that a change names, such as "spec.size". It returns none
-// if the log does not have them.
+// ChangedPaths returns the paths that a change has changed, such as "spec.size". It returns none if the log entry does
+// not have them.
 func ChangedPaths(e *backend.Event) []string {
 	var c struct{ Paths []string }
 	if json.Unmarshal(e.Change, &c) != nil {
@@ -106,8 +104,8 @@ func ChangedPaths(e *backend.Event) []string {
 	return c.Paths
 }
 
-// partsBefore returns the parts of the body that a change replaced, as they were. known is
-// false if the log does not have them.
+// partsBefore returns the previous values of the parts of the body that a change has replaced. known is false if the
+// log entry does not have them.
 func partsBefore(change []byte) (parts []member, known bool) {
 	text := string(change)
 	if !gjson.Valid(text) {
@@ -121,9 +119,8 @@ func partsBefore(change []byte) (parts []member, known bool) {
 	return parts, err == nil
 }
 
-// StatusChange returns the stored status before and after a change, "" for no status. Both
-// are "" if the status is unchanged. known is false if the log does not have the state
-// before.
+// StatusChange returns the stored status before and after a change; "" if there was none. Both are "" if the change has
+// left the status as it was. known is false if the log entry does not have the previous state.
 func StatusChange(e *backend.Event) (was, now string, known bool) {
 	before := gjson.GetBytes(e.Change, "before.status")
 	if !gjson.ValidBytes(e.Change) || !before.Exists() {
@@ -141,8 +138,8 @@ func ChangedSpec(e *backend.Event) bool {
 		slices.ContainsFunc(paths, func(p string) bool { return p == "spec" || strings.HasPrefix(p, "spec.") })
 }
 
-// Before returns the resource before a change, nil if there was none. known is false if the
-// log does not have the state before.
+// Before returns the resource before a change; nil if it did not exist. known is false if the log entry does not have
+// the previous state.
 func Before(e *backend.Event) (r *backend.Resource, known bool) {
 	switch {
 	case e.Type == backend.Added:
@@ -168,8 +165,8 @@ func Before(e *backend.Event) (r *backend.Resource, known bool) {
 	return &out, true
 }
 
-// bodyBefore returns the body before a change: after, with the parts that the change
-// replaced.
+// bodyBefore returns the body before a change. It is the body after the change, in which replaced takes the place of
+// the parts of the same names.
 func bodyBefore(replaced []member, after []byte) ([]byte, error) {
 	parts, err := partsOf(after)
 	if err != nil {
@@ -184,13 +181,13 @@ func bodyBefore(replaced []member, after []byte) ([]byte, error) {
 	return objectOf(bodyHead, parts), nil
 }
 
-// bodyHead is the first byte of a stored body.
+// bodyHead is the first byte of a stored body, which names its format.
 const bodyHead = string(rune(backend.BodyJSON))
 
 // member is a member of a JSON object.
 type member struct{ name, raw string }
 
-// partsOf returns the parts of a stored body.
+// partsOf returns the parts of a stored body, which are the members of its JSON object.
 func partsOf(body []byte) ([]member, error) {
 	raw, err := backend.DecodeBody(body)
 	if err != nil {
@@ -199,14 +196,13 @@ func partsOf(body []byte) ([]member, error) {
 	return membersIn(textOf(raw))
 }
 
-// textOf returns raw as a string without copying it. raw must never change.
+// textOf returns raw as a string without copying it. raw must not be modified afterwards.
 func textOf(raw []byte) string { return unsafe.String(unsafe.SliceData(raw), len(raw)) }
 
-// maxMembers is the most members of an object that are compared one by one.
+// maxMembers is the maximum number of members of an object that are compared one by one.
 const maxMembers = 256
 
-// membersIn returns the members of a valid JSON object. Of a repeated name it returns
-// one member.
+// membersIn returns the members of a valid JSON object. If a name is repeated, the last value counts.
 func membersIn(raw string) (out []member, err error) {
 	out = make([]member, 0, 8)
 	gjson.Parse(raw).ForEach(func(name, value gjson.Result) bool {
@@ -223,11 +219,11 @@ func membersIn(raw string) (out []member, err error) {
 	return out, err
 }
 
-// difference is a member that differs between two objects; "" means absent.
+// difference is a member whose value differs between two objects. "" means that it is absent.
 type difference struct{ name, was, now string }
 
-// differing returns the members that differ between two objects: first those of before, then those
-// that only after has.
+// differing returns the members whose values differ between two objects, in the order of before, followed by those that
+// only after has.
 func differing(before, after []member) (out []difference) {
 	find := func(in []member, name string) string {
 		for i := range in {
@@ -250,11 +246,11 @@ func differing(before, after []member) (out []difference) {
 	return out
 }
 
-// changedPaths collects the paths that changed.
+// changedPaths collects the paths that have changed.
 type changedPaths struct{ all []string }
 
-// differ adds the paths at or below path that changed. It descends into objects that have
-// a shape and into parts of the body; other values are named as a whole.
+// differ adds the paths that have changed at path or below it. It descends into parts of the body and into objects with
+// a shape; of other values it adds the path itself.
 func (c *changedPaths) differ(path string, s *Shape, was, now string) {
 	part := !strings.Contains(path, ".")
 	if (s != nil || part) && len(was) > 0 && len(now) > 0 && was[0] == '{' && now[0] == '{' {
@@ -274,7 +270,7 @@ func (c *changedPaths) differ(path string, s *Shape, was, now string) {
 	c.all = append(c.all, path)
 }
 
-// shortened returns the paths in order, or their parents if there are too many.
+// shortened returns the sorted paths. While there are too many, it replaces the longest by their parents.
 func (c *changedPaths) shortened() []string {
 	for len(c.all) > maxChangedPaths {
 		deepest := 0

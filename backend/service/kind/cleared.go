@@ -5,19 +5,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// maxCleared is the most CLEARED warnings about one patch.
+// maxCleared is the maximum number of CLEARED warnings about one patch.
 const maxCleared = 10
 
-// Cleared returns a warning for each value that a merge patch clears by null, at most maxCleared.
-// Some clients send null for everything that is not set, and so clear values that they do not know.
-// Write-only values are left out, because a warning would reveal that there is one.
+// Cleared returns a warning for each value that a merge patch clears by null, at most maxCleared. Clients that send
+// null for every field which they do not set would otherwise not notice that they clear values. There are no warnings
+// about write-only values, because a warning would reveal that a value was stored.
 func (s *Shape) Cleared(at *failure.Path, names failure.FieldNames, object, patch map[string]any) []failure.Warning {
 	c := cleared{names: names}
 	c.object(s, at, object, patch)
 	return c.warnings
 }
 
-// cleared collects the warnings.
+// cleared collects the warnings of [Shape.Cleared].
 type cleared struct {
 	names    failure.FieldNames
 	warnings []failure.Warning

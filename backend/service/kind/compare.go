@@ -7,34 +7,38 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// comparisonMode selects which differences between two objects count.
+// comparisonMode selects which differences between two objects count:
+//
+//	            order of a SET   fields unknown to the shape   absent field
+//	stored      ignored          ignored                       differs from every value
+//	effective   ignored          ignored                       equals its effective default
+//	identical   counts           count                         differs from every value
+//	equivalent  counts           count                         equals its effective default
 type comparisonMode int
 
 const (
-	// stored compares the values of the shape's fields. The order of a SET does not
-	// count.
+	// stored compares the stored values of the shape's fields.
 	stored comparisonMode = iota
-	// effective also takes the effective default for an absent field.
+	// effective compares the values of the shape's fields, with defaults for absent ones.
 	effective
-	// identical compares the stored forms: the order of a SET and fields unknown to the shape
-	// count.
+	// identical compares the stored forms.
 	identical
-	// equivalent is identical, but takes the effective default for an absent field.
+	// equivalent compares the stored forms, with defaults for absent fields.
 	equivalent
 )
 
 // exact reports whether the order of a SET and fields unknown to the shape count.
 func (c comparisonMode) exact() bool { return c == identical || c == equivalent }
 
-// withDefaults reports whether an absent field counts as its default.
+// withDefaults reports whether an absent field equals its effective default.
 func (c comparisonMode) withDefaults() bool { return c == effective || c == equivalent }
 
-// Identical reports whether two objects have the same stored form: the same values under the same
-// names, known to the shape or not, with lists in the same order. A value that equals a default
-// differs from an absent one.
+// Identical reports whether two objects have the same stored form: the same values under the same names, including
+// names unknown to the shape, with lists in the same order. An absent field differs from one that is set to its
+// default.
 func (s *Shape) Identical(a, b map[string]any) bool { return s.same(a, b, identical) }
 
-// Equivalent is like Identical, but an absent field counts as its default.
+// Equivalent is like Identical, except that an absent field equals one that is set to its default.
 func (s *Shape) Equivalent(a, b map[string]any) bool { return s.same(a, b, equivalent) }
 
 // same reports whether two objects are equal under a comparisonMode.
@@ -65,8 +69,7 @@ func (s *Shape) sameUnknown(a, b map[string]any) bool {
 	return true
 }
 
-// compared returns the value of the field that the mode compares: the stored or the
-// effective one.
+// compared returns the value of the field that counts in a mode; false if it is absent.
 func (f *Field) compared(tree map[string]any, c comparisonMode) (any, bool) {
 	if c.withDefaults() {
 		return f.valueIn(tree)
@@ -75,7 +78,7 @@ func (f *Field) compared(tree map[string]any, c comparisonMode) (any, bool) {
 	return value, ok
 }
 
-// same compares two values of the field.
+// same reports whether two values of the field are equal under a comparisonMode.
 func (f *Field) same(a, b any, c comparisonMode) bool {
 	switch a := a.(type) {
 	case []any:
@@ -93,7 +96,7 @@ func (f *Field) same(a, b any, c comparisonMode) bool {
 	return jsontree.Equal(a, b)
 }
 
-// sameSet compares two lists of equal length, ignoring order.
+// sameSet reports whether two lists of equal length have the same elements, ignoring their order.
 func (f *Field) sameSet(a, b []any, c comparisonMode) bool {
 	times := make(map[string]int, len(b)) // how often b has them
 	for _, v := range b {

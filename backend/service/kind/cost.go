@@ -16,22 +16,21 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// costs estimates the costs of calls in CEL's units where CEL's own estimate is too low, because
-// CEL knows neither the types of a rule's values nor the sizes of patterns. It maps the text of
-// each pattern to its size in instructions.
+// costs computes the cost of calls in rules, in CEL's cost units, where CEL's own estimate is too low: it knows neither
+// the types of values nor the size of patterns. The map has the size of each pattern in instructions, by the text of
+// the pattern.
 type costs map[string]int
 
 const (
-	// bytesPerUnit is how many bytes are compared or copied for one cost unit.
+	// bytesPerUnit is the number of bytes that are compared or copied for one cost unit.
 	bytesPerUnit = 64
-	// bytesPerSlowUnit is how many bytes are parsed or converted one by one for one
-	// cost unit.
+	// bytesPerSlowUnit is the number of bytes that are parsed or converted for one cost unit.
 	bytesPerSlowUnit = 8
-	// elementBytes is the number of bytes charged for an element of a list.
+	// elementBytes is the number of bytes that are charged for a list element besides its own.
 	elementBytes = 16
 )
 
-// CallCost implements [interpreter.ActualCostEstimator].
+// CallCost implements [interpreter.ActualCostEstimator]. It returns nil to use CEL's own estimate.
 func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
 	perUnit := bytesPerUnit
 	switch {
@@ -52,7 +51,7 @@ func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Va
 	return new(uint64(1 + n/perUnit))
 }
 
-// extent estimates the bytes of a value.
+// extent estimates the size of a value in bytes.
 func extent(v ref.Val) int {
 	switch v := v.(type) {
 	case types.String:
@@ -69,8 +68,8 @@ func extent(v ref.Val) int {
 	return 0
 }
 
-// sampled estimates the bytes of an element of a list as the mean of the first
-// elements. n is the length of the list.
+// sampled estimates the size of a list element in bytes, as the mean of the first elements. n is the length of the
+// list.
 func sampled(l traits.Lister, n int) int {
 	n = min(n, samples)
 	sum := 0
@@ -86,31 +85,31 @@ func sampled(l traits.Lister, n int) int {
 	return sum / max(n, 1)
 }
 
-// samples is how many elements of a list sampled looks at.
+// samples is the number of elements of a list that sampled reads.
 const samples = 8
 
-// Functions whose cost CEL underestimates.
+// The names of functions whose cost CEL underestimates.
 const (
 	matchesFunction = "matches" // it takes a pattern
 	formatFunction  = "format"
 )
 
-// learn records the sizes of the patterns of a rule.
+// learn adds the sizes of the patterns in a rule to the map.
 func (c costs) learn(rule *cel.Ast) {
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(rule.NativeRep()), ast.FunctionMatcher(matchesFunction)) {
 		if args := e.AsCall().Args(); len(args) > 0 && args[len(args)-1].Kind() == ast.LiteralKind {
 			pattern, _ := args[len(args)-1].AsLiteral().(types.String)
-			// The loader has refused patterns that do not compile.
+			// The loader has already refused patterns that do not compile.
 			c[string(pattern)], _ = descriptor.PatternSize(string(pattern))
 		}
 	}
 }
 
-// maxText is the most bytes of a text that replace or join may make.
+// maxText is the maximum number of bytes of a text that replace or join may produce.
 const maxText = 1 << 20
 
-// boundedTexts returns replace and join of the string extensions, with a check that
-// refuses a result that would be too long before making it.
+// boundedTexts returns the functions replace and join of the string extensions. They compute the length of their result
+// first, and fail if it would exceed maxText.
 func boundedTexts() []cel.EnvOption {
 	text := cel.StringType
 	number := cel.IntType
@@ -168,8 +167,8 @@ func joinTexts(list, separator ref.Val) ref.Val {
 	return types.String(strings.Join(out, between))
 }
 
-// tooLong returns the error that ends an evaluation whose text would be too long, as if
-// its cost were exceeded.
+// tooLong returns the error that ends an evaluation because a function would produce too long a text. It is handled
+// like an evaluation that costs too much.
 func tooLong(function string) ref.Val {
 	return types.WrapErr(interpreter.EvalCancelledError{
 		Message: fmt.Sprintf(

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Limits of names, from RFC 1123 as Kubernetes applies it.
+// Maximum lengths of names, from RFC 1123 as Kubernetes applies it.
 const (
 	MaxName      = 253
 	MaxNamespace = 63
@@ -33,7 +33,7 @@ func (v *Violations) Name(at *failure.Path, name string) {
 	}
 }
 
-// isName reports whether a text is a DNS subdomain of at most [MaxName] characters: labels joined by dots.
+// isName reports whether a text is a DNS subdomain (labels joined by dots) of at most [MaxName] characters.
 func isName(text string) bool {
 	if len(text) > MaxName {
 		return false
@@ -86,7 +86,8 @@ func (v *Violations) LabelValue(at *failure.Path, value string) {
 	}
 }
 
-// Resolve returns the kind and key that an identity names, and checks their syntax.
+// Resolve returns the kind and the key of an identity. It returns an error if the kind is unknown or a name is not
+// valid.
 func (c Catalogue) Resolve(id Identity) (*Kind, backend.Key, error) {
 	k, err := c.Find(id.Kind)
 	if err != nil {
@@ -116,18 +117,18 @@ func (c Catalogue) Resolve(id Identity) (*Kind, backend.Key, error) {
 
 const idFormat = 1
 
-// GlobalID returns the id of a resource, which is the same in every API version:
-// base64url of a format byte and the tuple (kind, namespace, name).
+// GlobalID returns the global id of a resource, which is the same in every version of the API. It is a format byte and
+// the tuple (kind, namespace, name), in base64url.
 func GlobalID(key backend.Key) string {
 	return base64.RawURLEncoding.EncodeToString(AppendGlobalID(nil, key))
 }
 
-// AppendGlobalID appends the bytes that a global id encodes in base64url.
+// AppendGlobalID appends the bytes of a global id, before they are encoded in base64url.
 func AppendGlobalID(dst []byte, key backend.Key) []byte {
 	return key.Append(append(dst, idFormat))
 }
 
-// ParseGlobalID reads what [GlobalID] wrote; anything else is BAD_USER_INPUT.
+// ParseGlobalID returns the key in a result of [GlobalID]. For any other text it returns BAD_USER_INPUT.
 func ParseGlobalID(id string) (backend.Key, error) {
 	bad := badID(id)
 	if len(id) > 4*backend.MaxKeyBytes {
@@ -148,8 +149,8 @@ func badID(id string) *failure.Error {
 	return failure.BadInput("id", "id %q is not an id of this API; take ids from the id field of a resource", failure.Shorten(id))
 }
 
-// KeyOf returns the key of a global id. It accepts only the one id that a resource of a
-// known kind has; anything else is BAD_USER_INPUT.
+// KeyOf returns the key in the global id of a resource of a known kind. It returns BAD_USER_INPUT if the kind is not
+// known or [GlobalID] would write the id differently.
 func (c Catalogue) KeyOf(id string) (backend.Key, error) {
 	key, err := ParseGlobalID(id)
 	if err != nil {
@@ -161,15 +162,15 @@ func (c Catalogue) KeyOf(id string) (backend.Key, error) {
 	return key, nil
 }
 
-// Identity names a resource as a caller does. A nil namespace means the default one for
-// NAMESPACED kinds; GLOBAL kinds accept only nil.
+// Identity identifies a resource in a request. A nil Namespace means the default namespace for NAMESPACED kinds; for
+// GLOBAL kinds it must be nil.
 type Identity struct {
 	Kind      string
 	Namespace *string
 	Name      string
 }
 
-// IdentityOf returns the identity of the resource under key.
+// IdentityOf returns the identity of a resource by its key.
 func IdentityOf(key backend.Key) Identity {
 	of := Identity{Kind: key.Kind, Name: key.Name}
 	if key.Namespace != "" {

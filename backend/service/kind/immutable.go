@@ -7,9 +7,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// checkChange checks a change of an object: the effective value of each immutable field
-// that both sides have must be the same, and rules that mention oldSelf must hold. Only
-// fields known to the shape are compared.
+// checkChange checks what may not change in an object. It adds a violation for each immutable field whose effective
+// value differs, if both objects have one, and for each rule with oldSelf that does not hold.
 func (v *Violations) checkChange(ctx context.Context, s *Shape, at *failure.Path, next, old map[string]any) {
 	before := len(v.found)
 	inner := at.Below()
@@ -46,8 +45,7 @@ func (v *Violations) checkChange(ctx context.Context, s *Shape, at *failure.Path
 	}
 }
 
-// checkChangedElements calls checkChange for the objects of two lists that have equal
-// keys.
+// checkChangedElements calls checkChange for each pair of objects with equal keys in two lists.
 func (v *Violations) checkChangedElements(ctx context.Context, f *Field, at *failure.Path, now, was any) {
 	next, _ := now.([]any)
 	old, _ := was.([]any)
@@ -67,7 +65,8 @@ func (v *Violations) checkChangedElements(ctx context.Context, f *Field, at *fai
 	}
 }
 
-// valueIn returns the effective value of the field in an object.
+// valueIn returns the effective value of the field in an object: the value itself, else the default. It returns false
+// if there is neither.
 func (f *Field) valueIn(tree map[string]any) (any, bool) {
 	if value, ok := tree[f.Name]; ok {
 		return value, true

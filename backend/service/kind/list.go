@@ -11,8 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// list checks a list: its length, each element, and whether elements that must differ
-// do.
+// list checks a list: its length, its elements, and that elements do not repeat if they must not.
 func (v *Violations) list(ctx context.Context, f *Field, at *failure.Path, value any, old prior) {
 	list, ok := value.([]any)
 	if !ok {
@@ -59,14 +58,14 @@ func (v *Violations) list(ctx context.Context, f *Field, at *failure.Path, value
 	}
 }
 
-// elements are the elements of a list that share an identity.
+// elements are the elements of a list that have the same identity. first is the index of the first, n their number, and
+// last the value of the last.
 type elements struct {
 	first, n int
 	last     any
 }
 
-// elements groups the elements of a stored list by identity. It returns nil if the list may repeat
-// elements.
+// elements groups the elements of a stored list by identity. It returns nil if the elements of the field may repeat.
 func (f *Field) elements(stored []any) map[string]*elements {
 	if !f.distinct() || len(stored) == 0 {
 		return nil
@@ -84,13 +83,13 @@ func (f *Field) elements(stored []any) map[string]*elements {
 	return out
 }
 
-// distinct reports whether the elements of the list must differ.
+// distinct reports whether elements of the list must not repeat.
 func (f *Field) distinct() bool {
 	return f.ListType == descriptor.ListMap || f.ListType == descriptor.ListSet || f.Constraint.Unique
 }
 
-// identity returns a text that two elements share if they have the same identity: equal keys in a
-// MAP, else equal values.
+// identity returns a text that is equal for elements with the same identity. In a MAP that means equal keys, otherwise
+// equal values.
 func (f *Field) identity(element any) string {
 	e, isObject := element.(map[string]any)
 	if f.ListType != descriptor.ListMap || !isObject {
@@ -105,9 +104,8 @@ func (f *Field) identity(element any) string {
 	return string(id)
 }
 
-// appendIdentity appends a text that two values share if the field considers them
-// equal: numbers by value, a SET without order, fields unknown to the shape only where
-// the mode is exact.
+// appendIdentity appends a text that is equal for values which the field considers equal under a mode: numbers by
+// value, a SET in any order, and fields unknown to the shape only if the mode is exact.
 func (f *Field) appendIdentity(dst []byte, v any, c comparisonMode) []byte {
 	switch v := v.(type) {
 	case string:

@@ -9,17 +9,15 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Newest returns the newest catalogue as a view of the receiver, whose kinds are the stored ones:
-// the newest kinds plus what only the previous major version of the API has; see
-// [Catalogue.Previous]. Code that uses the view treats that part like fields that an older gateway
-// does not know.
+// Newest returns the newest major version of the API as a view of c, whose kinds must be the union of two major
+// versions. What only the previous version has is handled like fields that an older gateway does not know. See
+// [Catalogue.Previous].
 func (c Catalogue) Newest(kinds []descriptor.Kind) (Catalogue, error) { return c.major(kinds, nil) }
 
-// Previous returns the catalogue of the previous major version of the API as a view of the stored
-// kinds: it has its own names, defaults, constraints and rules for the same stored fields. Bodies,
-// index rows, stored references and readability are those of the stored kinds. A write that passes
-// the rules of the previous version is then validated by those of the newest one, with errors in
-// the names of the previous one.
+// Previous returns the previous major version of the API as a view of the stored kinds. It has its own names, defaults,
+// constraints and rules for the same stored fields. Bodies, index rows, stored references and readability are defined
+// by the stored kinds. A write that is valid in the previous version is then validated against the newest one, with
+// errors that use the names of the previous one.
 func (c Catalogue) Previous(kinds []descriptor.Kind) (Catalogue, error) {
 	var judges []descriptor.Kind
 	n := naming{}
@@ -37,8 +35,8 @@ func (c Catalogue) Previous(kinds []descriptor.Kind) (Catalogue, error) {
 	return c.major(kinds, compiled.byName)
 }
 
-// major compiles kinds as views of the catalogue's kinds. judges are the kinds that validate their
-// writes afterwards, by name. A kind that does not differ from the stored one is shared.
+// major compiles kinds as views of the kinds in the catalogue. judges maps the name of a kind to the kind that
+// validates its writes afterwards. A kind that equals the stored one is shared.
 func (c Catalogue) major(kinds []descriptor.Kind, judges map[string]*Kind) (Catalogue, error) {
 	var own []descriptor.Kind
 	for i := range kinds {
@@ -74,10 +72,10 @@ func (c Catalogue) major(kinds []descriptor.Kind, judges map[string]*Kind) (Cata
 	return out, nil
 }
 
-// naming maps a shape and the shape that gives it other names to the renamed shape.
+// naming caches renamed shapes. The key is the pair of arguments of naming.shape.
 type naming map[[2]*descriptor.Shape]*descriptor.Shape
 
-// shape returns s with the names that names has for types, fields and enum values.
+// shape returns s with the names of its types, fields and enum values replaced by those in names.
 func (n naming) shape(s, names *descriptor.Shape) *descriptor.Shape {
 	if s == nil || names == nil {
 		return s
@@ -104,8 +102,7 @@ func (n naming) shape(s, names *descriptor.Shape) *descriptor.Shape {
 	return &out
 }
 
-// namedEnum returns e with the names that another enum has for the same stored values. Either may
-// be nil.
+// namedEnum returns e with the names that another enum has for the same stored values. Either may be nil.
 func namedEnum(e, names *descriptor.Enum) *descriptor.Enum {
 	if e == nil || names == nil {
 		return e
@@ -123,8 +120,8 @@ func namedEnum(e, names *descriptor.Enum) *descriptor.Enum {
 // describes reports whether the kind was compiled from a descriptor equal to d.
 func (k *Kind) describes(d *descriptor.Kind) bool { return reflect.DeepEqual(k.Kind, d) }
 
-// IndexField returns the field of an index. The values of an enum are in the order of the index,
-// with the names of this kind.
+// IndexField returns the field of an index as this kind names it. The values of an enum keep the order that they have
+// in the index.
 func (k *Kind) IndexField(i *indexed) *descriptor.Field {
 	own, _ := k.FieldAt(i.path)
 	if k.whole == nil || own == nil {

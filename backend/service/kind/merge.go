@@ -10,14 +10,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// A map with mergeInto is another way to write a second map of the same object: it is
-// checked, its entries are moved into the second one, and it is not stored. Both are
-// write-only, so no reader sees the difference.
+// A field with mergeInto is a map that offers another way to write a second map of the same object. Its entries are
+// checked, moved into the second map, and stored there. Both fields are write-only, so readers see no difference.
+//
+// An example is stringData of a Secret, which is merged into data.
 
-// TakeMerged moves the entries of such maps into their targets and records violations.
-// It returns the paths of targets that were not sent themselves: these keep their other
-// stored entries, see [Shape.KeepWriteOnly]. cleared are the paths of fields that are
-// cleared. A value that is not a map stays in place and is refused later.
+// TakeMerged moves the entries of fields with mergeInto into their targets, and adds violations. cleared are the paths
+// of fields that the spec clears. The result are the paths of targets that the spec itself does not set: such a target
+// also keeps its stored entries, see [Shape.KeepWriteOnly]. A value that is not a map is left in place; validation
+// refuses it later.
 func (v *Violations) TakeMerged(
 	ctx context.Context, s *Shape, at *failure.Path, tree map[string]any, cleared map[string]bool,
 ) map[string]bool {
@@ -55,8 +56,8 @@ func (v *Violations) TakeMerged(
 	return added
 }
 
-// TakeMergedPatch moves such maps from a merge patch into a second patch of the same
-// form, which is applied after the first. An entry that is null is removed.
+// TakeMergedPatch moves the entries of fields with mergeInto out of a merge patch, and returns them as a second merge
+// patch to be applied after the first. A null entry removes the entry of the target.
 func (v *Violations) TakeMergedPatch(
 	ctx context.Context, s *Shape, at *failure.Path, patch map[string]any,
 ) map[string]any {
@@ -92,8 +93,8 @@ func (v *Violations) TakeMergedPatch(
 	return out
 }
 
-// encoded returns the entries of one map in the form that the other stores. Values other than
-// strings are refused elsewhere.
+// encoded returns entries of the field from in the form that the field into stores. Values that are not strings are
+// left as they are; validation refuses them.
 func encoded(from, into *Field, entries map[string]any) map[string]any {
 	if into.Constraint.Format != descriptor.FormatBase64 || from.Constraint.Format == descriptor.FormatBase64 {
 		return entries

@@ -6,9 +6,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Path returns the path of a declared field with all names of its steps. stored is the path as
-// declarations have it: from the root of the body, in stored names, without list elements. A step
-// that leads to no field is kept as it is. A view without a field uses the names of the whole kind.
+// Path returns the path of a declared field, with the names that its steps have everywhere. stored is the path in
+// declarations: stored names from the root of the body, without list elements. A step that is not a field keeps its
+// name. If a view lacks the field, the names of the whole kind are used.
 func (k *Kind) Path(stored string) *failure.Path {
 	for k.whole != nil {
 		if f, _ := k.FieldAt(stored); f != nil {

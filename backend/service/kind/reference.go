@@ -5,23 +5,23 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// ResourceRef is a resource that another refers to.
+// ResourceRef is a reference from a resource to another.
 type ResourceRef struct {
 	Key backend.Key
-	// Guarded reports whether one of the references to it is guarded.
+	// Guarded reports whether any reference to Key is guarded.
 	Guarded bool
-	// Path is that of the first reference to it; see [descriptor.Reference.Path].
+	// Path is the path of the first reference to Key; see [descriptor.Reference.Path].
 	Path string
 }
 
-// referenceIndex is a declared reference. global reports whether its target is a GLOBAL
-// kind.
+// referenceIndex is a declared reference. global reports whether it leads to a GLOBAL kind.
 type referenceIndex struct {
 	descriptor.Reference
 	global bool
 }
 
-// Refs returns the resources that a spec in a namespace refers to, each once.
+// Refs returns the references in a spec. A resource to which several fields refer occurs once. namespace is the
+// namespace of the referring resource.
 func (d *Rows) Refs(namespace string, spec map[string]any) []ResourceRef {
 	if len(d.references) == 0 {
 		return nil
@@ -48,8 +48,8 @@ func (d *Rows) Refs(namespace string, spec map[string]any) []ResourceRef {
 	return out
 }
 
-// walk visits every value of the field in a tree, beginning at a step of its path, and
-// the effective default where an object lacks the field.
+// walk visits all values of the field in a tree, starting at a step of its path. Where an object lacks the field, it
+// visits the effective default.
 func (i *indexed) walk(v any, step int, visit func(any)) {
 	if list, ok := v.([]any); ok {
 		for _, e := range list {

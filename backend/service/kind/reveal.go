@@ -12,17 +12,17 @@ import (
 
 // Value is one write-only value of a resource.
 type Value struct {
-	// Path is the path of the value, or of the map that has it as an entry.
+	// Path is the path of the value; for an entry of a map, the path of the map.
 	Path *failure.Path
-	// Key is the key in that map; nil if the value is not an entry of a map.
+	// Key is the key of an entry of a map; nil for other values.
 	Key *string
-	// Value is the stored text; of a number or Boolean its JSON text.
+	// Value is the stored string; for a number or Boolean, its JSON.
 	Value string
-	// Base64 reports whether the field's format is base64.
+	// Base64 reports whether Value is encoded in base64.
 	Base64 bool
 }
 
-// Text returns the value in plain text. It returns false if that is not UTF-8.
+// Text returns the decoded value. It returns false if it is not valid UTF-8.
 func (v Value) Text() (string, bool) {
 	if !v.Base64 {
 		return v.Value, true

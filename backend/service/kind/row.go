@@ -20,8 +20,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// The indexes that every kind has. Labels hold (key, value), conditions (type, status), reasons
-// (type, reason). Deletions hold the time of the request, for resources that wait to be deleted.
+// The indexes that every kind has. Their values are
+//   - LabelIndex: the key and value of each label
+//   - ConditionIndex: the type and status of each condition
+//   - ReasonIndex: the type and reason of each condition
+//   - DeletionIndex: the time at which the deletion was requested, for resources that wait to be deleted
 const (
 	LabelIndex     = "labels"
 	ConditionIndex = "conditions"
@@ -29,25 +32,24 @@ const (
 	DeletionIndex  = "deletionRequestedAt"
 )
 
-// MaxIndexChars is the most characters of an indexed string. A longer string, which
-// only a status can have, has no row.
+// MaxIndexChars is the maximum number of characters of an indexed string. A longer string has no index row; only a
+// status can have one.
 const MaxIndexChars = 256
 
-// maxIndexBytes is the most bytes of an indexed string, or of a condition's type and status.
+// maxIndexBytes is the maximum number of bytes of an indexed string, and of a condition's type and status.
 const maxIndexBytes = 1024
 
-// ConditionType returns the type of a condition in the tree of a status.
+// ConditionType returns the type of a condition that was decoded from a status.
 func ConditionType(condition any) string { return ConditionText(condition, "type") }
 
-// ConditionText returns a string field of a condition in the tree of a status, empty if
-// absent.
+// ConditionText returns a string field of a condition that was decoded from a status; "" if it is absent.
 func ConditionText(condition any, field string) string {
 	c, _ := condition.(map[string]any)
 	text, _ := c[field].(string)
 	return text
 }
 
-// Definition returns what the index in memory keeps of the kind.
+// Definition describes to the index in memory how to index resources of the kind.
 func (k *Kind) Definition() index.Definition {
 	names, sortable := k.Rows.Indexes()
 	if k.Scope != descriptor.Global {
@@ -64,33 +66,31 @@ func (k *Kind) Definition() index.Definition {
 	}
 }
 
-// Rows extracts the index rows and references of the resources of a kind.
+// Rows extracts index rows and references from resources of a kind.
 type Rows struct {
 	shape      *body.Shape
 	indexes    []indexed
 	references []referenceIndex
-	// conditions are the slots of status.conditions and of type in a condition; nil if the kind has no
-	// conditions. status and reason are slots in a condition, -1 for a field that it does not have.
+	// conditions are the slots of status.conditions and of a condition's type; nil if the kind has no conditions.
+	// status and reason are the slots of these fields in a condition; -1 if it lacks the field.
 	conditions     []int
 	status, reason int
 }
 
-// indexed is a field that has index rows: a [descriptor.FilterableField], which may be a
-// reference.
+// indexed is a field with an index: a [descriptor.FilterableField] or a reference.
 type indexed struct {
 	path  string
 	steps []string
-	// slots are the slots in stored bodies, one for each step of the path.
+	// slots are the slots of the steps in stored bodies.
 	slots []int
 	Field *descriptor.Field
-	// Sortable reports whether orders may use the index.
+	// Sortable reports whether results can be ordered by the field.
 	Sortable bool
-	// Many reports whether a resource may have several values.
+	// Many reports whether a resource may have several values of the field.
 	Many bool
 }
 
-// compileRows resolves the fields of a kind's indexes and references in the shape of its stored
-// bodies.
+// compileRows finds the indexed fields and references of a kind in the shape of its stored bodies.
 func compileRows(k *descriptor.Kind, shape *body.Shape) (*Rows, error) {
 	d := &Rows{shape: shape}
 	add := func(path string, sortable bool) error {
@@ -132,7 +132,7 @@ func compileRows(k *descriptor.Kind, shape *body.Shape) (*Rows, error) {
 	return d, d.findConditions(k)
 }
 
-// findConditions finds the slots of the conditions, if the kind has them.
+// findConditions finds the slots of conditions, if the kind has them.
 func (d *Rows) findConditions(k *descriptor.Kind) error {
 	if k.Conditions() == nil {
 		return nil
@@ -150,7 +150,7 @@ func (d *Rows) findConditions(k *descriptor.Kind) error {
 	return nil
 }
 
-// Indexes returns the names of all indexes and of those that orders may use.
+// Indexes returns the names of all indexes, and of those by which results can be ordered.
 func (d *Rows) Indexes() (all, sortable []string) {
 	all = []string{LabelIndex, ConditionIndex, ReasonIndex, DeletionIndex}
 	for i := range d.indexes {
@@ -162,7 +162,7 @@ func (d *Rows) Indexes() (all, sortable []string) {
 	return all, sortable
 }
 
-// Index returns the index of a path, nil if there is none.
+// Index returns the index on a path; nil if there is none.
 func (d *Rows) Index(path string) *indexed {
 	for i := range d.indexes {
 		if d.indexes[i].path == path {
@@ -172,17 +172,16 @@ func (d *Rows) Index(path string) *indexed {
 	return nil
 }
 
-// excessRows reports that a body has more index rows than a resource may have.
+// excessRows describes a body with more index rows than a resource may have.
 type excessRows struct {
 	rows int
-	// index has inIndex of the rows, more than any other.
+	// index is the index with the most rows, and inIndex their number.
 	index   string
 	inIndex int
 }
 
-// excessRowsOf returns an excessRows if a body has too many index rows, else nil. A resource that
-// already has as many, because its fields became filterable later, is accepted as long as its spec
-// adds none.
+// excessRowsOf returns an excessRows if a body has too many index rows, else nil. If the stored resource old has too
+// many already, because fields became filterable later, the body is accepted as long as no index gets more rows.
 func (k *Kind) excessRowsOf(key backend.Key, next []byte, old *backend.Resource) *excessRows {
 	b, err := k.Body.Read(&backend.Resource{Key: key, Body: next})
 	if err != nil {
@@ -210,7 +209,7 @@ func (k *Kind) excessRowsOf(key backend.Key, next []byte, old *backend.Resource)
 	return &excessRows{rows: len(rows), index: most, inIndex: count[most]}
 }
 
-// refuse returns the error, which names the index with the most rows.
+// refuse returns the error for the caller. It names the field of the index with the most rows.
 func (e *excessRows) refuse(k *Kind, names failure.FieldNames) *failure.Error {
 	var at *failure.Path
 	switch e.index {
@@ -228,7 +227,7 @@ func (e *excessRows) refuse(k *Kind, names failure.FieldNames) *failure.Error {
 	}
 }
 
-// distinct orders rows and removes repeated ones.
+// distinct sorts rows and removes duplicates.
 func distinct(rows []index.Row) []index.Row {
 	compare := func(a, b index.Row) int {
 		return cmp.Or(cmp.Compare(a.Index, b.Index), bytes.Compare(a.Value, b.Value))
@@ -237,7 +236,7 @@ func distinct(rows []index.Row) []index.Row {
 	return slices.CompactFunc(rows, func(a, b index.Row) bool { return compare(a, b) == 0 })
 }
 
-// countRows counts the rows of each index.
+// countRows returns the number of rows in each index.
 func countRows(rows []index.Row) map[string]int {
 	out := map[string]int{}
 	for _, r := range rows {
@@ -246,8 +245,8 @@ func countRows(rows []index.Row) map[string]int {
 	return out
 }
 
-// moreRows reports whether any index has more rows than before. Labels are left out because their
-// number has its own limit.
+// moreRows reports whether any index has more rows than before. Labels do not count, because there is a separate limit
+// on their number.
 func moreRows(count, before map[string]int) bool {
 	for name, n := range count {
 		if n > before[name] && name != LabelIndex {
@@ -265,8 +264,8 @@ func appendPair(dst []byte, a, b string) []byte {
 	return backend.AppendString(backend.AppendString(dst, a), b)
 }
 
-// AppendValue appends the index value of v, whose bytes order as the values do: strings
-// by bytes, enums by declaration. It returns false if v has no row.
+// AppendValue appends the index encoding of v, so that comparing bytes orders values: strings by their bytes, enum
+// values by declaration, numbers and times by value. It returns false if v is not indexed.
 func AppendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	switch v := v.(type) {
 	case bool:
@@ -290,8 +289,8 @@ func AppendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	return dst, false
 }
 
-// AppendTime appends a time as nanoseconds since 1970. Times outside of what these can
-// express, before 1677 or after 2262, become the first or last one.
+// AppendTime appends a time as nanoseconds since 1970. A time that these cannot express, before 1677 or after 2262,
+// becomes the first or the last one that they can.
 func AppendTime(dst []byte, t time.Time) []byte {
 	first, last := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 	switch {
@@ -303,8 +302,8 @@ func AppendTime(dst []byte, t time.Time) []byte {
 	return backend.AppendInt(dst, t.UnixNano())
 }
 
-// DecodeValue returns the text of an index value that [AppendValue] made: an enum value by its API
-// name, a time in RFC 3339 form, numbers as in JSON.
+// DecodeValue returns the text of an encoding by [AppendValue]: the API name of an enum value, a time in RFC 3339 form,
+// a number as in JSON.
 func DecodeValue(f *descriptor.Field, place []byte) (string, error) {
 	if f.Type == descriptor.TypeBoolean {
 		b, _, err := backend.TakeBool(place)
@@ -339,7 +338,7 @@ func appendNumber(dst []byte, f *descriptor.Field, n json.Number) ([]byte, bool)
 	if f.Type != descriptor.TypeFloat {
 		return backend.AppendInt(dst, int64(x)), true
 	}
-	// The bits of a float order as a signed integer does, once the bits of negative numbers are flipped.
+	// With the bits of negative numbers flipped, the bits of floats have the same order as signed integers.
 	bits := int64(math.Float64bits(x + 0))
 	if bits < 0 {
 		bits ^= math.MaxInt64

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 )
 
-// Of returns the index rows of a resource. Null counts as absent, and a text that is too long for
-// an index has no row. Equal values of one index have a row each.
+// Of returns the index rows of a resource. A null has no row, and neither has a text that is too long for an index. If
+// values of one index repeat, so do their rows.
 func (d *Rows) Of(b *body.Body) []index.Row {
 	out := rowList{all: make([]index.Row, 0, len(d.indexes)+usualLabels), values: make([]byte, 0, usualBytes)}
 	if metadata := b.At(body.Root, body.SlotMetadata); !metadata.IsZero() {
@@ -52,24 +52,24 @@ func (d *Rows) Of(b *body.Body) []index.Row {
 // rowList collects index rows.
 type rowList struct {
 	all []index.Row
-	// values has the encoded values, one after the other.
+	// values is the buffer to which the values of the rows are appended, and of which they are slices.
 	values []byte
 	text   []byte
 }
 
-// Initial capacities: rows for labels and conditions, and the bytes of all values.
+// The initial capacities of a rowList: the rows of labels and conditions, and the bytes of all values.
 const (
 	usualLabels = 8
 	usualBytes  = 512
 )
 
-// each visits the stored values of the field in a body. It visits nil for an object that lacks the
-// field, where the effective default counts.
+// each calls visit for each stored value of the field in a body. It passes nil where an object lacks the field, so that
+// the effective default counts.
 func (f *indexed) each(b *body.Body, visit func(raw []byte)) {
 	f.below(b, b.Shape, body.Root, f.slots, visit)
 }
 
-// below visits the values below the object at a table. slots are the remaining steps of the path.
+// below calls visit for the values below the object at a table. slots are the remaining steps of the path.
 func (f *indexed) below(b *body.Body, s *body.Shape, at body.Table, slots []int, visit func(raw []byte)) {
 	span, last := b.At(at, slots[0]), len(slots) == 1
 	switch of := &s.Fields[slots[0]]; {
@@ -91,7 +91,7 @@ func (f *indexed) below(b *body.Body, s *body.Shape, at body.Table, slots []int,
 	}
 }
 
-// Names visits the names that a reference has in a body.
+// Names calls visit for each name in a reference field.
 func (f *indexed) Names(b *body.Body, visit func(name string)) {
 	f.each(b, func(raw []byte) {
 		name, _ := f.Field.Default.(string)
@@ -104,7 +104,7 @@ func (f *indexed) Names(b *body.Body, visit func(name string)) {
 	})
 }
 
-// addDefault adds the rows of an effective default, a scalar or a list of them.
+// addDefault adds the rows of an effective default, which may be a list.
 func (r *rowList) addDefault(f *indexed, v any) {
 	if list, ok := v.([]any); ok {
 		for _, e := range list {
@@ -117,7 +117,7 @@ func (r *rowList) addDefault(f *indexed, v any) {
 	}
 }
 
-// addRaw adds the row of a stored scalar, if it has one.
+// addRaw adds the row of a stored scalar, unless it has none.
 func (r *rowList) addRaw(f *indexed, raw []byte) {
 	var v any
 	switch raw[0] {
@@ -136,12 +136,12 @@ func (r *rowList) addRaw(f *indexed, raw []byte) {
 	}
 }
 
-// Conditions returns the type and status of each condition of a resource, in order.
+// Conditions yields the type and the status of each condition of a resource, in order.
 func (d *Rows) Conditions(b *body.Body) iter.Seq2[string, string] {
 	return d.texts(b, d.status)
 }
 
-// texts returns the type of each condition of a resource with the text in a slot.
+// texts yields, for each condition of a resource, the type and the text in a slot.
 func (d *Rows) texts(b *body.Body, slot int) iter.Seq2[string, string] {
 	return func(yield func(typ, text string) bool) {
 		if d.conditions == nil || slot < 0 {
@@ -163,8 +163,7 @@ func (d *Rows) texts(b *body.Body, slot int) iter.Seq2[string, string] {
 	}
 }
 
-// add adds a row to the index name. appended is r.values with the row's value at its
-// end.
+// add adds a row to an index. appended is r.values followed by the value of the row.
 func (r *rowList) add(name string, appended []byte) {
 	value := appended[len(r.values):len(appended):len(appended)]
 	if len(name)+len(value) <= index.MaxRowBytes {

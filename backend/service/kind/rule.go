@@ -13,11 +13,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// ruleCost bounds the evaluation of one rule, in CEL's cost units.
+// ruleCost is the maximum cost of evaluating a rule once, in CEL's cost units.
 const ruleCost = 1_000_000
 
-// rules checks the rules of an object's shape that do not mention oldSelf and whose
-// inputs have changed.
+// rules checks the rules of the object's shape that do not mention oldSelf, except rules whose inputs are the same in
+// old.
 func (v *Violations) rules(ctx context.Context, s *Shape, at *failure.Path, tree, old map[string]any) {
 	if v.unchanged || v.spent.Over() != nil {
 		return
@@ -46,11 +46,11 @@ func (s *Shape) sameInputs(r rule, a, b map[string]any) bool {
 // input is a field that a rule reads.
 type input struct {
 	path []*Field
-	// presence reports whether the rule only tests by has() whether the field is set.
+	// presence reports whether the rule only tests with has() whether the field is set.
 	presence bool
 }
 
-// sameAt compares the input in two objects; path is the rest of its path.
+// sameAt reports whether the input has the same value in two objects. path is the rest of its path.
 func (in input) sameAt(path []*Field, a, b map[string]any) bool {
 	f := path[0]
 	x, ok1 := f.valueIn(a)
@@ -66,8 +66,8 @@ func (in input) sameAt(path []*Field, a, b map[string]any) bool {
 	return f.same(x, y, effective)
 }
 
-// inputs returns the paths of the fields that a rule reads. It returns none if the rule
-// uses the object in any other way than through its fields.
+// inputs returns the fields that a rule reads. It returns none if the rule uses the object as a whole, for example as
+// an argument.
 func (s *Shape) inputs(rule ast.NavigableExpr) (out []input) {
 	for _, e := range ast.MatchDescendants(rule, ast.AllMatcher()) {
 		if e.Kind() != ast.IdentKind || e.AsIdent() != "self" && e.AsIdent() != "oldSelf" {
@@ -133,8 +133,7 @@ func (v *Violations) rule(ctx context.Context, r rule, at *failure.Path, vars ma
 	}
 }
 
-// stop records why a rule was not evaluated to its end. Whether it holds is then
-// unknown.
+// stop records why a rule could not be evaluated, so that it is not known whether it holds.
 func (v *Violations) stop(why error) {
 	if v.stopped == nil {
 		v.stopped = why

@@ -7,13 +7,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// The write-only fields of a sensitive kind lie in a record of their own, see
-// [backend.Key.Sensitive]. Reads of the resource do not read it. A write does, to keep the values that it
-// leaves out.
+// The write-only fields of a sensitive kind are stored in a separate record: see [backend.Key.Sensitive]. Reading the
+// resource does not read that record. Writing does, in order to keep the values that the write leaves out.
 
-// Unseal adds the values of the record r to the spec; nil means that there is no record. A value in
-// the resource itself is newer and wins: a catalogue in which the field was not write-only has
-// stored it there.
+// Unseal adds the values in the sensitive record r to the spec. r may be nil. If the resource itself has a value of
+// such a field, which was stored while the field was not write-only, that value is newer and is kept.
 func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 	if r == nil {
 		return nil
@@ -30,7 +28,7 @@ func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 	return nil
 }
 
-// Seal returns the record with the sensitive values, and the state without them.
+// Seal returns the state without sensitive values, and the body of the record that stores these.
 func (st *State) Seal(k *Kind) (*State, []byte, error) {
 	rest := st.WithSpec(jsontree.Clone(st.Spec).(map[string]any))
 	sealed := map[string]any{}
@@ -57,8 +55,7 @@ func prune(tree map[string]any) {
 	}
 }
 
-// takeHidden removes the write-only fields from a tree and returns them in a tree of
-// the same structure.
+// takeHidden removes the write-only fields from a tree, and returns them in a tree of the same structure.
 func (s *Shape) takeHidden(tree map[string]any) map[string]any {
 	out := map[string]any{}
 	if !s.Hides {

@@ -17,25 +17,24 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// State is a resource in the form that writes work on: the contents of envelope and body, with spec and
-// status as trees without nulls.
+// State is a resource in the form that writes work with: the contents of its envelope and body, with spec and status
+// decoded, without nulls.
 type State struct {
 	SubKind   string
 	Meta      body.Metadata
 	Spec      map[string]any
 	ExpiresAt time.Time
-	// Sealed is the record with the sensitive values, including fields that this gateway does not
-	// know; nil if there is none. See [State.Unseal].
+	// Sealed is the content of the sensitive record, including fields that this gateway does not know; nil if there is
+	// none. See [State.Unseal].
 	Sealed map[string]any
-	// stored has the parts of the body that the state was read from. A part is empty
-	// once its tree has been replaced.
+	// stored has the JSON of spec and status that the state was read from; "" once the decoded form was replaced.
 	stored struct{ spec, status string }
-	// status is nil until [State.Status] reads it.
+	// status is the decoded status; nil until [State.Status] decodes it.
 	status map[string]any
 }
 
-// StateOf reads a stored resource, including fields that this gateway does not know. The state
-// shares the memory of the body.
+// StateOf decodes a stored resource, including fields that this gateway does not know. The state shares memory with the
+// body.
 func StateOf(r *backend.Resource) (*State, error) {
 	raw, err := backend.DecodeBody(r.Body)
 	if err != nil {
@@ -58,13 +57,13 @@ func StateOf(r *backend.Resource) (*State, error) {
 	return st, nil
 }
 
-// Waits reports whether a stored resource waits for another.
+// Waits reports whether a stored resource waits for a target.
 func Waits(r *backend.Resource) bool {
 	raw, err := backend.DecodeBody(r.Body)
 	return err == nil && gjson.GetBytes(raw, "metadata.waits.0").Exists()
 }
 
-// read reads a part of a body.
+// read decodes a part of a body.
 func (st *State) read(name string, part gjson.Result) (err error) {
 	switch {
 	case name == "metadata":
@@ -85,7 +84,7 @@ func (st *State) read(name string, part gjson.Result) (err error) {
 	return err
 }
 
-// Status returns the tree of the status, nil if there is none.
+// Status returns the decoded status; nil if there is none.
 func (st *State) Status() map[string]any {
 	if st.status == nil && st.stored.status != "" {
 		st.status, _ = jsontree.Parse(st.stored.status) // a part of a valid body
@@ -93,13 +92,13 @@ func (st *State) Status() map[string]any {
 	return st.status
 }
 
-// SameBesides reports whether two states are equal in everything that writes can change except the spec.
+// SameBesides reports whether two states differ at most in the spec.
 func (st *State) SameBesides(o *State) bool {
 	return st.SubKind == o.SubKind && st.ExpiresAt.Equal(o.ExpiresAt) && sameMetadata(st.Meta, o.Meta) &&
 		st.SameStatus(o)
 }
 
-// SameStatus reports whether two states have equal statuses, or neither has one.
+// SameStatus reports whether two states have equal statuses. No status equals only no status.
 func (st *State) SameStatus(o *State) bool {
 	if a := st.stored.status; a != "" && a == o.stored.status {
 		return true
@@ -108,18 +107,17 @@ func (st *State) SameStatus(o *State) bool {
 	return (a == nil) == (b == nil) && jsontree.Equal(a, b)
 }
 
-// StoredStatus returns the stored form of the status. It is empty if there is no status or it
-// was replaced.
+// StoredStatus returns the JSON of the status; "" if there is no status or it was replaced by WithStatus.
 func (st *State) StoredStatus() string { return st.stored.status }
 
-// WithStoredStatus returns the state with another status, in stored form.
+// WithStoredStatus returns the state with another status, given as JSON.
 func (st *State) WithStoredStatus(status string) *State {
 	next := *st
 	next.status, next.stored.status = nil, status
 	return &next
 }
 
-// WithStatus returns the state with another status.
+// WithStatus returns the state with another status, given as a tree.
 func (st *State) WithStatus(status map[string]any) *State {
 	next := *st
 	next.status, next.stored.status = status, ""
@@ -140,7 +138,7 @@ func (st *State) WithMetadata(meta body.Metadata) *State {
 	return &next
 }
 
-// parts returns the parts of the body to store. Unchanged parts are the stored bytes.
+// parts returns the parts of the body to be stored. Unchanged parts are the bytes that were read.
 func (st *State) parts(k *Kind) ([]member, error) {
 	out := make([]member, 0, 5)
 	if st.SubKind != "" {
@@ -170,11 +168,12 @@ func (st *State) parts(k *Kind) ([]member, error) {
 	return out, err
 }
 
-// smallBody is a size up to which a body cannot have too many index rows.
+// smallBody is a size in bytes up to which a body cannot have too many index rows.
 const smallBody = 2 * index.MaxRows
 
-// Put returns the put that stores the state of a resource. old is the stored resource, which can be
-// read, or nil; its references are kept. Errors use the caller's names.
+// Put returns the put that stores the state of a resource. old is the stored resource; nil if there is none or it
+// cannot be read. The store keeps the references of old unless the caller sets others in the put. Errors use the given
+// field names.
 func (st *State) Put(
 	k *Kind, key backend.Key, old *backend.Resource, names failure.FieldNames,
 ) (put backend.Put, err error) {
@@ -197,7 +196,7 @@ func (st *State) Put(
 	return put, nil
 }
 
-// sameMetadata compares the metadata that a caller may set. Empty and absent are equal.
+// sameMetadata reports whether the metadata that callers can set is equal. Empty and absent are equal.
 func sameMetadata(a, b body.Metadata) bool {
 	return a.Description == b.Description && slices.Equal(a.Finalizers, b.Finalizers) &&
 		maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&

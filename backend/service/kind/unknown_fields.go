@@ -8,11 +8,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// A gateway may share its store with a newer one whose kinds have more fields. Writes check the
-// fields that this gateway knows, and keep the others.
+// A gateway can share its store with a newer one whose kinds have more fields. Its writes check the fields that it
+// knows and keep the others.
 
-// Known returns the tree without fields unknown to the shape. It may be the tree itself, so it must
-// not be changed.
+// Known returns the tree without the fields that the shape does not know. The result must not be modified: it may be
+// the tree itself.
 func (s *Shape) Known(tree map[string]any) map[string]any {
 	if s.CanName(tree) {
 		return tree
@@ -20,7 +20,7 @@ func (s *Shape) Known(tree map[string]any) map[string]any {
 	return s.Project(tree)
 }
 
-// CanName reports whether the shape knows all of a tree.
+// CanName reports whether the shape knows all fields in a tree.
 func (s *Shape) CanName(tree map[string]any) bool {
 	for name, value := range tree {
 		if f := s.fields[name]; f == nil || f.shape != nil && !f.canName(value) {
@@ -30,7 +30,7 @@ func (s *Shape) CanName(tree map[string]any) bool {
 	return true
 }
 
-// canName reports whether the shape of the field knows all of a value.
+// canName reports whether the shape of the field knows all fields in a value.
 func (f *Field) canName(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -96,8 +96,8 @@ func (s *Shape) KeepUnknown(next, old map[string]any) {
 	}
 }
 
-// keepUnknownElements pairs the objects of two lists, by their keys in a MAP, else by
-// equality of all fields of the shape.
+// keepUnknownElements calls KeepUnknown for each pair of corresponding objects in two lists. In a MAP two objects
+// correspond if their keys are equal, otherwise if all fields of the shape are.
 func (f *Field) keepUnknownElements(next, old []any) {
 	if f.canName(old) { // mostly
 		return
@@ -120,7 +120,7 @@ func (f *Field) keepUnknownElements(next, old []any) {
 	}
 }
 
-// sameElement reports whether two objects of a list are the same element.
+// sameElement reports whether two objects correspond: see keepUnknownElements.
 func (f *Field) sameElement(a, b map[string]any) bool {
 	if f.ListType == descriptor.ListMap {
 		return !slices.ContainsFunc(f.Keys, func(k string) bool { return !jsontree.Equal(a[k], b[k]) })
@@ -128,12 +128,11 @@ func (f *Field) sameElement(a, b map[string]any) bool {
 	return f.shape.same(a, b, stored)
 }
 
-// keptValues are stored values that would be refused now: enum values that a newer
-// gateway has stored, and texts that are no names in fields that accept only names now.
-// They stay acceptable in their fields.
+// keptValues are stored values that a new object could not have, and that a change may keep in their fields: enum
+// values stored by a newer gateway, and texts that are not names, in fields that have become names.
 type keptValues map[*Field][]string
 
-// add collects such values from a stored tree.
+// add adds the kept values of a stored tree.
 func (k *keptValues) add(s *Shape, tree map[string]any) {
 	if !s.keeps {
 		return
@@ -168,7 +167,7 @@ func (k *keptValues) addValue(f *Field, value any) {
 // keeps reports whether the field can have [keptValues].
 func (f *Field) keeps() bool { return f.Enum != nil || f.Constraint.Format == descriptor.FormatName }
 
-// Deprecated collects a warning for each deprecated field that is set in the object at a path.
+// Deprecated appends a warning for each deprecated field that is set in the object at a path.
 func (s *Shape) Deprecated(
 	out []failure.Warning, at *failure.Path, names failure.FieldNames, tree map[string]any,
 ) []failure.Warning {
@@ -206,9 +205,8 @@ func (s *Shape) Deprecated(
 	return out
 }
 
-// DropUnknown removes every field of the patch that the shape does not know and records
-// it as a violation, null or not. Fields inside lists are found when the result is
-// validated.
+// DropUnknown removes from a patch the fields that the shape does not know, also if they are null, and adds a violation
+// for each. It does not look into lists: these are validated as a whole later.
 func (v *Violations) DropUnknown(s *Shape, at *failure.Path, patch map[string]any) {
 	for _, name := range jsontree.Keys(patch) {
 		f := s.fields[name]
@@ -221,7 +219,7 @@ func (v *Violations) DropUnknown(s *Shape, at *failure.Path, patch map[string]an
 	}
 }
 
-// addUnknown records that the shape has no field of that name.
+// addUnknown adds the violation that the shape has no field of a name.
 func (v *Violations) addUnknown(s *Shape, at *failure.Path, name string) {
 	if v.full() {
 		v.dropped++ // without looking for what it may mean

@@ -15,17 +15,16 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// maxUnreadable bounds how many unreadable resources a gateway remembers.
+// maxUnreadable is the maximum number of unreadable resources that are remembered.
 const maxUnreadable = 1000
 
-// Unreadable remembers which stored resources could not be read: for the log, for
-// metrics, and for counts, which do not look at bodies. It is only a hint: each count
-// checks whether they are still unreadable. Safe for concurrent use.
+// Unreadable remembers which stored resources could not be read. It logs them, counts them in a metric, and corrects
+// the counts of lists, which do not read bodies. A remembered resource may have been repaired or deleted since, so each
+// count reads it again. Safe for concurrent use.
 type Unreadable struct {
 	store backend.Store
 	log   *zap.Logger
-	// counter is shared by all catalogues of the gateway, each of which has its own
-	// Unreadable.
+	// counter is shared by the Unreadables of all catalogues of a gateway.
 	counter *UnreadableCounter
 
 	mu   sync.Mutex // guards keys
@@ -37,8 +36,7 @@ func NewUnreadable(store backend.Store, log *zap.Logger, counter *UnreadableCoun
 	return &Unreadable{store: store, log: log, counter: counter, keys: map[backend.Key]bool{}}
 }
 
-// Note remembers a stored body that breaks its kind's type, and counts and logs it the
-// first time.
+// Note remembers a resource whose body does not match its kind. It counts and logs the resource the first time.
 func (u *Unreadable) Note(r *backend.Resource, err error) {
 	if u.counter.add(r) {
 		u.log.Warn(
@@ -49,8 +47,7 @@ func (u *Unreadable) Note(r *backend.Resource, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if key := r.Key; len(u.keys) < maxUnreadable {
-		// The key is copied because it is kept longer than the request or page whose
-		// memory it may share.
+		// The key is copied because it is kept longer than the page or request that it may share memory with.
 		key.Kind = strings.Clone(key.Kind)
 		key.Namespace = strings.Clone(key.Namespace)
 		key.Name = strings.Clone(key.Name)
@@ -58,21 +55,20 @@ func (u *Unreadable) Note(r *backend.Resource, err error) {
 	}
 }
 
-// Count returns how many remembered resources of a kind still cannot be read, in a
-// namespace or, if that is empty, in all. Counts subtract them because lists leave them
-// out.
+// Count returns how many remembered resources of a kind still cannot be read, in a namespace, or in all if namespace is
+// empty. Lists leave such resources out, so their counts subtract this number.
 func (u *Unreadable) Count(ctx context.Context, k *Kind, namespace string) (int, error) {
 	found, err := u.Find(ctx, k, namespace)
 	return len(found), err
 }
 
-// Damaged is a stored resource that cannot be read, and why.
+// Damaged is a stored resource that cannot be read. Err is the reason.
 type Damaged struct {
 	Key backend.Key
 	Err error
 }
 
-// Find returns the resources that [Unreadable.Count] counts, in the order of their keys.
+// Find returns the resources that [Unreadable.Count] counts, sorted by key.
 func (u *Unreadable) Find(ctx context.Context, k *Kind, namespace string) ([]Damaged, error) {
 	var keys []backend.Key
 	u.mu.Lock()
@@ -104,7 +100,7 @@ func (u *Unreadable) Find(ctx context.Context, k *Kind, namespace string) ([]Dam
 	return out, nil
 }
 
-// findEach is Find with one read per resource.
+// findEach does the same as Find, with a separate read of each resource.
 func (u *Unreadable) findEach(ctx context.Context, k *Kind, keys []backend.Key) (out []Damaged, err error) {
 	for _, key := range keys {
 		stored, err := backend.GetBare(ctx, u.store, key)
@@ -122,8 +118,8 @@ func (u *Unreadable) findEach(ctx context.Context, k *Kind, keys []backend.Key) 
 	return out, nil
 }
 
-// check returns why a stored resource cannot be read. If it can be read or is gone, check
-// forgets it.
+// check returns the reason why a stored resource cannot be read. If it can be read, or is nil, check forgets the key
+// and returns nil.
 func (u *Unreadable) check(k *Kind, key backend.Key, stored *backend.Resource) error {
 	if stored != nil {
 		if _, err := k.Body.Read(stored); err != nil {
@@ -136,13 +132,11 @@ func (u *Unreadable) check(k *Kind, key backend.Key, stored *backend.Resource) e
 	return nil
 }
 
-// maxCounted is the most resources that an [UnreadableCounter] counts. It keeps eight bytes for
-// each.
+// maxCounted is the maximum number of resources that an [UnreadableCounter] counts. It uses eight bytes for each.
 const maxCounted = 1 << 17
 
-// UnreadableCounter counts unreadable resources, each once however often it is read, up to a bound.
-// A gateway has one for the services of all its catalogues, so that a reload counts
-// nothing again. Safe for concurrent use.
+// UnreadableCounter counts unreadable resources, each only once, up to maxCounted. The services of all catalogues of a
+// gateway share one, so that a reload does not count resources again. Safe for concurrent use.
 type UnreadableCounter struct {
 	count func(kind string)
 	seed  maphash.Seed
@@ -156,8 +150,8 @@ func NewUnreadableCounter(count func(kind string)) *UnreadableCounter {
 	return &UnreadableCounter{count: count, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
 }
 
-// add counts a resource and reports whether it did. The UID distinguishes a resource that was
-// created again under the same key.
+// add counts a resource and reports whether it was new. The UID distinguishes resources that had the same key at
+// different times.
 func (c *UnreadableCounter) add(r *backend.Resource) bool {
 	hash := maphash.Comparable(c.seed, struct {
 		key backend.Key

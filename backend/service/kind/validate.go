@@ -22,15 +22,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// Object checks the structure and the constraints of a new object at a path, then its rules.
+// Object validates a new object: its structure, its constraints and its rules. at is its path.
 func (v *Violations) Object(ctx context.Context, s *Shape, at *failure.Path, tree map[string]any) {
 	v.begin(ctx)
 	v.object(ctx, s, at, tree, nil)
 }
 
-// Change checks the object that takes the place of another at a path. Values that are the same in both, by
-// the effective values, may break constraints and rules, which may have been tightened since. Each is checked
-// again only if its inputs have changed:
+// Change validates an object that replaces another. Values that are effectively the same in both may violate
+// constraints and rules, which may have become stricter since they were stored. So each constraint and each rule is
+// checked only if its inputs have changed:
 //
 //	constraint                        inputs
 //	of a value                        the value; in a SET or MAP, the element
@@ -41,7 +41,7 @@ func (v *Violations) Object(ctx context.Context, s *Shape, at *failure.Path, tre
 //	a rule                            the fields that it mentions; in has(), which are set
 //	a rule that mentions oldSelf      the object
 //
-// Types, required fields and unknown fields are always checked: a stored resource must be readable.
+// Types, required fields and unknown fields are always checked, because a stored resource must be readable.
 func (v *Violations) Change(ctx context.Context, s *Shape, at *failure.Path, next, old map[string]any) {
 	v.begin(ctx)
 	v.kept = nil
@@ -54,7 +54,7 @@ func (v *Violations) Change(ctx context.Context, s *Shape, at *failure.Path, nex
 	v.unchanged = false
 }
 
-// Types checks types, required fields and unknown fields, and no constraints.
+// Types validates types, required fields and unknown fields, but no constraints and rules.
 func (v *Violations) Types(ctx context.Context, s *Shape, at *failure.Path, tree map[string]any) {
 	v.begin(ctx)
 	v.unchanged = true
@@ -62,8 +62,8 @@ func (v *Violations) Types(ctx context.Context, s *Shape, at *failure.Path, tree
 	v.unchanged = false
 }
 
-// ListTypes is [Violations.Types] for the lists of a merge patch, which a patch
-// replaces as a whole.
+// ListTypes validates the lists of a merge patch as [Violations.Types] does. Lists are replaced as a whole, so they can
+// be validated before the patch is applied.
 func (v *Violations) ListTypes(ctx context.Context, s *Shape, at *failure.Path, patch map[string]any) {
 	v.begin(ctx)
 	v.unchanged = true
@@ -75,7 +75,7 @@ func (v *Violations) ListTypes(ctx context.Context, s *Shape, at *failure.Path, 
 	v.unchanged = false
 }
 
-// begin loads the budget of the operation. If it is spent, validation stops.
+// begin takes the budget of the operation from ctx. If it is used up, nothing is validated.
 func (v *Violations) begin(ctx context.Context) {
 	v.spent = budget.From(ctx)
 	if over := v.spent.Over(); over != nil {
@@ -83,7 +83,7 @@ func (v *Violations) begin(ctx context.Context) {
 	}
 }
 
-// object checks an object. old is the stored object that it replaces, nil for none.
+// object validates an object. old is the stored object that it replaces; nil if there is none.
 func (v *Violations) object(ctx context.Context, s *Shape, at *failure.Path, tree, old map[string]any) {
 	before := len(v.found)
 	for _, name := range s.unknown(tree) {
@@ -124,7 +124,7 @@ func (v *Violations) object(ctx context.Context, s *Shape, at *failure.Path, tre
 	v.rules(ctx, s, at, tree, old)
 }
 
-// sameNames reports whether two objects have values in the same fields of the shape.
+// sameNames reports whether two objects set the same fields of the shape.
 func (s *Shape) sameNames(a, b map[string]any) bool {
 	return !slices.ContainsFunc(s.ordered, func(f *Field) bool {
 		_, ok1 := a[f.Name]
@@ -133,13 +133,13 @@ func (s *Shape) sameNames(a, b map[string]any) bool {
 	})
 }
 
-// prior is the stored value that another value replaces, if there is one.
+// prior is the stored value that a value replaces. ok is false if there is none.
 type prior struct {
 	value any
 	ok    bool
 }
 
-// in returns the effective value of the field in a stored object, which may be nil.
+// in returns the effective value of the field in a stored object. old may be nil.
 func (f *Field) in(old map[string]any) (p prior) {
 	if old != nil {
 		p.value, p.ok = f.valueIn(old)
@@ -147,7 +147,7 @@ func (f *Field) in(old map[string]any) (p prior) {
 	return p
 }
 
-// unknown returns the names in a tree that are not fields of the shape, in order.
+// unknown returns the sorted names in a tree that are not fields of the shape.
 func (s *Shape) unknown(tree map[string]any) (out []string) {
 	for name := range tree {
 		if s.fields[name] == nil {
@@ -158,8 +158,7 @@ func (s *Shape) unknown(tree map[string]any) (out []string) {
 	return out
 }
 
-// names returns the names of the shape's fields for a message: stored names, as in manifests and
-// JSON, or the names of the API.
+// names lists the fields of the shape in a message, by their stored names or by their names in the API.
 func (s *Shape) names(stored bool) string {
 	out := make([]string, len(s.Fields))
 	for i, f := range s.Fields {
@@ -171,7 +170,7 @@ func (s *Shape) names(stored bool) string {
 	return strings.Join(out, ", ")
 }
 
-// suggest returns the field that a misspelt name may mean.
+// suggest returns a hint for a message: the field with the most similar name, if there is one.
 func (s *Shape) suggest(name string) string {
 	best, distance := "", 4
 	for _, f := range s.Fields {
@@ -202,7 +201,7 @@ func (v *Violations) field(ctx context.Context, f *Field, at *failure.Path, valu
 	}
 }
 
-// one checks a value that is not a list, or an element of a list.
+// one validates a value that is not a list, or an element of a list.
 func (v *Violations) one(ctx context.Context, f *Field, at *failure.Path, value any, old prior) {
 	if was := v.unchanged; !was && old.ok && f.same(value, old.value, effective) {
 		v.unchanged = true
@@ -246,10 +245,10 @@ func (v *Violations) value(ctx context.Context, f *Field, at *failure.Path, valu
 	}
 }
 
-// maxNamed is the most accepted values that a violation lists.
+// maxNamed is the maximum number of accepted values that a violation lists.
 const maxNamed = 50
 
-// oneOf adds a violation: the value is none of n accepted values.
+// oneOf adds the violation that a value is not one of n accepted values.
 func (v *Violations) oneOf(at *failure.Path, rule string, n int, accepted func(i int) string) {
 	if v.full() {
 		v.dropped++
@@ -266,7 +265,7 @@ func (v *Violations) oneOf(at *failure.Path, rule string, n int, accepted func(i
 	v.Add(at, rule, text, "must be one of %s", text)
 }
 
-// mapping checks a map of strings to strings: its keys, and each value by the constraint of the field.
+// mapping validates a map of strings to strings: its size, its keys, and its values by the constraint of the field.
 func (v *Violations) mapping(f *Field, at *failure.Path, value any, old prior) {
 	m, ok := value.(map[string]any)
 	if !ok {
@@ -295,7 +294,7 @@ func (v *Violations) mapping(f *Field, at *failure.Path, value any, old prior) {
 	}
 }
 
-// count checks the number of list elements or map keys. It returns false if there are too many.
+// count validates the number of list elements or map keys. It returns false if there are too many.
 func (v *Violations) count(f *Field, at *failure.Path, of, noun string, n int) bool {
 	c := f.Constraint
 	if c.MinItems != nil && n < *c.MinItems {
@@ -327,8 +326,8 @@ func (v *Violations) mapKey(f *Field, at *failure.Path, key string) {
 	}
 }
 
-// oldNumber returns a hint for a text that YAML 1.1 reads as a number and YAML 1.2 does not. It
-// does not repeat a hidden value.
+// oldNumber returns a hint for a text such as 1_000, which is a number in YAML 1.1 and a text in YAML 1.2. It returns
+// "" if the value is hidden.
 func (v *Violations) oldNumber(value any) string {
 	text, _ := value.(string)
 	n, err := strconv.ParseInt(text, 0, 64)
@@ -368,7 +367,7 @@ func (v *Violations) number(f *Field, at *failure.Path, value any) {
 	}
 }
 
-// has returns ", has N" for a message, or nothing if the value is hidden.
+// has returns ", has N" for a message; "" if the value is hidden.
 func (v *Violations) has(n int) string {
 	if v.hidden {
 		return ""
@@ -409,13 +408,13 @@ func (v *Violations) text(f *Field, at *failure.Path, s string) {
 	}
 }
 
-// matches reports whether a text matches a pattern. It also returns true if the budget is too
-// small to find out.
+// matches reports whether a text matches a pattern. It returns true if the budget does not suffice to find out; the
+// operation then fails for that reason.
 func (v *Violations) matches(p pattern, text string) bool {
 	return p.Regexp == nil || !v.charge(1+len(text)*p.size/budget.PatternTries) || p.MatchString(text)
 }
 
-// accepts reports whether a text has a format, and returns a description of the format.
+// accepts reports whether a text has a format. what describes the format for a message.
 func accepts(f descriptor.Format, s string) (ok bool, what string) {
 	var err error
 	switch f {

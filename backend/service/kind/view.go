@@ -7,32 +7,30 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Names reports what a released version of the API contains. Fields and enum values are given by their names in the
-// API, which may differ from their stored names.
+// Names reports what a released version of the API contains. Fields and enum values are identified by their API names,
+// which may differ from their stored names.
 type Names interface {
 	Kind(kind string) bool
-	// Field reports whether a type has a field, as output or input.
+	// Field reports whether a type has a field. The type may be an output or an input type.
 	Field(typ, field string) bool
 	Value(enum, value string) bool
-	// ShortName reports whether a kind has a short name, SubKind whether it has a sub-kind, and Expires whether callers
-	// may set expiresAt.
+	// ShortName, SubKind and Expires report whether the version has a short name of a kind, a subKind of it, and an
+	// expiry that callers can set.
 	ShortName(k *descriptor.Kind, name string) bool
 	SubKind(k *descriptor.Kind, name string) bool
 	Expires(k *descriptor.Kind) bool
-	// Verb reports whether the version has a verb of the kind.
+	// Verb reports whether the version has a verb of a kind.
 	Verb(k *descriptor.Kind, verb descriptor.Verb) bool
-	// Filter reports whether filters of a kind accept a path, and Sort whether orders
-	// do.
+	// Filter and Sort report whether filters and orders of a kind accept a path.
 	Filter(k *descriptor.Kind, path string) bool
 	Sort(k *descriptor.Kind, path string) bool
-	// Deprecated returns the reason why a field is deprecated, empty if it is not.
+	// Deprecated returns the reason why a field is deprecated; "" if it is not.
 	Deprecated(typ, field string) string
 }
 
-// View returns the catalogue of a released version of the API: the kinds, fields and values that
-// the version has. A view treats everything else as an older gateway treats fields that it does not
-// know. A kind that the version has completely is shared. Bodies, index rows and stored references
-// are those of the whole catalogue.
+// View returns the catalogue as a released version of the API: the kinds, fields and values that the version contains.
+// Everything else is handled like fields that an older gateway does not know. A kind that the version contains
+// completely is shared. Bodies, index rows and stored references are defined by the whole catalogue.
 func (c Catalogue) View(names Names) Catalogue {
 	v := viewer{names: names, done: map[*Shape]*Shape{}}
 	out := Catalogue{byName: map[string]*Kind{}}
@@ -44,7 +42,7 @@ func (c Catalogue) View(names Names) Catalogue {
 	return out
 }
 
-// add adds a kind. Its names must not be taken.
+// add adds a kind, none of whose names may be in use.
 func (c *Catalogue) add(k *Kind) {
 	c.ordered = append(c.ordered, k)
 	for _, name := range append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...) {
@@ -53,7 +51,7 @@ func (c *Catalogue) add(k *Kind) {
 	c.byName[k.Name] = k
 }
 
-// Whole returns the stored kind that this kind is a view of, or the kind itself.
+// Whole returns the stored kind that this kind is a view of; the kind itself if it is not a view.
 func (k *Kind) Whole() *Kind {
 	for k.whole != nil {
 		k = k.whole
@@ -61,20 +59,18 @@ func (k *Kind) Whole() *Kind {
 	return k
 }
 
-// Judge returns the kind that validates the resulting resource of a write after this kind has
-// accepted it; nil for none. For a view it is the whole kind, and for a kind of an older major
-// version the newest one.
+// Judge returns the kind that must accept a write after this kind has accepted it; nil if there is none. For a view it
+// is the whole kind, and for a kind of the previous major version the newest one.
 func (k *Kind) Judge() *Kind { return k.judge }
 
 // viewer builds one [Catalogue.View].
 type viewer struct {
 	names Names
-	// done maps each shape seen so far to its part in the version.
+	// done maps each shape to its part in the version.
 	done map[*Shape]*Shape
 }
 
-// kind returns the part of a kind that the version has, or the kind itself if that is
-// all of it.
+// kind returns the part of a kind that the version contains; the kind itself if it contains all of it.
 func (v viewer) kind(k *Kind) *Kind {
 	spec, status := v.shape(k.Spec), v.shape(k.Status)
 	d := *k.Kind
@@ -119,12 +115,13 @@ func (v viewer) kind(k *Kind) *Kind {
 	return &out
 }
 
-// keep returns the elements for which kept is true, in a new slice.
+// keep returns a new slice with the elements for which kept returns true.
 func keep[T any](all []T, kept func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(all), func(e T) bool { return !kept(e) })
 }
 
-// hasReference reports whether the version has the field of a reference and the field that is derived from it.
+// hasReference reports whether the version has the field of a reference, and the field by which the API shows its
+// target.
 func (v viewer) hasReference(k *Kind, r descriptor.Reference) bool {
 	if !v.hasPath(k, r.Path) {
 		return false
@@ -134,7 +131,7 @@ func (v viewer) hasReference(k *Kind, r descriptor.Reference) bool {
 		v.names.Field(parent.Shape.Name, r.Field)
 }
 
-// hasPath reports whether the version has the fields on a path from the body's root.
+// hasPath reports whether the version has all fields on a path from the root of the body.
 func (v viewer) hasPath(k *Kind, path string) bool {
 	part, rest, _ := strings.Cut(path, ".")
 	s := map[string]*Shape{"spec": k.Spec, "status": k.Status}[part]
@@ -147,8 +144,7 @@ func (v viewer) hasPath(k *Kind, path string) bool {
 	return true
 }
 
-// shape returns the part of a shape that the version has, or the shape itself if that
-// is all of it.
+// shape returns the part of a shape that the version contains; the shape itself if it contains all of it.
 func (v viewer) shape(s *Shape) *Shape {
 	if s == nil {
 		return nil
@@ -198,7 +194,7 @@ func (v viewer) shape(s *Shape) *Shape {
 	return out
 }
 
-// field returns a copy of a field as the version has it, and whether it has all of it.
+// field returns a copy of a field as the version has it. It also reports whether the copy equals the field.
 func (v viewer) field(s *Shape, f *Field) (*Field, bool) {
 	seen, d := *f, *f.Field
 	same := true
@@ -224,8 +220,8 @@ func (v viewer) field(s *Shape, f *Field) (*Field, bool) {
 	return &seen, same
 }
 
-// hasRule reports whether the version has everything that a rule reads. Other rules are evaluated
-// by the whole kind only.
+// hasRule reports whether the version contains everything that a rule reads. Only then does the view evaluate the rule;
+// the whole kind evaluates all rules.
 func (v viewer) hasRule(r rule) bool {
 	for _, in := range r.inputs {
 		for _, f := range in.path {
@@ -241,7 +237,7 @@ func (v viewer) hasRule(r rule) bool {
 	return len(r.inputs) > 0
 }
 
-// IndexOf returns the index of a path, nil if callers cannot name it.
+// IndexOf returns the index on a path; nil if there is none or callers of this version cannot name it.
 func (k *Kind) IndexOf(path string) *indexed {
 	if k.whole != nil &&
 		!slices.ContainsFunc(k.FilterableFields, func(f descriptor.FilterableField) bool { return f.Path == path }) &&

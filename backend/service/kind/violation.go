@@ -9,35 +9,35 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Violations collects the violations of an input, up to a bound.
+// Violations collects the violations in an input. After maxViolations they are only counted.
 type Violations struct {
 	found   []failure.Violation
 	dropped int
-	// stopped is the reason why a rule was not evaluated to its end; nil if all were.
+	// stopped is the reason why a rule could not be evaluated; nil if all could.
 	stopped error
-	// spent is the budget of the operation, which is charged for patterns and rules.
+	// spent is the budget of the operation, to which patterns and rules are charged.
 	spent *budget.Budget
-	// unchanged reports whether the value being checked equals the stored one: it may then break
-	// constraints and rules.
+	// unchanged reports whether the value being validated equals the stored value. Such a value may violate constraints
+	// and rules.
 	unchanged bool
-	// kept are values that are accepted because they are stored already.
+	// kept are stored values that are accepted although a new object could not have them.
 	kept keptValues
-	// hidden reports whether the value being checked is write-only: messages then show no part of
-	// it, not even its length or a map's keys.
+	// hidden reports whether the value being validated is write-only. Messages then reveal nothing of it, not even its
+	// length or its keys.
 	hidden bool
-	// FieldNames selects the names by which the caller knows fields. In manifests, enum values have
-	// their stored form.
+	// FieldNames selects which names of fields are used in messages. With ManifestNames, enum values have their stored
+	// form.
 	FieldNames failure.FieldNames
 }
 
-// maxViolations is the most violations that an answer lists.
+// maxViolations is the maximum number of violations in an answer.
 const maxViolations = 100
 
 // full reports whether further violations are only counted.
 func (v *Violations) full() bool { return len(v.found) >= maxViolations }
 
-// Add notes that the value at a path breaks a rule. limit is the rule's limit: a number, a text, or nil if it
-// has none.
+// Add adds the violation of a rule by the value at a path. limit is the limit of the rule, a number or a string; nil if
+// the rule has none.
 func (v *Violations) Add(at *failure.Path, rule string, limit any, format string, args ...any) {
 	if v.full() {
 		v.dropped++
@@ -51,8 +51,8 @@ func (v *Violations) Add(at *failure.Path, rule string, limit any, format string
 	})
 }
 
-// Err returns VALIDATION_FAILED if there are violations, else the reason why a rule was not
-// evaluated to its end, else nil.
+// Err returns VALIDATION_FAILED if there are violations. Otherwise it returns the reason why a rule could not be
+// evaluated, or nil.
 func (v *Violations) Err(key backend.Key) error {
 	if len(v.found) == 0 {
 		if v.stopped == nil {
@@ -74,8 +74,7 @@ func (v *Violations) Err(key backend.Key) error {
 	return e.At(key)
 }
 
-// charge takes steps from the budget of the operation. It returns false if the budget
-// has fewer.
+// charge takes steps from the budget of the operation. It returns false if the budget does not suffice.
 func (v *Violations) charge(steps int) bool {
 	err := v.spent.Spend(budget.Steps, steps)
 	if err != nil {

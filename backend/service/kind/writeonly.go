@@ -5,12 +5,12 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// A write-only field is accepted and never shown, so a client that replaces a spec cannot send it
-// back: a write that leaves the field out keeps its value. Null, and an empty text, list, map or
-// object, clear it. Write-only fields do not occur inside lists.
+// A write-only field can be set but is never shown. A client that replaces a spec therefore cannot send back its value,
+// so leaving out the field keeps it. To clear it, the client sends null or an empty text, list, map or object. Lists
+// never contain write-only fields.
 
-// eachHidden visits the write-only fields of the objects in a tree, each with its path and the
-// object that may hold its value. It stops and returns false as soon as visit does.
+// eachHidden calls visit for each write-only field of the objects in a tree. at is the path of the field, and in the
+// object that may contain its value. If visit returns false, eachHidden stops and returns false.
 func (s *Shape) eachHidden(
 	at *failure.Path, tree map[string]any, visit func(f *Field, at *failure.Path, in map[string]any) bool,
 ) bool {
@@ -45,7 +45,7 @@ func (s *Shape) TakeCleared(at *failure.Path, tree map[string]any) map[string]bo
 	return out
 }
 
-// empty reports whether a value clears its field. Nulls in it are ignored.
+// empty reports whether a value clears its field. An object with nothing but nulls is empty as well.
 func empty(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -65,8 +65,8 @@ func empty(value any) bool {
 	return false
 }
 
-// ClearEmpty replaces empty texts and lists of write-only fields in a patch by null, which clears
-// the field. An empty map or object in a patch changes nothing and stays.
+// ClearEmpty replaces empty texts and lists of write-only fields in a merge patch by null, which clears the field.
+// Empty maps and objects are left: in a merge patch they change nothing.
 func (s *Shape) ClearEmpty(patch map[string]any) {
 	s.eachHidden(nil, patch, func(f *Field, _ *failure.Path, in map[string]any) bool {
 		value, ok := in[f.Name]
@@ -77,14 +77,13 @@ func (s *Shape) ClearEmpty(patch map[string]any) {
 	})
 }
 
-// Sent says what a spec does to write-only fields besides setting them, by stored paths: Cleared
-// are the fields that it clears, Added the maps whose stored entries stay (see
-// [Violations.TakeMerged]).
+// Sent describes how a spec changes write-only fields other than by setting them, by stored paths. Cleared are the
+// fields that it clears. Added are maps to which it adds entries, so that their stored entries are kept; see
+// [Violations.TakeMerged].
 type Sent struct{ Cleared, Added map[string]bool }
 
-// KeepWriteOnly copies the write-only fields of old into next, except those that next
-// has or clears. A map in sent.Added gets the stored entries that next lacks. If next
-// leaves out an object, the object's fields are not copied.
+// KeepWriteOnly copies write-only fields from old to next, unless next sets or clears them. To a map in sent.Added it
+// copies the entries that next lacks. Fields of an object that next lacks are not copied.
 func (s *Shape) KeepWriteOnly(next, old map[string]any, at *failure.Path, sent Sent) {
 	if !s.Hides {
 		return
@@ -113,8 +112,8 @@ func (s *Shape) KeepWriteOnly(next, old map[string]any, at *failure.Path, sent S
 	}
 }
 
-// GivesWriteOnly reports whether a spec sets every write-only field, so that no stored value is
-// kept. A cleared field does not count as set. A map that is merged into another is not required.
+// GivesWriteOnly reports whether a spec sets all write-only fields, so that no stored value is needed. A cleared field
+// does not count as set. A field with mergeInto need not be set.
 func (s *Shape) GivesWriteOnly(at *failure.Path, tree map[string]any, sent Sent) bool {
 	return s.eachHidden(at, tree, func(f *Field, at *failure.Path, in map[string]any) bool {
 		_, has := in[f.Name]
@@ -122,7 +121,7 @@ func (s *Shape) GivesWriteOnly(at *failure.Path, tree map[string]any, sent Sent)
 	})
 }
 
-// Shown returns a copy of the tree without write-only fields and names that the shape does not have.
+// Shown returns a copy of a tree with only the fields that the shape knows and that are not write-only.
 func (s *Shape) Shown(tree map[string]any) map[string]any {
 	out := s.Project(tree)
 	s.takeHidden(out)

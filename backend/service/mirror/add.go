@@ -11,17 +11,15 @@ import (
 
 // addition is a record to be added.
 type addition struct {
-	// at is the index of the key in the call of look; begin is the time at which its
-	// record was read.
+	// at is the index of the key in the call of look. begin is when the record was found to be absent.
 	at     int
 	begin  time.Time
 	action backend.Action
 }
 
-// addAll adds absent records in batches, because a store writes many of them in the time of one. It
-// reports which resources were added. It leaves all others to store: those that have a record,
-// those that refer to others, and those of a batch that failed as a whole, for example because
-// another gateway has added one of its records.
+// addAll adds records that are absent, many in one batch, which is faster than storing each. added reports which
+// resources were added. store handles the others: those that have a record or refer to other resources, and all
+// resources of a batch that failed, for example because another gateway has added one of them.
 func (l looker) addAll(ctx context.Context, records []record, got []owner.Got) (added []bool) {
 	added = make([]bool, len(records))
 	byNamespace := map[string][]addition{}
@@ -55,8 +53,7 @@ func (l looker) addAll(ctx context.Context, records []record, got []owner.Got) (
 	return added
 }
 
-// addition returns the action that adds the record of a resource. It returns false if the record
-// cannot be added in a batch.
+// addition returns the action that adds the record of a resource. It returns false if store must handle the resource.
 func (l looker) addition(ctx context.Context, rec record, got owner.Got) (backend.Action, bool) {
 	r := got.Resource
 	switch {
@@ -76,8 +73,8 @@ func (l looker) addition(ctx context.Context, rec record, got owner.Got) (backen
 	return actions[0], true
 }
 
-// add sends a batch that adds records, and reports whether it succeeded. It does nothing if the
-// writer of one of the records holds its lock, or if one was deleted since it was read.
+// add sends a batch that adds records, and reports whether it succeeded. It sends nothing if a writer holds the lock of
+// one of the keys, or if one of the records was deleted since it was found to be absent.
 func (l looker) add(ctx context.Context, batch []addition) bool {
 	actions := make([]backend.Action, len(batch))
 	for i, one := range batch {

@@ -13,14 +13,13 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Pauses before a write or a delete whose answer was lost is sent again.
+// The shortest and the longest pause before a write or delete whose answer was lost is sent again.
 const (
 	minResendPause = 50 * time.Millisecond
 	maxResendPause = time.Second
 )
 
-// retryAfter is the number of seconds after which clients may try again if a service cannot be
-// reached.
+// retryAfter is the number of seconds after which a client may repeat a request if a service cannot be reached.
 const retryAfter = 2
 
 // Write sends a write to the service on behalf of the caller of ctx. If the answer is lost, it
@@ -77,8 +76,8 @@ func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, askLimit)
 }
 
-// call makes a call of a service. While it waits, the operation gives up its place
-// among the running operations.
+// call calls a service. While it waits for the answer, the operation does not count as running, so that another can
+// run.
 func call[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	spent := budget.From(ctx)
 	spent.BeginWait()
@@ -86,9 +85,8 @@ func call[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	return do()
 }
 
-// settle decides about a write whose answer was lost and which no later attempt has applied. The
-// write was applied if the resource has its id. a is the answer to the last attempt; zero if there
-// was none.
+// settle finds out whether a write was applied whose answer was lost and which no later attempt has applied. It was
+// applied if the resource has the id of the write. a is the answer to the last attempt; zero if there was none.
 func (m *Mirror) settle(ctx context.Context, w owner.Write, a owner.Answer) (owner.Answer, error) {
 	now := a.Resource
 	if now == nil || now.WriteID != w.Resource.WriteID {
@@ -174,8 +172,8 @@ func (m *Mirror) unimplemented(key backend.Key) error {
 	}).At(key)
 }
 
-// explained turns the error about a resource that cannot be stored into UNREADABLE. It returns
-// other errors unchanged.
+// explained converts the error of a resource that cannot be stored to UNREADABLE. Other errors are returned as they
+// are.
 func (m *Mirror) explained(key backend.Key, err error) error {
 	if _, known := errors.AsType[*failure.Error](err); known || !isUnstorable(err) {
 		return err
@@ -187,8 +185,7 @@ func (m *Mirror) explained(key backend.Key, err error) error {
 	}).At(key)
 }
 
-// unknown returns the error for a change of which it is not known whether it was
-// applied.
+// unknown returns the error of a change that may or may not have been applied.
 func (m *Mirror) unknown(key backend.Key) error {
 	return (&failure.Error{
 		Code:    failure.CodeUnavailable,
@@ -198,13 +195,13 @@ func (m *Mirror) unknown(key backend.Key) error {
 	}).At(key)
 }
 
-// Refusal calls the function [Refusal] with the name of the service.
+// Refusal returns the error for a change that the service has refused: see the function [Refusal].
 func (m *Mirror) Refusal(key backend.Key, a owner.Answer, pathOf func(string) string) error {
 	return Refusal(m.name, key, a, pathOf)
 }
 
-// Refusal returns the error that tells the caller what a service has refused. pathOf translates the
-// path of a field into the caller's names.
+// Refusal returns the error for a change that a service has refused. pathOf translates the path of a field into the
+// caller's names.
 func Refusal(service string, key backend.Key, a owner.Answer, pathOf func(string) string) error {
 	message := shortened(a.Message)
 	switch a.Outcome {

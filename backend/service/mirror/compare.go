@@ -19,26 +19,26 @@ import (
 )
 
 const (
-	// listSize is the size of a page when resources are listed.
+	// listSize is the number of resources in a page when resources are listed.
 	listSize = 500
 	// DefaultCompareInterval is the default pause between two comparisons of a kind.
 	DefaultCompareInterval = 10 * time.Minute
-	// UnfollowedInterval is the default pause for a kind whose changes the service does not
+	// UnfollowedInterval is the default pause between comparisons of a kind whose changes the service does not
 	// announce.
 	UnfollowedInterval = 30 * time.Second
-	// maxListed is the maximum number of resources of a kind that are compared. A longer list is
-	// considered endless.
+	// maxListed is the maximum number of resources of a kind that are compared. A list that is longer counts as
+	// endless.
 	maxListed = 5_000_000
 	// maxIdlePages is the maximum number of consecutive pages without a new resource.
 	maxIdlePages = 1000
-	// holdTime is how long the records of resources are kept that seem to have vanished at once:
-	// more than leastHeld, and more than half of their kind.
+	// If more than leastHeld resources, and more than half of their kind, are suddenly absent, their records are kept
+	// for holdTime: the service may have lost its data.
 	holdTime  = 10 * time.Minute
 	leastHeld = 100
 )
 
-// compareAll compares kinds until ctx ends: all of them when follow requests it, and then each one
-// at its interval.
+// compareAll compares kinds until ctx ends. It compares each kind at its interval, and all kinds when follow requests
+// that.
 func (m *Mirror) compareAll(ctx context.Context) {
 	due := map[string]time.Time{}
 	for {
@@ -55,8 +55,8 @@ func (m *Mirror) compareAll(ctx context.Context) {
 	}
 }
 
-// awaitDue waits until due, if it is not zero, or until a comparison of everything is requested;
-// now reports which. alive is false if ctx has ended first.
+// awaitDue waits until due, or forever if due is zero. It returns earlier with now set if a comparison of all kinds is
+// requested. alive is false if ctx ended first.
 func (m *Mirror) awaitDue(ctx context.Context, due time.Time) (now, alive bool) {
 	var alarm <-chan time.Time
 	if !due.IsZero() {
@@ -74,7 +74,7 @@ func (m *Mirror) awaitDue(ctx context.Context, due time.Time) (now, alive bool) 
 	}
 }
 
-// earliest returns the earliest of the times; zero if there are none.
+// earliest returns the earliest of the times; the zero time if there are none.
 func earliest(of map[string]time.Time) (first time.Time) {
 	for _, at := range of {
 		if first.IsZero() || at.Before(first) {
@@ -84,7 +84,7 @@ func earliest(of map[string]time.Time) (first time.Time) {
 	return first
 }
 
-// compareDue compares the kinds that are due, and sets their next times.
+// compareDue compares the kinds that are due, and sets the times of their next comparisons.
 func (m *Mirror) compareDue(ctx context.Context, due map[string]time.Time) {
 	now := time.Now()
 	for _, k := range m.kinds {
@@ -149,9 +149,8 @@ func (m *Mirror) compare(ctx context.Context, k *kind.Kind) (pause time.Duration
 	return pause, nil
 }
 
-// unlistedNotes returns the resources of a kind that are noted as unreadable and that a list did
-// not show: they may be gone. It forgets names that are invalid in the API and that were not shown
-// since the list began.
+// unlistedNotes returns the resources of a kind that are noted as unreadable and were not in the list: they may be
+// gone. It also forgets the resources with invalid names that were not in the list, which began at begin.
 func (m *Mirror) unlistedNotes(k *kind.Kind, listed map[backend.Key]bool, begin time.Time) (out []backend.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,8 +165,8 @@ func (m *Mirror) unlistedNotes(k *kind.Kind, listed map[backend.Key]bool, begin 
 	return out
 }
 
-// compareListed compares the pages of a list with the records, looks at what differs, and returns
-// the keys that were listed.
+// compareListed compares the listed resources of a kind with their records, and calls look for those that differ. It
+// returns the listed keys and the number of differences.
 func (m *Mirror) compareListed(
 	ctx context.Context, k *kind.Kind,
 ) (listed map[backend.Key]bool, differ int, err error) {
@@ -226,15 +225,15 @@ var errEndless = errors.New("the list of the service does not end")
 // pageTokens detects a list that does not end.
 type pageTokens struct {
 	kind string
-	// seen are the tokens since the last page with a new resource; listed is the number of
-	// resources listed until then.
+	// seen are the tokens since the last page with a new resource, and listed is the number of resources up to that
+	// page.
 	seen   map[string]bool
 	listed int
 }
 
-// next returns an error if the list does not end: if a token repeats with no new resource in
-// between, if too many consecutive pages have nothing new, or if there are too many resources.
-// listed is the number of resources listed so far.
+// next returns an error if the list does not seem to end: a token repeats without a new resource in between, too many
+// consecutive pages have no new resource, or the list has too many resources. listed is the number of different
+// resources listed so far.
 func (p *pageTokens) next(token string, listed int) error {
 	if listed > p.listed || p.seen == nil {
 		p.listed = listed
@@ -254,8 +253,8 @@ func (p *pageTokens) next(token string, listed int) error {
 	return nil
 }
 
-// warnOfFill logs, once for each kind, that more resources differ from the mirror than fit into
-// half of the store's log of changes.
+// warnOfFill logs a warning, once for each kind, if mirroring the differences takes more changes than half of those
+// that the store's log keeps.
 func (m *Mirror) warnOfFill(k *kind.Kind, differ int) {
 	if m.cfg.RetainEntries <= 0 || differ <= m.cfg.RetainEntries/2 || m.warned[k.Name] {
 		return
@@ -267,8 +266,7 @@ func (m *Mirror) warnOfFill(k *kind.Kind, differ int) {
 		zap.Int("retain-entries", m.cfg.RetainEntries))
 }
 
-// list reads a page of a kind from the service. A list counts as successful only with its last
-// page.
+// list reads a page of a kind from the service. Only the last page counts as the success of a list: see noteAnswer.
 func (m *Mirror) list(ctx context.Context, kind, token string) (owner.Page, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
 	defer cancel()
@@ -283,14 +281,14 @@ func (m *Mirror) list(ctx context.Context, kind, token string) (owner.Page, erro
 
 // unlisted describes the records that a list did not show.
 type unlisted struct {
-	// absent are the keys of which the service has no resource either.
+	// absent are the keys that the service does not have.
 	absent []backend.Key
 	// records is the number of records of the kind.
 	records int
 }
 
-// compareUnlisted finds the records that were not listed, and reads their resources from the
-// service, because a list may be outdated.
+// compareUnlisted finds the records whose resources were not listed. It asks the service for each of them, because a
+// list may be outdated.
 func (m *Mirror) compareUnlisted(ctx context.Context, k *kind.Kind, listed map[backend.Key]bool) (unlisted, error) {
 	var out unlisted
 	var missing []backend.Key
@@ -325,8 +323,8 @@ func (m *Mirror) compareUnlisted(ctx context.Context, k *kind.Kind, listed map[b
 	return out, nil
 }
 
-// hold returns how long the records of absent resources must still be kept because they are most
-// records of their kind. It returns 0 if they are not, or if they were kept long enough.
+// hold returns how long the records of absent resources must still be kept because too many are absent at once: see
+// holdTime. It returns 0 if there are few, or if they were kept long enough.
 func (m *Mirror) hold(k *kind.Kind, absent []backend.Key, records int) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

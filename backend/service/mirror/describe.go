@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// describe reads the service's description and notes which kinds it contradicts.
+// describe reads the service's description of itself, and notes which kinds it contradicts.
 func (m *Mirror) describe(ctx context.Context) (*owner.Description, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
 	defer cancel()
@@ -53,7 +53,7 @@ func capabilities(d owner.Description, name string) (owner.Kind, bool) {
 	return d.Kinds[at], true
 }
 
-// contradiction returns why a service cannot do what the SDL of a kind offers; empty if it can.
+// contradiction returns the reason why a service cannot do what the SDL of a kind offers; "" if it can.
 func contradiction(k *kind.Kind, d owner.Description) string {
 	can, known := capabilities(d, k.Name)
 	if !known {

@@ -17,12 +17,11 @@ import (
 )
 
 const (
-	// pollTime is how long a call for changes waits for one.
+	// pollTime is how long a call for changes may wait for a change.
 	pollTime = 20 * time.Second
-	// leastPoll is the minimum pause between two calls to a service that does not wait
-	// for changes.
+	// leastPoll is the minimum pause between two calls for changes, for a service that answers without waiting.
 	leastPoll = 500 * time.Millisecond
-	// Pauses after a failure.
+	// The shortest and the longest pause after a failure.
 	minRetryPause = 100 * time.Millisecond
 	maxRetryPause = 5 * time.Second
 )
@@ -51,9 +50,10 @@ func (m *Mirror) retry(ctx context.Context, what string, do func(context.Context
 	}
 }
 
-// followChanges reads the service's description, and then its changes. It starts with a position
-// and requests a comparison of everything; it does so again when the service cannot continue from a
-// position. After a failed call it continues from the last position.
+// followChanges reads the description of the service and then its changes. It asks for the service's position, requests
+// a comparison of all kinds, and reads the changes after that position. If the service can no longer continue from a
+// position, followChanges begins again with a new position and comparison. After a failed call it continues from the
+// last position.
 func (m *Mirror) followChanges(ctx context.Context) error {
 	d, err := m.describe(ctx)
 	if err != nil {
@@ -102,8 +102,8 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 	}
 }
 
-// redescribe reads the description of a service that announces no changes at intervals, until
-// it announces some.
+// redescribe reads the description of a service that announces no changes at intervals. It returns when the service
+// announces changes.
 func (m *Mirror) redescribe(ctx context.Context) error {
 	for wait.For(ctx, UnfollowedInterval) {
 		d, err := m.describe(ctx)
@@ -127,7 +127,7 @@ func (m *Mirror) kindsOf(d owner.Description) (out []owner.Kind) {
 	return out
 }
 
-// changes reads the changes after a position, and waits for at most poll.
+// changes reads the changes after a position. If there are none, the service waits up to poll.
 func (m *Mirror) changes(ctx context.Context, position string, poll time.Duration) (owner.Changes, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), poll+callTimeout)
 	defer cancel()
@@ -136,8 +136,8 @@ func (m *Mirror) changes(ctx context.Context, position string, poll time.Duratio
 	return out, err
 }
 
-// followAdded looks again at each resource that another gateway has added, and remembers which
-// records were deleted.
+// followAdded follows the changes of records in the store. It calls look for each resource that another gateway has
+// added, and remembers which records were deleted.
 func (m *Mirror) followAdded(ctx context.Context) {
 	m.retry(ctx, "following what others have mirrored", func(ctx context.Context) error {
 		at, err := m.own.Store.Position(ctx)

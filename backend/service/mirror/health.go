@@ -12,9 +12,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// Names of calls in health. The failure of a call is kept until a call of the same name succeeds.
-// So the state of a service that answers only some calls does not alternate. Rare calls are
-// otherCall: the next answer to any call clears their failures.
+// Names of calls in health. The failure of a call is kept until a call of the same name succeeds, so that a service
+// which answers only some calls does not seem to recover again and again. All rare calls have the name otherCall, whose
+// failure is cleared by any answer.
 const (
 	otherCall    = ""
 	changesCall  = "Changes"
@@ -24,19 +24,19 @@ const (
 // listCall returns the name of the calls that list a kind.
 func listCall(kind string) string { return "List " + kind }
 
-// health is the health of a service, guarded by mu of its mirror.
+// health is the health of a service. It is guarded by mu of its mirror.
 type health struct {
-	// answered is the time of the service's last answer, zero if there was none. failures are the
-	// errors of calls that have not succeeded since, by name of the call.
+	// answered is the time of the service's last answer; zero if there was none. failures has the latest error of each
+	// call that has not succeeded since, by name of the call.
 	answered time.Time
 	failures map[string]error
-	// endless has the kinds whose last list did not end, with the errors.
+	// endless maps the name of a kind whose last list did not end to the error.
 	endless map[string]error
 	// listed and differed count the resources that were listed, and those that differed from their
 	// records.
 	listed, differed int64
-	// compared is, by kind, the start of the last comparison that has ended. found is the time at which all kinds had
-	// been compared once, zero before; filled says that everything which was found until then has been handled.
+	// compared maps the name of a kind to the begin of its last complete comparison. found is when all kinds had been
+	// compared for the first time; zero before. filled reports whether all differences found until then are mirrored.
 	compared map[string]time.Time
 	found    time.Time
 	filled   bool
@@ -61,7 +61,7 @@ func (m *Mirror) noteAnswer(ctx context.Context, call string, err error) {
 	}
 }
 
-// problem returns the failure of one of the calls; nil if there is none.
+// problem returns the first failure, ordered by the names of the calls; nil if there is none.
 func (h *health) problem() error {
 	for _, call := range slices.Sorted(maps.Keys(h.failures)) {
 		return h.failures[call]
@@ -97,26 +97,26 @@ func (m *Mirror) noteCompared(k *kind.Kind, begin time.Time) {
 	}
 }
 
-// State describes a service and its mirror.
+// State is the state of a service and its mirror.
 type State struct {
 	Name string
-	// Answered reports whether the service has ever answered. Problem is the failure since; nil if
-	// there is none.
+	// Answered reports whether the service has ever answered. Problem is the failure of a call that has not succeeded
+	// since; nil if there is none.
 	Answered bool
 	Problem  error
-	// Filled reports whether every resource of the service was looked at.
+	// Filled reports whether all resources of the service were compared at least once.
 	Filled bool
-	// Endless is the error of a kind whose list does not end; nil if there is none.
+	// Endless is the error of a kind whose list does not end; nil if all end.
 	Endless error
-	// Listed and Differed count the resources that were compared since the gateway has served this
-	// catalogue, and those of them that differed from their records.
+	// Listed is how many resources were compared since this gateway began to serve the catalogue, and Differed how many
+	// of them differed from their records.
 	Listed, Differed int64
-	// Lag bounds how outdated the mirror may be: everything that the service had that long ago is
-	// mirrored. 0 if no key is waiting and the service answers.
+	// Lag bounds how outdated the mirror may be: everything that the service had so long ago is mirrored. 0 if no key
+	// is queued and the service answers.
 	Lag   time.Duration
 	Kinds []KindState
-	// Unreadable counts resources that cannot be mirrored, Unnamed those whose names are invalid in
-	// the API, and Held the records that are kept because too many resources have vanished at once.
+	// Unreadable is the number of resources that cannot be mirrored, and Unnamed the number whose names are invalid in
+	// the API. Held is the number of records that are kept although their resources are absent: see holdTime.
 	Unreadable, Unnamed, Held int
 }
 
@@ -125,7 +125,7 @@ type KindState struct {
 	Name string
 	// Followed reports whether the service announces changes of the kind.
 	Followed bool
-	// Problem is the reason why the kind cannot be written; empty if it can.
+	// Problem is the reason why the kind cannot be written; "" if it can.
 	Problem string
 }
 

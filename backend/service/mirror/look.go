@@ -18,25 +18,24 @@ import (
 )
 
 const (
-	// callTimeout bounds each call of a mirror, in addition to the time that it waits for changes.
-	// The protocols have shorter limits of their own.
+	// callTimeout bounds each call of a service, not counting the time that it may wait for changes. The protocols have
+	// shorter limits.
 	callTimeout = 30 * time.Second
-	// maxPuts is the maximum number of records that one look writes at a time.
+	// maxPuts is the maximum number of records that one look writes concurrently.
 	maxPuts = 16
 	// leastAdded and maxAdded bound the number of records that are added in one batch.
 	leastAdded = 4
 	maxAdded   = 50
-	// maxAddedBytes is the approximate maximum size of such a batch.
+	// maxAddedBytes is the approximate maximum size of a batch of added records.
 	maxAddedBytes = 1 << 20
-	// maxLooks is the maximum number of looks at one record for a writer, if others
-	// keep changing it.
+	// maxLooks is how often a writer looks at one record while others keep changing it.
 	maxLooks = 16
-	// maxLookPause bounds the pauses between them.
+	// maxLookPause is the longest pause between these looks.
 	maxLookPause = 200 * time.Millisecond
 )
 
-// get reads resources from the service with the identity of the gateway, because a mirror needs
-// them independent of the rights of any caller.
+// get reads resources from the service as the gateway, not as the caller of ctx: a mirror must not depend on a caller's
+// rights.
 func (m *Mirror) get(ctx context.Context, keys []backend.Key) ([]owner.Got, error) {
 	spent := budget.From(ctx)
 	spent.BeginWait()
@@ -50,7 +49,7 @@ func (m *Mirror) get(ctx context.Context, keys []backend.Key) ([]owner.Got, erro
 	return got, err
 }
 
-// lookQueued looks at keys of the queue.
+// lookQueued calls look for keys of the queue, and logs errors.
 func (m *Mirror) lookQueued(ctx context.Context, keys []backend.Key) undone {
 	l := looker{Mirror: m, sender: m.own}
 	out, err := l.look(ctx, keys)
@@ -60,7 +59,8 @@ func (m *Mirror) lookQueued(ctx context.Context, keys []backend.Key) undone {
 	return out
 }
 
-// look updates the records of at most [owner.MaxKeys] keys to the service's state.
+// look updates the records of at most [owner.MaxKeys] keys from the service. It returns the keys that must be looked at
+// again.
 func (l looker) look(ctx context.Context, keys []backend.Key) (out undone, err error) {
 	records, err := l.read(ctx, keys)
 	if err != nil {
@@ -101,9 +101,9 @@ func (l looker) look(ctx context.Context, keys []backend.Key) (out undone, err e
 	return out, err
 }
 
-// Refresh updates the record of a key to the service's state and returns it; nil if the service has
-// no such resource. The caller holds the lock of the key. edit is the write that was made for the
-// caller of ctx; nil if there was none.
+// Refresh updates the record of a key from the service and returns it; nil if the service does not have the resource.
+// The caller holds the lock of the key. edit is the write that the service has made for the caller of ctx; nil if there
+// was none.
 func (m *Mirror) Refresh(ctx context.Context, key backend.Key, edit *Edit) (*backend.Resource, error) {
 	l := looker{Mirror: m, sender: m.cfg.Sender, locked: true, edit: edit}
 	backoff := wait.Backoff{Least: minPause, Most: maxLookPause}
@@ -127,8 +127,8 @@ func (m *Mirror) Refresh(ctx context.Context, key backend.Key, edit *Edit) (*bac
 	return nil, fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// noteUnreadable remembers that a resource of the service cannot be mirrored, and logs it once. The
-// record is not changed. If maxNoted resources are remembered already, it does nothing.
+// noteUnreadable remembers and logs that a resource of the service cannot be mirrored. Its record stays as it is. If
+// maxNoted resources are remembered already, noteUnreadable does nothing.
 func (m *Mirror) noteUnreadable(key backend.Key, why error) {
 	m.mu.Lock()
 	_, known := m.unreadable[key]
@@ -142,8 +142,7 @@ func (m *Mirror) noteUnreadable(key backend.Key, why error) {
 	}
 }
 
-// noteUnnameable logs once for each kind that resources have fields that the SDL does not have. The
-// fields are kept.
+// noteUnnameable logs, once for each kind, that resources have fields which the SDL lacks. The fields are kept.
 func (m *Mirror) noteUnnameable(k *kind.Kind, key backend.Key) {
 	m.mu.Lock()
 	known := m.unnameable[k.Name]

@@ -19,19 +19,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// Config of [Mirrors]. Fields without a default are required.
+// Config configures [Mirrors]. Fields without a default are required.
 type Config struct {
-	// Owners are the services, by the names that kinds have in Service.
+	// Owners are the services, by the names in descriptor.Kind.Service.
 	Owners map[string]owner.Service
 	// Kinds are all kinds of the catalogue.
 	Kinds      kind.Catalogue
 	Reconciler *reconcile.Reconciler
-	// Sender sends writes of callers. A mirror's own writes are sent in the same way, with a tag
-	// that begins with the tag of Sender, so that they count as writes of this gateway.
+	// Sender sends the writes of callers. Each mirror derives its own sender from it. The tag of that sender begins
+	// with the tag of Sender, so that its writes count as writes of this gateway.
 	Sender *sender.Sender
-	// Locks are the locks of keys. Writers hold them while they call a service.
+	// Locks are the key locks of this gateway. Writers hold the lock of a key while they call a service.
 	Locks Locks
-	// NewID makes uids and ids of writes.
+	// NewID returns a new id, for uids and for writes.
 	NewID func() string
 	// CompareIntervals are the pauses between comparisons, by name of the service. Default:
 	// DefaultCompareInterval, and UnfollowedInterval for kinds whose changes the service does not
@@ -43,14 +43,14 @@ type Config struct {
 	Logger        *zap.Logger
 }
 
-// Locks are the locks of keys in one gateway.
+// Locks locks keys within one gateway.
 type Locks interface {
-	// TryLock locks a key. It returns false if the key is locked.
+	// TryLock locks a key and returns true, unless the key is locked already.
 	TryLock(key backend.Key) bool
 	Unlock(key backend.Key)
 }
 
-// Mirrors are the mirrors of all services that own kinds.
+// Mirrors has a mirror for each service that owns kinds.
 type Mirrors struct {
 	byName map[string]*Mirror
 }
@@ -84,7 +84,8 @@ func (s *Mirrors) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Of returns the mirror of the service that owns a kind; UNAVAILABLE if this gateway does not know the service.
+// Of returns the mirror of the service that owns a kind. It returns UNAVAILABLE if the service is not configured on
+// this gateway.
 func (s *Mirrors) Of(k *kind.Kind) (*Mirror, error) {
 	if m := s.byName[k.Service]; m != nil {
 		return m, nil
@@ -99,9 +100,9 @@ func (s *Mirrors) Of(k *kind.Kind) (*Mirror, error) {
 	}
 }
 
-// Remove asks the owner of a resource in the background to delete it, if its deletion was requested
-// and nothing is bound to it. Failures are retried. Remove does nothing if this gateway does not
-// know the owner.
+// Remove asks the owner to delete a resource, if its deletion was requested and no resource is bound to it. It does so
+// in the background, and repeats it after failures. If the owner is not configured on this gateway, Remove does
+// nothing.
 func (s *Mirrors) Remove(k *kind.Kind, key backend.Key) {
 	if m := s.byName[k.Service]; m != nil {
 		m.removals.add(key)
@@ -116,39 +117,38 @@ type Mirror struct {
 	kinds   []*kind.Kind
 	// own sends the mirror's own writes.
 	own *sender.Sender
-	// looks has keys to look at, removals keys of resources to delete.
+	// looks is the queue of keys to look at, and removals the queue of resources to delete.
 	looks, removals *queue
 	log             *zap.Logger
-	// logOnce logs equal messages at most once in a few seconds.
+	// logOnce is a logger that drops a message which was logged a few seconds before.
 	logOnce *zap.Logger
-	// compareNow has an element if a comparison of everything is requested.
+	// compareNow receives an element when a comparison of all kinds is requested.
 	compareNow chan struct{}
-	// compareOnce requests a comparison the first time that following the changes fails.
+	// compareOnce requests a comparison of all kinds when following the changes fails for the first time.
 	compareOnce sync.Once
-	// deleted has the recently deleted records.
+	// deleted remembers the recently deleted records.
 	deleted deletions
-	// warned has the kinds for which warnOfFill has logged. Only compareAll uses it.
+	// warned is the set of kinds about which warnOfFill has logged. It is used only by compareAll.
 	warned map[string]bool
 
 	mu sync.Mutex // guards all below
 	// description is the service's latest description; nil before the first.
 	description *owner.Description
-	// problems are the reasons why kinds cannot be written, by name of the kind.
+	// problems maps the name of a kind to the reason why it cannot be written.
 	problems map[string]string
 	health
-	// unreadable has resources that the service cannot show or that cannot be stored, with the
-	// reasons. unnamed has keys that are invalid in the API, with the times at which they were last
-	// shown. Both are bounded by maxNoted.
+	// unreadable maps a resource that the service cannot show, or that cannot be stored, to the reason. unnamed maps a
+	// key that is invalid in the API to the time at which the service last showed it. Both have at most maxNoted
+	// elements.
 	unreadable map[backend.Key]string
 	unnamed    map[backend.Key]time.Time
-	// unnameable has the kinds with resources that have fields which the SDL does not
-	// have.
+	// unnameable is the set of kinds with resources that have fields which the SDL lacks.
 	unnameable map[string]bool
-	// held has, by kind, the resources that seem to have vanished at once. They are kept for now.
+	// held maps the name of a kind to its resources that were suddenly absent and whose records are kept.
 	held map[string]held
 }
 
-// held is a set of resources of a kind that seem to have vanished at once.
+// held is a set of resources of a kind that were suddenly absent: see holdTime.
 type held struct {
 	count int
 	since time.Time
@@ -157,8 +157,7 @@ type held struct {
 // maxNoted bounds the number of remembered resources that cannot be mirrored.
 const maxNoted = 10_000
 
-// newMirror returns the mirror of a service. Each mirror has its own tag: the request ids of its
-// own writes are the tag and a counter.
+// newMirror returns the mirror of a service. tag is the prefix of the request ids of its own writes.
 func newMirror(cfg Config, name, tag string) *Mirror {
 	log := cfg.Logger.With(zap.String("service", name))
 	own := &sender.Sender{
@@ -192,7 +191,7 @@ func newMirror(cfg Config, name, tag string) *Mirror {
 	}
 }
 
-// Numbers of workers of a mirror.
+// The numbers of goroutines that look at keys and delete resources.
 const (
 	lookWorkers    = 4
 	removalWorkers = 4
@@ -213,7 +212,7 @@ func (m *Mirror) run(ctx context.Context) {
 	g.Wait()
 }
 
-// work calls do with keys of a queue until ctx ends.
+// work takes keys from a queue and calls do with them, until ctx ends.
 func (m *Mirror) work(ctx context.Context, q *queue, most int, do func(context.Context, []backend.Key) undone) {
 	for {
 		keys := q.take(ctx, most)
@@ -224,8 +223,7 @@ func (m *Mirror) work(ctx context.Context, q *queue, most int, do func(context.C
 	}
 }
 
-// owns reports whether a key belongs to a kind of the service and is valid in the API. Other keys
-// are counted, and logged once.
+// owns reports whether a key belongs to a kind of the service and is valid in the API. It counts and logs invalid keys.
 func (m *Mirror) owns(key backend.Key) bool {
 	k := m.kind(key.Kind)
 	if k == nil {
@@ -249,7 +247,7 @@ func (m *Mirror) owns(key backend.Key) bool {
 	return false
 }
 
-// kind returns a kind that the service owns; nil if it does not own the kind.
+// kind returns the kind of a name; nil if the service does not own it.
 func (m *Mirror) kind(name string) *kind.Kind {
 	at := slices.IndexFunc(m.kinds, func(k *kind.Kind) bool { return k.Name == name })
 	if at < 0 {
@@ -258,14 +256,14 @@ func (m *Mirror) kind(name string) *kind.Kind {
 	return m.kinds[at]
 }
 
-// look adds keys to the queue looks as soon as there is room.
+// look adds keys to the queue looks. It waits while the queue is full.
 func (m *Mirror) look(ctx context.Context, keys ...backend.Key) {
 	keys = slices.DeleteFunc(slices.Clone(keys), func(key backend.Key) bool { return !m.owns(key) })
 	m.looks.awaitRoom(ctx)
 	m.looks.add(keys...)
 }
 
-// identity returns a context whose caller is the service, for the mirror's own writes.
+// identity returns a context whose caller is the service; for the mirror's own writes.
 func (m *Mirror) identity(ctx context.Context) context.Context {
 	return access.WithCaller(ctx, access.Caller{
 		Identity: &access.Identity{Name: "service:" + m.name, Source: "service"},

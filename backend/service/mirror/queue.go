@@ -10,45 +10,43 @@ import (
 )
 
 const (
-	// maxQueued is the number of keys from which on callers that can wait do wait.
+	// maxQueued is the number of keys above which awaitRoom waits.
 	maxQueued = 20_000
-	// Pauses before a key that failed is worked on again.
+	// The shortest and the longest pause before a key that failed is taken again.
 	minPause = 10 * time.Millisecond
 	maxPause = 10 * time.Second
-	// Pauses after a race with another writer, which may hold the lock of the key while its service
-	// is slow.
+	// The shortest and the longest pause after a race against another writer. A writer may hold the lock of the key for
+	// long if its service is slow.
 	minRacedPause = 20 * time.Millisecond
 	maxRacedPause = time.Second
 )
 
-// undone are keys that must be worked on again. raced were changed by another writer meanwhile;
-// failed had an error.
+// undone are keys that must be worked on again. The records of raced were changed by another writer meanwhile; failed
+// had errors.
 type undone struct{ raced, failed []backend.Key }
 
-// queue holds keys to be worked on. Each key is in it at most once, and only one worker has it at a
-// time. A key that is added while a worker has it is worked on again afterwards. Safe for
-// concurrent use.
+// queue is a queue of keys to work on. Each key occurs once, and only one worker works on it at a time. If a key is
+// added while a worker works on it, it is queued again afterwards. Safe for concurrent use.
 type queue struct {
 	wake chan struct{} // has an element if a worker may find a key
 	room chan struct{} // has an element if there may be room again
 
 	mu sync.Mutex // guards all below
-	// tasks has the keys that are in the queue or that a worker has.
+	// tasks has the state of each key that is queued or being worked on.
 	tasks map[backend.Key]*task
 	// ready are the keys that wait for a worker, in order.
 	ready []backend.Key
-	// paused are the keys that wait for a time.
+	// paused maps a key that failed to the time at which it becomes ready.
 	paused map[backend.Key]time.Time
 }
 
 // task is the state of a key in a queue.
 type task struct {
-	// since is the time of the first addition since the last success.
+	// since is when the key was first added after the last success.
 	since time.Time
-	// working reports whether a worker has the key; again reports whether it was added
-	// meanwhile.
+	// working reports whether a worker has taken the key; again reports whether the key was added since.
 	working, again bool
-	// failures and races are counted since the last success.
+	// failures and races count the attempts since the last success.
 	failures, races int
 }
 
@@ -67,7 +65,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// add adds keys that are not in the queue yet. The pause of a paused key ends.
+// add adds keys that are not queued yet. A paused key becomes ready at once.
 func (q *queue) add(keys ...backend.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -123,7 +121,7 @@ func (q *queue) take(ctx context.Context, most int) []backend.Key {
 	}
 }
 
-// await waits for a key, or until due if that is not zero. It returns false if ctx has ended first.
+// await waits until there may be a key, or until due if that is not zero. It returns false if ctx ended first.
 func (q *queue) await(ctx context.Context, due time.Time) bool {
 	var alarm <-chan time.Time
 	if !due.IsZero() {
@@ -140,8 +138,8 @@ func (q *queue) await(ctx context.Context, due time.Time) bool {
 	return ctx.Err() == nil
 }
 
-// takeReady returns keys to work on, and the time at which the next paused key is due; zero
-// if there is none.
+// takeReady returns at most most keys to work on, and the time at which the next paused key becomes ready; zero if none
+// is paused.
 func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -169,8 +167,8 @@ func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	return keys, due
 }
 
-// done returns keys that were taken. Undone keys are worked on again after a pause, which doubles
-// each time.
+// done returns keys that were taken. The keys in left become ready again after a pause, which doubles with each
+// attempt.
 func (q *queue) done(keys []backend.Key, left undone) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -203,8 +201,7 @@ func (q *queue) done(keys []backend.Key, left undone) {
 	signal(q.room)
 }
 
-// oldest returns the time since which the longest waiting key has had no success; false if there is
-// no key.
+// oldest returns how long ago the oldest task was added, as its time. waits is false if the queue is empty.
 func (q *queue) oldest() (since time.Time, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -19,17 +19,17 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// record is the record of a resource, as it was read.
+// record is a record as it was read from the store.
 type record struct {
 	kind *kind.Kind
 	key  backend.Key
-	// stored is nil if there is no record, or if it is damaged.
+	// stored is nil if there is no record, or if the record is damaged.
 	stored *backend.Resource
 	// was is the state of stored; nil if there is none or its body cannot be read.
 	was *kind.State
-	// damaged reports whether there is a record that cannot be decoded.
+	// damaged reports whether the record cannot be decoded.
 	damaged bool
-	// begin is a time not after the read.
+	// begin is a time at or before the read.
 	begin time.Time
 }
 
@@ -44,38 +44,37 @@ func newRecord(k *kind.Kind, key backend.Key, stored *backend.Resource, begin ti
 	return out
 }
 
-// Edit is the part of a caller's write that the gateway keeps and the service does not
-// have.
+// Edit is the part of a caller's write that only the gateway stores, not the service.
 type Edit struct {
 	// Managers are the field managers after the write.
 	Managers []body.Manager
-	// writeID and tag identify the version that the write has made.
+	// writeID and tag identify the version of the resource that the write has made. Either may be empty.
 	writeID, tag string
 }
 
-// made reports whether the write has made this version of the resource.
+// made reports whether the write has made the version r of the resource.
 func (e *Edit) made(r *owner.Resource) bool {
 	return e != nil && (e.tag != "" && e.tag == r.Tag || e.writeID != "" && e.writeID == r.WriteID)
 }
 
-// next is the state that is to replace a record.
+// next is the state that replaces a record.
 type next struct {
 	record
 	state    *kind.State
 	relation dependency.Decision
 	deleting bool
-	// callers reports whether the state differs in something that callers set.
+	// callers reports whether anything differs that callers set.
 	callers bool
 	// same reports whether the record already has this state.
 	same bool
-	// createdAt is the time of the creation; zero means now.
+	// createdAt is the creation time of the resource; zero means now.
 	createdAt time.Time
 	uid       string
 }
 
-// replacement returns the state that replaces a record. The record must not be damaged and must not
-// belong to an earlier resource of that name. edit is the write that has made this version; nil if
-// no caller of this gateway has made it.
+// replacement returns the state that replaces a record. The record must not be damaged, and must not belong to an
+// earlier resource of the same name. edit is the write that has made this version; nil if it was not a caller of this
+// gateway.
 func (m *Mirror) replacement(
 	ctx context.Context, rec record, r *owner.Resource, edit *Edit, read dependency.Reading,
 ) (*next, error) {
@@ -122,7 +121,7 @@ func (m *Mirror) replacement(
 	return out, err
 }
 
-// updatedBy returns the name of the user who made a change of what callers set.
+// updatedBy returns the name to be stored as metadata.updatedBy: the caller of ctx if callers is set, else the service.
 func (m *Mirror) updatedBy(ctx context.Context, callers bool) string {
 	if !callers {
 		ctx = m.identity(ctx)
@@ -130,8 +129,8 @@ func (m *Mirror) updatedBy(ctx context.Context, callers bool) string {
 	return access.CallerFrom(ctx).UpdatedBy()
 }
 
-// specOf returns the spec of a resource in the stored form. It keeps fields that the SDL does not
-// have, and leaves out write-only fields, which services do not show.
+// specOf returns the spec of a resource with stored names. It keeps fields that the SDL lacks. Write-only fields are
+// left out; services do not show them.
 func specOf(k *kind.Kind, r *owner.Resource) (map[string]any, error) {
 	spec := map[string]any{}
 	if len(bytes.TrimSpace(r.Spec)) > 0 {
@@ -148,7 +147,7 @@ func specOf(k *kind.Kind, r *owner.Resource) (map[string]any, error) {
 	return spec, nil
 }
 
-// takeStatus sets the status from the resource.
+// takeStatus copies the status of the resource.
 func (n *next) takeStatus(r *owner.Resource) error {
 	var status map[string]any
 	if len(bytes.TrimSpace(r.Status)) > 0 {
@@ -164,8 +163,8 @@ func (n *next) takeStatus(r *owner.Resource) error {
 	return nil
 }
 
-// takeMetadata sets the metadata from the resource. A deletion that was requested here is kept even
-// if the service does not know of it yet.
+// takeMetadata copies the metadata of the resource. A deletion that was requested here is kept even if the service does
+// not know of it.
 func (n *next) takeMetadata(r *owner.Resource, respecified bool) {
 	meta := &n.state.Meta
 	meta.Labels = r.Labels
@@ -209,8 +208,7 @@ func (n *next) isStored(respecified bool) bool {
 		now.DeletionRequestedAt.Equal(was.DeletionRequestedAt)
 }
 
-// actions returns the actions that store the state on the condition that the record has not
-// changed.
+// actions returns the actions that store the state if the record has not changed.
 func (m *Mirror) actions(n *next) ([]backend.Action, error) {
 	readable := n.stored
 	if n.was == nil {
@@ -245,22 +243,21 @@ func (m *Mirror) actions(n *next) ([]backend.Action, error) {
 	return append([]backend.Action{action}, n.relation.Checks...), nil
 }
 
-// errRaced is the error for a record that has changed since it was read.
+// errRaced means that the record has changed since it was read, or that its key is locked.
 var errRaced = errors.New("the record has changed")
 
-// errUnstorable is the error for a resource of a service that the kind does not allow.
+// errUnstorable means that the kind does not allow the resource which a service shows.
 var errUnstorable = errors.New("it is not what the kind can have")
 
-// isUnstorable reports whether an error is about the resource itself, so that a retry cannot
-// succeed.
+// isUnstorable reports whether an error is caused by the resource itself, so that a retry would fail as well.
 func isUnstorable(err error) bool {
 	known, ok := errors.AsType[*failure.Error](err)
 	return errors.Is(err, errUnstorable) || errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) ||
 		ok && !known.Retryable
 }
 
-// failed turns the error of a batch whose condition failed into errRaced. It returns
-// other errors unchanged.
+// failed converts the error of a batch whose condition was not met, or whose answer was lost, to errRaced. Other errors
+// are returned as they are.
 func failed(err error) error {
 	var refused *backend.ConditionError
 	if errors.As(err, &refused) || errors.Is(err, sender.ErrLost) {
@@ -269,20 +266,18 @@ func failed(err error) error {
 	return err
 }
 
-// looker updates records to the state of the owner.
+// looker updates records from the service.
 type looker struct {
 	*Mirror
 	sender *sender.Sender
 	// locked reports whether the caller holds the locks of the keys.
 	locked bool
-	// edit is the write that was made for the caller of the context; nil if there was
-	// none.
+	// edit is the write that the service has made for the caller of the context; nil if there was none.
 	edit *Edit
 }
 
-// store updates a record, which was read before the owner was asked, to what the owner has under
-// its key. It returns errRaced if the record has changed since, or if a writer of this gateway
-// holds the lock of the key.
+// store updates a record with what the service has shown afterwards. It returns errRaced if the record has changed
+// since it was read, or if a writer of this gateway holds the lock of the key.
 func (l looker) store(ctx context.Context, rec record, got owner.Got) (*backend.Resource, error) {
 	switch r := got.Resource; {
 	case got.Unreadable != "":
@@ -310,7 +305,7 @@ func (l looker) store(ctx context.Context, rec record, got owner.Got) (*backend.
 	}
 }
 
-// put replaces a record by the state of a resource.
+// put replaces a record with the state of a resource.
 func (l looker) put(
 	ctx context.Context, rec record, r *owner.Resource, read dependency.Reading,
 ) (*backend.Resource, error) {
@@ -335,7 +330,7 @@ func (l looker) put(
 	return res.Resources[0], nil
 }
 
-// remove deletes a record. A damaged record is deleted so that the next look can write it.
+// remove deletes a record. If it is damaged, the next look writes it again.
 func (l looker) remove(ctx context.Context, rec record) error {
 	action := backend.Action{Key: rec.key, Op: backend.OpDelete, If: backend.Condition{Presence: backend.Present}}
 	if !rec.damaged {
@@ -351,7 +346,7 @@ func (l looker) remove(ctx context.Context, rec record) error {
 	return nil
 }
 
-// apply sends a batch about one key while it holds the lock of the key.
+// apply sends a batch that concerns one key, with the lock of the key held.
 func (l looker) apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
 	if !l.locked {
 		key := actions[0].Key
@@ -364,7 +359,7 @@ func (l looker) apply(ctx context.Context, actions ...backend.Action) (backend.R
 	return res, failed(err)
 }
 
-// read reads records, parallel to the keys.
+// read reads the records of keys, in their order.
 func (m *Mirror) read(ctx context.Context, keys []backend.Key) ([]record, error) {
 	begin := time.Now()
 	out := make([]record, 0, len(keys))
@@ -388,8 +383,7 @@ func (m *Mirror) read(ctx context.Context, keys []backend.Key) ([]record, error)
 	return out, nil
 }
 
-// isListed reports whether a record equals the resource in a list. If not, a look at
-// both follows.
+// isListed reports whether a record equals the listed resource. If it does not, look compares them again.
 func (m *Mirror) isListed(ctx context.Context, rec record, r *owner.Resource) bool {
 	if rec.stored == nil || rec.was == nil || r.UID != "" && r.UID != rec.stored.UID {
 		return false

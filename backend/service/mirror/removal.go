@@ -16,9 +16,9 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Deletion returns the request that deletes a record's resource at its service. The uid makes sure
-// that no other resource of that name is deleted. The tag is set if the service has no uids; with
-// atRevision it is always set, so that only an unchanged resource is deleted.
+// Deletion returns the request by which the service deletes the resource of a record. The UID prevents that another
+// resource of the same name is deleted. The tag restricts the deletion to an unchanged resource: it is set with
+// atRevision, and if the service has no UIDs.
 func Deletion(k *kind.Kind, stored *backend.Resource, atRevision bool) owner.Delete {
 	d := owner.Delete{Key: stored.Key}
 	rec := newRecord(k, stored.Key, stored, time.Time{})
@@ -35,8 +35,7 @@ func Deletion(k *kind.Kind, stored *backend.Resource, atRevision bool) owner.Del
 	return d
 }
 
-// removeQueued deletes resources at the service if their deletion was requested here and nothing is
-// bound to them.
+// removeQueued calls finish for each key of the queue.
 func (m *Mirror) removeQueued(ctx context.Context, keys []backend.Key) (out undone) {
 	for _, key := range keys {
 		switch err := m.finish(ctx, key); {
@@ -54,9 +53,9 @@ func (m *Mirror) removeQueued(ctx context.Context, keys []backend.Key) (out undo
 	return out
 }
 
-// finish asks the service to delete a resource, if its deletion was requested here and nothing is
-// bound to it. It holds the lock of the key during the call, so that a verb that deletes the same
-// resource is not answered that it is absent. It returns errRaced if a writer holds the lock.
+// finish asks the service to delete a resource, if its deletion was requested here and no resource is bound to it. It
+// holds the lock of the key during the call, so that a concurrent delete by a caller does not get the answer that the
+// resource is absent. It returns errRaced if a writer holds the lock.
 func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 	k := m.kind(key.Kind)
 	if k == nil {
@@ -105,17 +104,16 @@ func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 }
 
 const (
-	// AskLimit is how long after the request of a deletion the caller's gateway may send it to the
+	// AskLimit is how long after a deletion was requested for a caller the caller's gateway may still send it to the
 	// service.
 	AskLimit = 30 * time.Second
-	// askTime is the age from which on other gateways take such a request back. By then the
-	// caller's gateway has either done so or has stopped.
+	// askTime is the age from which other gateways take such a request back. By then the caller's gateway has taken it
+	// back itself, or has stopped.
 	askTime = AskLimit + 10*time.Second
 )
 
-// finishAsking takes back a deletion that the caller's gateway should have sent to the service by
-// now. That gateway has stopped, or has received no answer. No caller was told that the resource
-// will be deleted.
+// finishAsking takes back the request of a deletion that the caller's gateway should have completed by now: that
+// gateway has stopped, or got no answer. The caller was not promised that the resource would be deleted.
 func (m *Mirror) finishAsking(ctx context.Context, rec record) error {
 	if m.cfg.Sender.Clock().Sub(rec.was.Meta.DeletionRequestedAt) < askTime {
 		return nil // pending deletions are looked at now and then
@@ -128,10 +126,9 @@ func (m *Mirror) finishAsking(ctx context.Context, rec record) error {
 	return m.TakeBack(ctx, rec.kind, stored)
 }
 
-// TakeBack removes the request of a deletion from a record. The caller holds the lock of the key.
-// If the record has changed since it was read, TakeBack repeats this with the new record, but only
-// if its deletion is one that a caller's gateway is still sending. Any other requested deletion is
-// sent to the service again.
+// TakeBack removes the request of a deletion from a record. The caller holds the lock of the key. If the record has
+// changed, TakeBack tries again with the new record, provided that the request in it is still the same and a caller's
+// gateway is still sending it. Other requested deletions stay and are sent to the service again.
 func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Resource) error {
 	backoff := wait.Backoff{Least: minPause, Most: maxLookPause}
 	rec := newRecord(k, stored.Key, stored, time.Time{})
@@ -155,8 +152,7 @@ func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Res
 	return nil // finishAsking takes it back
 }
 
-// isSameRequest reports whether a record still has the same requested deletion, and a caller's
-// gateway is still sending it.
+// isSameRequest reports whether now has the same requested deletion as was, and a caller's gateway is still sending it.
 func isSameRequest(was, now record) bool {
 	if was.was == nil || now.was == nil || !now.stored.Deleting {
 		return false
@@ -165,8 +161,7 @@ func isSameRequest(was, now record) bool {
 	return of != nil && of.Asking && now.was.Meta.DeletionRequestedAt.Equal(was.was.Meta.DeletionRequestedAt)
 }
 
-// takeBack is TakeBack for a record that was read. It returns errRaced if the record has changed
-// since.
+// takeBack tries TakeBack once. It returns errRaced if the record has changed since it was read.
 func (m *Mirror) takeBack(ctx context.Context, rec record) error {
 	was, err := kind.StateOf(rec.stored)
 	if err != nil {

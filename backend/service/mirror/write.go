@@ -14,29 +14,27 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// storeTime bounds the time to mirror a write that a service has applied.
+// storeTime is the maximum time for mirroring a write that a service has applied.
 const storeTime = 30 * time.Second
 
-// Answered is a caller's write that a service has applied.
+// Answered is a write of a caller that a service has applied.
 type Answered struct {
 	Kind *kind.Kind
 	Key  backend.Key
-	// Stored is the record that was read before the service was called, nil if there was none.
-	// Asked is the time of the call.
+	// Stored is the record that was read before the service was called; nil if there was none. Asked is when the
+	// service was called.
 	Stored *backend.Resource
 	Asked  time.Time
-	// Write is the request, and Resource the resulting resource; nil if the service does not show
-	// it.
+	// Write is the request. Resource is the resulting resource; nil if the service does not show it.
 	Write    owner.Write
 	Resource *owner.Resource
-	// Edit is the part of the write that only the gateway keeps.
+	// Edit is the part of the write that only the gateway stores.
 	Edit Edit
 }
 
-// Store mirrors a write that a service has applied for the caller of ctx, and returns the record.
-// If others have changed the resource since, the record has their changes too. The caller holds the
-// lock of the key. Since the write was applied, it is mirrored even if the caller has gone, and an
-// error has the outcome APPLIED.
+// Store mirrors a write that a service has applied for the caller of ctx, and returns the record. The record also has
+// later changes by others. The caller holds the lock of the key. The write was applied, so it is mirrored even if ctx
+// has ended, and an error has the outcome APPLIED.
 func (m *Mirror) Store(ctx context.Context, w Answered) (*backend.Resource, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
@@ -58,9 +56,9 @@ func (m *Mirror) Store(ctx context.Context, w Answered) (*backend.Resource, erro
 	return nil, m.applied(w.Key, err)
 }
 
-// applied returns the error for a change that the service has applied and that is not mirrored
-// because of err; a nil err means that the resource is absent again. The error wraps no cause,
-// because no cause may lead to a retry of the write.
+// applied returns the error for a change that the service has applied and that is not mirrored because of err. A nil
+// err means that the resource is already absent again. The error does not wrap err, since no caller may retry the write
+// because of it.
 func (m *Mirror) applied(key backend.Key, err error) error {
 	e := &failure.Error{
 		Code:    failure.CodeUnavailable,
@@ -81,7 +79,7 @@ func (m *Mirror) applied(key backend.Key, err error) error {
 	return e.At(key)
 }
 
-// Preview returns the actions that would mirror a write, for a dry run.
+// Preview returns the actions that would mirror a write. It is for dry runs.
 func (m *Mirror) Preview(ctx context.Context, w Answered) ([]backend.Action, error) {
 	edit := w.Edit
 	edit.writeID = w.Write.Resource.WriteID
@@ -93,8 +91,8 @@ func (m *Mirror) Preview(ctx context.Context, w Answered) ([]backend.Action, err
 	return m.actions(n)
 }
 
-// Deleted mirrors that a service has deleted a resource for the caller of ctx, or will delete it.
-// The caller holds the lock of the key. The error has the outcome APPLIED.
+// Deleted mirrors that a service has deleted a resource for the caller of ctx, or will delete it later. The caller
+// holds the lock of the key. An error has the outcome APPLIED.
 func (m *Mirror) Deleted(ctx context.Context, key backend.Key) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()

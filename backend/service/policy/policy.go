@@ -1,10 +1,8 @@
-// Package policy keeps the roles and bindings of a gateway in memory, for every catalogue that the
-// gateway serves.
+// Package policy keeps the roles and bindings of a gateway in memory, for all catalogues that the gateway serves.
 //
-// A gateway has one [Source], as it has one hub. All generations of the catalogue use it, so a
-// stream that began on an older one follows the same roles and bindings. The meaning of a role
-// depends on the kinds of a catalogue, so each generation makes its own [access.Policy] from the
-// source.
+// A gateway has one [Source], just as it has one hub. All generations of the catalogue use it, so a stream that began
+// under an older catalogue sees the same roles and bindings. What a role means depends on the kinds of a catalogue, so
+// each generation builds its own [access.Policy] from the source.
 package policy
 
 import (
@@ -26,14 +24,14 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Config of a source. All but Logger is required.
+// Config configures a [Source]. All fields but Logger are required.
 type Config struct {
 	Store backend.Store
-	// Hub over the store, which the caller runs.
+	// Hub delivers the changes of Store. The caller runs it.
 	Hub *hub.Hub
-	// Kinds of any catalogue. Every catalogue has the kinds that give rights, in the same form.
+	// Kinds are the kinds of any catalogue. The kinds that give rights are the same in every catalogue.
 	Kinds []descriptor.Kind
-	// Logger receives the changes of state of the kinds. Default: none.
+	// Logger receives messages of the index that holds the roles and bindings. Default: none.
 	Logger *zap.Logger
 }
 
@@ -65,13 +63,13 @@ func givingRights(kinds []descriptor.Kind) (out []descriptor.Kind) {
 	return out
 }
 
-// Source has the roles and bindings of the store. All methods are safe for concurrent use.
+// Source provides the roles and bindings of the store. All methods are safe for concurrent use.
 type Source struct {
 	index *index.Index
 	era   atomic.Pointer[era]
 }
 
-// era is a time in which the roles and bindings do not change.
+// era is a context that ends when the roles or bindings change.
 type era struct {
 	context.Context
 	end context.CancelFunc
@@ -83,8 +81,7 @@ func newEra() *era {
 	return e
 }
 
-// New returns a source and starts nothing. Until Run has read the roles and bindings, callers that
-// ask for them wait.
+// New returns a source. It starts nothing. Until Run has read the roles and bindings, calls that need them wait.
 func New(cfg Config) (*Source, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
@@ -112,7 +109,7 @@ func New(cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// Run follows the hub until ctx ends, and returns nil.
+// Run follows the changes of the hub until ctx ends, and then returns nil.
 func (s *Source) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.index.Run(ctx) })
@@ -123,7 +120,7 @@ func (s *Source) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// runEras ends the era at each change.
+// runEras ends the current era after each change and begins another.
 func (s *Source) runEras(ctx context.Context) {
 	for {
 		changed := s.index.PinnedChanged()
@@ -136,14 +133,13 @@ func (s *Source) runEras(ctx context.Context) {
 	}
 }
 
-// Filled returns once the roles and bindings are known.
+// Filled waits until the roles and bindings were read.
 func (s *Source) Filled(ctx context.Context) error { return s.index.Filled(ctx) }
 
 // Era returns a context that ends soon after the roles or bindings have changed.
 func (s *Source) Era() context.Context { return s.era.Load().Context }
 
-// Version returns a number that grows with each change, 0 while the roles and bindings are not
-// known. It does not wait.
+// Version returns a number that grows with each change; 0 until the roles and bindings were read. It does not wait.
 func (s *Source) Version() uint64 {
 	state, _, ok := s.Current()
 	if !ok {
@@ -152,17 +148,17 @@ func (s *Source) Version() uint64 {
 	return state.Version()
 }
 
-// Current returns the roles and bindings as known now, and the position of the log that they
-// correspond to. ok is false while they are not known. It does not ask the store, which may have
-// newer ones. No watch of the hub has delivered a change after the position.
+// Current returns the roles and bindings that are in memory, with the log position of that state. ok is false until
+// they were read. It does not call the store, which may already have newer ones. No watch of the hub has delivered a
+// change after that position.
 func (s *Source) Current() (state RolesAndBindings, at backend.Position, ok bool) {
 	view := s.index.Current()
 	state, ok = stateIn(view)
 	return state, view.Position(), ok
 }
 
-// After returns the roles and bindings of a position or later; the zero position means everything
-// that the store has acknowledged. It returns UNAVAILABLE if they do not become known.
+// After returns the roles and bindings at a log position or later. The zero position means everything that the store
+// has acknowledged. It returns UNAVAILABLE if the state cannot be reached in time.
 func (s *Source) After(ctx context.Context, at backend.Position) (RolesAndBindings, error) {
 	view := s.index.Current()
 	if state, ok := stateIn(view); ok && !at.IsZero() && view.Shows(at) {
@@ -201,7 +197,7 @@ func (s *Source) After(ctx context.Context, at backend.Position) (RolesAndBindin
 	return state, nil
 }
 
-// RolesAndBindings are the roles and bindings of one state of the store.
+// RolesAndBindings are all roles and bindings in one state of the store.
 type RolesAndBindings struct{ roles, bindings *index.Kind }
 
 func stateIn(view index.View) (out RolesAndBindings, ok bool) {
@@ -211,13 +207,13 @@ func stateIn(view index.View) (out RolesAndBindings, ok bool) {
 	return out, hasRoles && hasBindings
 }
 
-// Version returns a number that is greater for newer states, and the same for equal ones.
+// Version returns a number that is greater for later states, and equal only for equal states.
 func (s RolesAndBindings) Version() uint64 { return max(s.roles.Version(), s.bindings.Version()) }
 
-// Roles returns the JSON of the bodies of the roles that can be read, by name.
+// Roles returns the bodies (JSON) of the roles by name. Roles that cannot be read are left out.
 func (s RolesAndBindings) Roles() map[string][]byte { return bodiesOf(s.roles) }
 
-// Bindings returns the JSON of the bodies of the bindings that can be read, by name.
+// Bindings returns the bodies (JSON) of the bindings by name. Bindings that cannot be read are left out.
 func (s RolesAndBindings) Bindings() map[string][]byte { return bodiesOf(s.bindings) }
 
 func bodiesOf(k *index.Kind) map[string][]byte {

@@ -12,13 +12,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// AccessTarget says what rights are asked for: a resource (all three set), any resource of a
-// namespace (no Name), any resource of a kind (no Namespace either), or no kind in particular
-// (nothing set).
+// AccessTarget is a target of access rights: a resource if all fields are set, any resource of a namespace without
+// Name, any resource of a kind without Namespace and Name, and no particular kind if no field is set.
 type AccessTarget struct{ Kind, Namespace, Name *string }
 
-// target returns the kind of a target, nil if it names none, and its key. The key lacks the parts
-// that the target lacks. The result depends on the catalogue alone.
+// target resolves a target. The kind is nil if the target has none, and the key lacks the parts that the target lacks.
 func (r *Reader) target(t AccessTarget) (*kind.Kind, backend.Key, error) {
 	switch {
 	case t.Kind == nil && t.Namespace != nil:
@@ -49,8 +47,8 @@ func (r *Reader) target(t AccessTarget) (*kind.Kind, backend.Key, error) {
 	return k, key, v.Err(key)
 }
 
-// Allowed returns what a caller may do with a target, in the order of [access.Verbs]. It depends on the policy, not on
-// what is stored.
+// Allowed returns the verbs that the caller may use on a target, in the order of [access.Verbs]. The result depends on
+// the policy, not on whether the resource exists.
 func (r *Reader) Allowed(ctx context.Context, t AccessTarget) ([]descriptor.Verb, error) {
 	k, key, err := r.target(t)
 	if err != nil {
@@ -73,14 +71,13 @@ func (r *Reader) Allowed(ctx context.Context, t AccessTarget) ([]descriptor.Verb
 // Grant is an [access.Grant] without the parts that the caller may not see.
 type Grant struct {
 	access.Grant
-	// RuleHidden says that the caller may not see the role, so the number of its rule is left
-	// out.
+	// RuleHidden is set if the caller may not see the role; Rule is then not set.
 	RuleHidden bool
 }
 
-// Grants returns the ways in which a subject may use a verb on a target. The caller sees only
-// bindings that it may GET; a caller who may do everything also sees the administrators of the
-// configuration. The result is empty if access control is off.
+// Grants returns the rules by which users and groups have a verb on a target. It includes only bindings that the caller
+// may GET. A caller who may do everything also gets the administrators of the configuration. The result is empty if
+// access control is off.
 func (r *Reader) Grants(ctx context.Context, v descriptor.Verb, t AccessTarget) ([]Grant, error) {
 	k, key, err := r.target(t)
 	if err != nil {

@@ -18,89 +18,80 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Relation says how the resources of a page are related to the resource of the request.
+// Relation is the relation between the resource of a request and the resources on the requested page.
 type Relation uint8
 
-// The relations. A page shows only resources that the caller may see.
+// The relations. A page has only resources that the caller may see.
 const (
-	// Dependencies are the resources that the resource refers to, in the order of the
-	// declared references, and of the names within one reference.
+	// Dependencies are the resources to which the resource refers, ordered by declared reference and then by name.
 	Dependencies Relation = iota + 1
-	// Dependents are the resources that refer to it, in the order of (kind, namespace,
-	// name, path).
+	// Dependents are the resources that refer to the resource, ordered by (kind, namespace, name, path).
 	Dependents
-	// BlockedBy are the resources that keep the resource from being deleted, as the store
-	// has them, including those whose kinds or references this catalogue does not know.
-	// The resource itself is left out.
+	// BlockedBy are the other resources that prevent the deletion of the resource, according to the store. They include
+	// resources whose kinds or references this catalogue does not declare.
 	BlockedBy
 )
 
-// Dependency is a reference between two resources, seen from one of them.
+// Dependency is a reference between the resource of a request and another resource.
 type Dependency struct {
-	// Key of the other resource, which may be missing.
+	// Key is the key of the other resource, which may not exist.
 	Key backend.Key
-	// Path of the reference in the kind that declares it; empty if this gateway does not
-	// know it.
+	// Path is the path of the reference in the kind that declares it; empty if this catalogue does not declare it.
 	Path string
-	// Guarded means that the target cannot be deleted while it is bound.
+	// Guarded reports whether the reference prevents the deletion of its target while it is bound.
 	Guarded bool
-	// State of the target; empty if it was not requested.
+	// State is the state of the target; empty if it was not requested.
 	State dependency.State
 }
 
-// DependencyRequest asks for a page of the dependencies or dependents of a resource.
+// DependencyRequest requests a page of the resources related to a resource.
 type DependencyRequest struct {
 	Relation Relation
-	// Key of the resource.
+	// Key is the key of the resource.
 	Key backend.Key
-	// None means that the resource no longer exists: the page is empty and the store is not
-	// read.
+	// None reports that the resource no longer exists. The page is then empty, and the store is not read.
 	None bool
-	// Body of the resource; not needed for BlockedBy.
+	// Body is the body of the resource. It is not needed for BlockedBy.
 	Body          *body.Body
 	First, Last   *int
 	After, Before *string
-	// Targets requests the states and the resources of Dependencies.
+	// Targets requests the states and the bodies of Dependencies.
 	Targets bool
-	// ChangeCursor and Ahead are as in [ListRequest].
+	// ChangeCursor and Ahead have the same meaning as in [ListRequest].
 	ChangeCursor, Ahead bool
 }
 
-// relation is the resource and the relation that a page of dependencies shows.
+// relation is a resource and a relation whose resources are requested.
 type relation struct {
 	Relation
-	// rights of the caller.
+	// rights are the rights of the caller.
 	rights *access.Rights
 	key    backend.Key
 	body   *body.Body
-	// declared are the references that the resource's kind declares; set for
-	// Dependencies.
+	// declared are the references that the resource's kind declares. Set for Dependencies.
 	declared []declared
-	// kinds are the kinds that refer to the resource's kind, by name; set for the other relations.
+	// kinds are the kinds that declare references to the resource's kind, by name. Set for Dependents and BlockedBy.
 	kinds []*referring
 }
 
-// referring is a kind that refers to another one and that the caller may read.
+// referring is a kind with references to a given kind. The caller may read it.
 type referring struct {
 	*kind.Kind
-	// paths of its references to the other kind, in their order; for BlockedBy only those
-	// that guard.
+	// paths are the paths of these references, in their order; for BlockedBy only the guarded ones.
 	paths []string
 }
 
-// related is a position on a page of dependencies.
+// related is an entry on a page of related resources.
 type related struct {
 	Dependency
 	Resource
-	// key orders the positions. declared is the number of the declared reference, for a
-	// dependency.
+	// key is the sort key of the entry. declared is the index of the declared reference; set for Dependencies.
 	key      []byte
 	declared int
 }
 
-// Dependencies returns pages of dependencies and dependents, parallel to the requests,
-// each with its own error. The pages are read together: each step of all of them is one
-// call of the store, and one more call reads the targets.
+// Dependencies returns a page for each request, or an error. The pages are read together: each step of all of them is
+// one call of the store, and one more call reads the targets.
 func (r *Reader) Dependencies(ctx context.Context, reqs []DependencyRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
 	rights, err := r.Rights(ctx)
@@ -161,7 +152,7 @@ func (r *Reader) Dependencies(ctx context.Context, reqs []DependencyRequest) (pa
 	return pages, errs
 }
 
-// relation returns the relation of a request.
+// relation returns the relation that a request asks for.
 func (r *Reader) relation(rights *access.Rights, req *DependencyRequest) *relation {
 	rel := &relation{Relation: req.Relation, rights: rights, key: req.Key, body: req.Body}
 	if req.None {
@@ -197,8 +188,8 @@ func (rel *relation) cursors() plan.Cursors {
 	return plan.Cursors{Kind: rel.key.Kind, Hash: rel.hash, IsKey: rel.isKey}
 }
 
-// hash identifies the connection in its cursors. The keys of dependencies contain
-// numbers of declared references, so the declarations are part of the hash.
+// hash returns the number that identifies the connection in its cursors. The cursors of dependencies contain indexes of
+// declared references, so the hash covers the declarations.
 func (rel *relation) hash() uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write(append(rel.key.Append(nil), byte(rel.Relation)))
@@ -208,8 +199,8 @@ func (rel *relation) hash() uint32 {
 	return h.Sum32()
 }
 
-// isKey reports whether a key has the form of a key of the connection: strings, for a
-// dependency after the number of its declared reference.
+// isKey reports whether key has the form of a sort key of the connection: (kind, namespace, name, path), or for
+// Dependencies (index of the declared reference, name).
 func (rel *relation) isKey(key []byte) bool {
 	n := 4
 	if rel.Relation == Dependencies {
@@ -224,7 +215,7 @@ func (rel *relation) isKey(key []byte) bool {
 	return len(key) == 0
 }
 
-// dependencies returns what the resource refers to, in order.
+// dependencies returns the resources to which the resource refers, in order.
 func (rel *relation) dependencies() (out []related) {
 	for i, d := range rel.declared {
 		from := len(out)
@@ -250,7 +241,7 @@ func (rel *relation) dependencies() (out []related) {
 	return out
 }
 
-// lookTargets reads the targets of dependencies.
+// lookTargets reads the targets of pages that request them.
 func (r *Reader) lookTargets(ctx context.Context, reqs []DependencyRequest, pages []*Page) error {
 	var keys []backend.Key
 	at := map[backend.Key]int{}
@@ -287,9 +278,9 @@ func (r *Reader) lookTargets(ctx context.Context, reqs []DependencyRequest, page
 	return nil
 }
 
-// lookGuards corrects Guarded of dependencies. The declarations decide it unless the resource's
-// references were derived from other declarations. Then the store is asked; the index may be out of
-// date, because a rebind has no event.
+// lookGuards corrects Guarded in pages of dependencies. The declarations of this catalogue are right unless the
+// resource's stored references were derived by other declarations. Then the store is asked. The index would not do,
+// because it is not updated when references are rebound.
 func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
 	var resources []*Resource
 	for _, p := range pages {
@@ -313,12 +304,12 @@ func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
 	return nil
 }
 
-// Guards holds, by key, the references that the store has for resources whose references were
-// derived from other declarations than those of their kinds here.
+// Guards has the stored references of resources, by key, whose references were derived by declarations of another
+// catalogue.
 type Guards map[backend.Key]*backend.Resource
 
-// Guards reads the resources whose references were derived by another catalogue from the store. If
-// there are none, it reads nothing.
+// Guards reads from the store those resources whose references were derived by another catalogue. If there are none, it
+// does not call the store.
 func (r *Reader) Guards(ctx context.Context, resources []*Resource) (Guards, error) {
 	var keys []backend.Key
 	for _, res := range resources {
@@ -342,16 +333,15 @@ func (r *Reader) Guards(ctx context.Context, resources []*Resource) (Guards, err
 	return out, nil
 }
 
-// foreign reports whether a resource's references were derived from other declarations than its
-// kind's. A resource that was read without its references cannot tell, and foreign returns false
-// for it.
+// foreign reports whether the stored references of a resource were derived by other declarations than those of its
+// kind. It returns false for a resource that was read without its references.
 func (r *Reader) foreign(stored *backend.Resource) bool {
 	k, err := r.kinds.Find(stored.Kind)
 	return err == nil && stored.Declared != "" && stored.Declared != k.Declared
 }
 
-// Holds reports whether a resource guards a target: as the store has it if the references were
-// derived from other declarations, otherwise as declared says.
+// Holds reports whether the resource of guards its target. If the references of the resource were derived by another
+// catalogue, the stored references decide; otherwise the result is declared.
 func (g Guards) Holds(of, target backend.Key, declared bool) bool {
 	stored := g[of]
 	if stored == nil {
@@ -360,7 +350,7 @@ func (g Guards) Holds(of, target backend.Key, declared bool) bool {
 	return slices.ContainsFunc(stored.Refs, func(ref backend.Ref) bool { return ref.Key == target && ref.Bound })
 }
 
-// waitsFor reports whether a resource waits for another.
+// waitsFor reports whether a resource waits for the resource with a key.
 func waitsFor(b *body.Body, key backend.Key) bool {
 	metadata := b.At(body.Root, body.SlotMetadata)
 	if metadata.IsZero() {
@@ -375,8 +365,8 @@ func waitsFor(b *body.Body, key backend.Key) bool {
 	return false
 }
 
-// DependencyState returns the state of a dependency. target is nil if the target does
-// not exist or cannot be read.
+// DependencyState returns the state of the target of a reference. target is nil if the target does not exist or cannot
+// be read.
 func DependencyState(referrer, target *Resource, key backend.Key) dependency.State {
 	var stored *backend.Resource
 	if target != nil {

@@ -17,20 +17,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// dependents reads the part of a connection of dependents that a page wants. The resources that
-// refer to another one are read from the store step by step, because stores keep the references
-// that guard against deletion.
+// dependents reads a page of Dependents or BlockedBy. The store finds the resources that refer to another; they are
+// read in several steps.
 type dependents struct {
 	*relation
 	plan.Want
-	// of is the name of the one kind that is wanted; empty for all kinds.
+	// of is the name of the kind to read, if there is only one; empty for all kinds.
 	of string
-	// start and end bound the keys that are still to be read; nil is open.
+	// start and end bound the keys that are still to be read. nil means no bound.
 	start, end []byte
 	found      []related
 	more, done bool
 	looked     int
-	// hidden counts the referring resources that the caller may not see.
+	// hidden is the number of referring resources that the caller may not see.
 	hidden int
 }
 
@@ -49,7 +48,7 @@ func (sc *dependents) begin() {
 	case sc.Relation == Dependents && len(sc.kinds) == 0:
 		sc.done = true
 	default:
-		// All keys of one resource are neighbours, so the bounds include all of them.
+		// All entries of one resource are neighbours, so the bound may be the resource itself.
 		if key := sc.In.After; key != nil {
 			sc.start = resourceOf(key)
 		}
@@ -62,7 +61,7 @@ func (sc *dependents) begin() {
 	}
 }
 
-// resourceOf returns the part of a key that identifies the resource: (kind, namespace, name).
+// resourceOf returns the part of a sort key that identifies the resource: (kind, namespace, name).
 func resourceOf(key []byte) []byte {
 	rest := key
 	for range 3 {
@@ -71,7 +70,7 @@ func resourceOf(key []byte) []byte {
 	return bytes.Clone(key[:len(key)-len(rest)])
 }
 
-// take adds entries to the page, in its direction, until it is full.
+// take adds entries to the page until it is full. The entries are in the direction of the page.
 func (sc *dependents) take(list []related) {
 	for _, d := range list {
 		if !sc.In.Holds(d.key) {
@@ -98,13 +97,13 @@ func (sc *dependents) request(left int) backend.Range {
 		Start:      sc.start,
 		End:        sc.end,
 		Reverse:    sc.Backward,
-		// the guarding references are in Refs
+		// Bare leaves out what is not needed: the guarded references are in Refs.
 		Limit: max(min(sc.Limit()-len(sc.found), backend.MaxLimit, left), 1),
 		Bare:  sc.Relation != Dependents,
 	}
 }
 
-// addPage adds the dependents among the resources that a step has read.
+// addPage adds the entries of the resources that a step has read.
 func (r *Reader) addPage(sc *dependents, got backend.Page, arena *body.Arena) {
 	damaged := got.Unreadable
 	for _, stored := range got.Resources {
@@ -144,7 +143,7 @@ func (r *Reader) addPage(sc *dependents, got backend.Page, arena *body.Arena) {
 	}
 }
 
-// damaged returns the entry of a resource that cannot be read, if the caller may see it.
+// damaged returns the entry of a resource that cannot be read; none if the caller may not see it.
 func (r *Reader) damaged(sc *dependents, key backend.Key) []related {
 	out := sc.unreadable(key)
 	if out != nil && !r.sees(sc.relation, key) {
@@ -154,8 +153,8 @@ func (r *Reader) damaged(sc *dependents, key backend.Key) []related {
 	return out
 }
 
-// sees reports whether the caller may see a resource. Only a caller who may see everything sees
-// resources of unknown kinds.
+// sees reports whether the caller may see a resource. Resources of unknown kinds are seen only by callers who may do
+// everything.
 func (r *Reader) sees(rel *relation, key backend.Key) bool {
 	if rel.rights.All() {
 		return true
@@ -164,15 +163,14 @@ func (r *Reader) sees(rel *relation, key backend.Key) bool {
 	return err == nil && rel.rights.Sees(k.Kind, key)
 }
 
-// precedes reports whether a key comes before another on the page.
+// precedes reports whether a comes before b on the page.
 func (sc *dependents) precedes(a, b backend.Key) bool {
 	order := bytes.Compare(a.Append(nil), b.Append(nil))
 	return order < 0 && !sc.Backward || order > 0 && sc.Backward
 }
 
-// shows reports whether the connection includes the resource with this key, which refers
-// to the relation's resource. Dependents includes only kinds whose references are
-// declared here.
+// shows reports whether a resource that refers to the relation's resource belongs to the relation. Dependents has only
+// kinds whose references this catalogue declares.
 func (rel *relation) shows(key backend.Key) bool {
 	if rel.Relation == BlockedBy {
 		return key != rel.key
@@ -180,7 +178,7 @@ func (rel *relation) shows(key backend.Key) bool {
 	return slices.ContainsFunc(rel.kinds, func(k *referring) bool { return k.Name == key.Kind })
 }
 
-// unreadable returns the entry of a resource that cannot be read. Its path is empty.
+// unreadable returns the entry of a resource that cannot be read, so that its path is not known.
 func (rel *relation) unreadable(key backend.Key) []related {
 	if key == (backend.Key{}) || !rel.shows(key) {
 		return nil
@@ -196,8 +194,7 @@ func (rel *relation) place(key backend.Key, path string, state dependency.State)
 	}
 }
 
-// dependentsOf returns an entry for each field by which a resource refers to the
-// relation's resource.
+// dependentsOf returns an entry for each reference from a stored resource to the relation's resource.
 func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *body.Arena) (out []related) {
 	if !rel.shows(stored.Key) {
 		return nil
@@ -244,7 +241,7 @@ func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *bo
 	return out
 }
 
-// finish sets the edges of the page, in their order.
+// finish copies the entries to the page.
 func (sc *dependents) finish(p *Page) {
 	if sc.Backward {
 		slices.Reverse(sc.found)
@@ -255,8 +252,8 @@ func (sc *dependents) finish(p *Page) {
 	}
 }
 
-// runDependents reads until all scans are done. One call of the store makes the next
-// step of as many scans as the store accepts.
+// runDependents reads until all scans are done. Each call of the store makes the next step of as many scans as the
+// store accepts.
 func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 	arena, spent := &body.Arena{}, budget.From(ctx)
 	for _, sc := range scans {
@@ -306,8 +303,8 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 	return nil
 }
 
-// largest returns the kind with the largest resources among the kinds that refer to a resource, nil if there is
-// none.
+// largest returns the kind with the largest resources among the kinds of a relation, to estimate memory; nil if there
+// is none.
 func (r *Reader) largest(rel *relation) *kind.Kind {
 	if len(rel.kinds) == 0 {
 		return nil
@@ -317,15 +314,14 @@ func (r *Reader) largest(rel *relation) *kind.Kind {
 	).Kind
 }
 
-// allRelated reads all entries of a connection of dependents.
+// allRelated reads all entries of a relation.
 func (r *Reader) allRelated(ctx context.Context, rel *relation) (*dependents, error) {
 	sc := &dependents{relation: rel, Want: plan.Want{Size: math.MaxInt}}
 	return sc, r.runDependents(ctx, []*dependents{sc})
 }
 
-// countRelated counts the entries of a connection. For a kind that refers
-// to the resource by a single path, the store counts the resources without reading
-// them.
+// countRelated returns the number of entries of a relation. If a kind has a single reference to the resource's kind,
+// the store counts its resources without reading them.
 func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 	if rel.Relation == Dependencies {
 		return len(rel.dependencies()), nil

@@ -17,17 +17,17 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// List returns a page by the algorithm of the Relay cursor specification. A resource whose key
-// in the order does not change meanwhile is on exactly one page, even with concurrent writes;
-// docs/decisions.md, "Reads from memory", has the exception for long pages that are read from
-// the store. Unreadable resources are left out, counted and logged.
+// List returns a page, by the algorithm of the Relay cursor specification. Writes between two pages do not disturb the
+// others: a resource whose position in the order stays the same is on exactly one page. Very long pages that are read
+// from the store are an exception, described in docs/decisions.md, "Reads from memory". Resources that cannot be read
+// are left out, counted and logged.
 func (r *Reader) List(ctx context.Context, req ListRequest) (*Page, error) {
 	pages, errs := r.ListMany(ctx, []ListRequest{req})
 	return pages[0], errs[0]
 }
 
-// ListMany returns several pages and reads them together: each step of all
-// pages is one call of the store. pages and errs are parallel to the requests.
+// ListMany returns a page for each request, or an error. The pages are read together: each step of all of them is one
+// call of the store.
 func (r *Reader) ListMany(ctx context.Context, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
 	t, spent := r.lister(ctx), budget.From(ctx)
@@ -75,7 +75,7 @@ type listing struct {
 	query connection
 }
 
-// result returns the page after it was read.
+// result returns the page from the result of its read.
 func (l *listing) result(read *page.Read, err error) (*Page, error) {
 	if err != nil {
 		return nil, err
@@ -90,23 +90,22 @@ func (l *listing) result(read *page.Read, err error) (*Page, error) {
 	return p, nil
 }
 
-// lister prepares the pages of one call.
+// lister prepares the pages that are read together.
 type lister struct {
 	reader *Reader
 	view   *index.View
-	// known holds what several requests have in common. last, with the key lastKey, is what the
-	// previous request used: the pages of one level usually share it.
+	// known has the part of a query that several requests share. lastKey and last are the key and the value that the
+	// previous request used, since the pages of one level usually share it.
 	known   map[commonKey]*plan.Common
 	last    *plan.Common
 	lastKey commonKey
-	// refused holds the errors of invalid filters.
+	// refused has the errors of invalid filters.
 	refused map[commonKey]error
-	// rights are the caller's; nil until loadRights has asked for them.
+	// rights are the rights of the caller; nil until loadRights was called.
 	rights *access.Rights
 	// listable is the last kind for which the caller was found to have LIST.
 	listable *kind.Kind
-	// awaited is a kind for which waiting has failed, with the error lost. It is not awaited
-	// again.
+	// awaited is a kind that could not be loaded, and lost the error. It is not awaited again.
 	awaited *kind.Kind
 	lost    error
 }
@@ -124,7 +123,7 @@ func (t *lister) loadRights(ctx context.Context) (err error) {
 	return err
 }
 
-// use returns an error if the caller may not list any resource of a kind.
+// use returns an error if the caller may list no resource of a kind.
 func (t *lister) use(ctx context.Context, k *kind.Kind) error {
 	if t.rights != nil && t.listable == k {
 		return nil
@@ -139,7 +138,7 @@ func (t *lister) use(ctx context.Context, k *kind.Kind) error {
 	return nil
 }
 
-// scope returns what the caller may list and see of a kind, nil for everything.
+// scope returns the resources of a kind that the caller may list and see; nil means all.
 func (t *lister) scope(k *kind.Kind) *access.Scope {
 	if t.rights.All() {
 		return nil
@@ -150,16 +149,16 @@ func (t *lister) scope(k *kind.Kind) *access.Scope {
 	return nil
 }
 
-// commonKey identifies what requests have in common. filter is the address of the map that holds
-// the filter, 0 for none.
+// commonKey identifies what several requests share. filter is the address of the map with the filter; 0 if there is
+// none.
 type commonKey struct {
 	kind                  *kind.Kind
 	reference, parentKind string
 	filter                uintptr
 }
 
-// common returns the part of a query that many requests of a level share. A filter, valid or not,
-// is parsed only once: parsing is not charged, and a level may have thousands of requests.
+// common returns the part of the query that many requests of a level share. Each filter is parsed only once, even if it
+// is invalid: parsing is not charged to the budget, and a level may have thousands of requests.
 func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 	key := commonKey{kind: k, reference: req.Parent.Reference, parentKind: req.Parent.Key.Kind}
 	if m, ok := req.Filter.(map[string]any); ok {
@@ -212,8 +211,8 @@ func (t *lister) newCommon(key commonKey, f filter.Filter, order []Order) *plan.
 	}
 }
 
-// serve returns a kind from the view, nil if the kind is read from the store. If the kind is still loading, serve
-// waits, and replaces the view and the rights by later ones.
+// serve returns a kind from the view; nil if the kind must be read from the store. If the kind is still being loaded,
+// serve waits for it, and replaces the view and the rights by later ones.
 func (t *lister) serve(ctx context.Context, k *kind.Kind) (*index.Kind, error) {
 	served, ok := t.view.Kind(k.Name)
 	if ok {
@@ -236,9 +235,9 @@ func (t *lister) serve(ctx context.Context, k *kind.Kind) (*index.Kind, error) {
 	return served, err
 }
 
-// settle waits, before the first page is read, until the kinds of all requests are loaded. So all
-// pages are read from one state, at one time of expiry. Errors are ignored here, because prepare
-// returns them for the requests that they concern.
+// settle waits until the kinds of all requests are loaded, before the first page is read. So all pages are read from
+// one state, with one time for expiry. Errors are ignored here; prepare returns them for the requests that they
+// concern.
 func (t *lister) settle(ctx context.Context, reqs []ListRequest) {
 	for range maxSettled {
 		before := t.view
@@ -257,12 +256,11 @@ func (t *lister) settle(ctx context.Context, reqs []ListRequest) {
 	}
 }
 
-// maxSettled is how often settle looks at all kinds. A kind that was in memory may leave it while
-// settle waits for another one.
+// maxSettled is how often settle checks all kinds. While it waits for one kind, another may have to leave memory.
 const maxSettled = 3
 
-// prepare checks the query of a request. served is the kind in memory, nil if the kind
-// is read from the store.
+// prepare checks a request and sets its query. served is the kind in memory; nil if the kind must be read from the
+// store.
 func (t *lister) prepare(ctx context.Context, req *ListRequest, q *connection) (served *index.Kind, err error) {
 	k, err := t.reader.kinds.Find(req.Kind)
 	if err != nil {
@@ -285,7 +283,7 @@ func (t *lister) prepare(ctx context.Context, req *ListRequest, q *connection) (
 	return served, q.prepare(common, req)
 }
 
-// begin checks a request and prepares its page. served is as for prepare.
+// begin checks a request and prepares its page. served has the same meaning as in prepare.
 func (t *lister) begin(
 	ctx context.Context, req *ListRequest, l *listing,
 ) (served *index.Kind, want plan.Want, err error) {

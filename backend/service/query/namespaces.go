@@ -17,34 +17,32 @@ import (
 // Namespace is a namespace that has resources.
 type Namespace struct {
 	Name string
-	// Counts are the numbers of its resources by kind, in the order of the catalogue. Kinds without
-	// resources in it are left out.
+	// Counts are the numbers of resources of each kind, in the order of the catalogue. Kinds without resources in the
+	// namespace are left out.
 	Counts []KindCount
 }
 
-// KindCount is a number of resources of a kind.
+// KindCount is the number of resources of a kind.
 type KindCount struct {
 	Kind  string
 	Count int
 }
 
-// NamespacePage is a page of the namespaces that have resources which the caller may list, in the
-// order of their names.
+// NamespacePage is a page of the namespaces with resources that the caller may list, ordered by name.
 type NamespacePage struct {
 	Namespaces []Namespace
-	// More reports whether more namespaces follow, and Before whether the page begins after
-	// a cursor.
+	// More reports whether namespaces follow the page, and Before whether the request had a cursor.
 	More, Before bool
 
 	reader *Reader
 }
 
-// Cursor returns the cursor of a namespace of the page.
+// Cursor returns the cursor of the i-th namespace of the page.
 func (p *NamespacePage) Cursor(i int) string {
 	return string(plan.AppendCursor(nil, namespacesHash, []byte(p.Namespaces[i].Name)))
 }
 
-// namespacesHash distinguishes cursors of namespaces from those of resources.
+// namespacesHash is the hash in cursors of namespaces; see plan.Cursors.
 const namespacesHash = 0x6e616d65
 
 // TotalCount returns the number of namespaces that have resources.
@@ -62,7 +60,7 @@ func (p *NamespacePage) TotalCount(ctx context.Context) (n int, err error) {
 	}
 }
 
-// Namespaces returns a page of the namespaces that have resources. first is as in [ListRequest].
+// Namespaces returns a page of the namespaces with resources. first has the same meaning as in [ListRequest].
 func (r *Reader) Namespaces(ctx context.Context, first *int, after *string) (*NamespacePage, error) {
 	size, err := (&Page{}).size(first, nil)
 	if err != nil {
@@ -98,15 +96,15 @@ func (r *Reader) Namespaces(ctx context.Context, first *int, after *string) (*Na
 	}
 }
 
-// Approximate memory of a namespace of a page, and of a count in it.
+// Approximate memory of a namespace on a page and of a count in it, in bytes.
 const (
 	namespaceBytes = 128
 	kindCountBytes = 24
 )
 
-// occupancy finds the namespaces in which one kind has resources.
+// occupancy finds the namespaces in which a kind has resources.
 type occupancy interface {
-	// next returns the first namespace after another one; empty if there is none.
+	// next returns the first namespace after a given one; "" if there is none.
 	next(ctx context.Context, after string) (string, error)
 	// count returns the number of resources in a namespace.
 	count(ctx context.Context, namespace string) (int, error)
@@ -118,12 +116,12 @@ type occupied []kindOccupancy
 type kindOccupancy struct {
 	kind *kind.Kind
 	in   occupancy
-	// ahead is the namespace that next last returned.
+	// ahead is the latest result of in.next, and ended reports that it was "".
 	ahead string
 	ended bool
 }
 
-// occupied returns the occupancy of the NAMESPACED kinds. The kinds in memory are read from
+// occupied returns the occupancy of all NAMESPACED kinds that the caller may list. All kinds in memory are read from
 // one state.
 func (r *Reader) occupied(ctx context.Context) (out occupied, err error) {
 	t := r.lister(ctx)
@@ -166,8 +164,8 @@ func (r *Reader) occupied(ctx context.Context) (out occupied, err error) {
 	return out, nil
 }
 
-// next returns the first namespace after another one that has resources; nil if there is none. Each
-// call must pass a later namespace than the one before.
+// next returns the first namespace with resources after a given one; nil if there is none. Each call must pass a later
+// namespace than the previous call.
 func (all occupied) next(ctx context.Context, after string) (*Namespace, error) {
 	for {
 		var ns Namespace
@@ -206,7 +204,7 @@ func (all occupied) next(ctx context.Context, after string) (*Namespace, error) 
 	}
 }
 
-// within returns the bounds of the encoded keys of a namespace.
+// within returns the bounds of the encoded keys in a namespace.
 func within(namespace string) (start, end []byte) {
 	start = backend.AppendString(nil, namespace)
 	return start, backend.PrefixEnd(start)
@@ -215,7 +213,7 @@ func within(namespace string) (start, end []byte) {
 // memoryOccupancy is the occupancy of a kind in memory.
 type memoryOccupancy struct {
 	kind *index.Kind
-	// expired are the numbers of expired resources by namespace.
+	// expired maps a namespace to the number of its expired resources.
 	expired map[string]int
 }
 
@@ -238,7 +236,7 @@ func (o *memoryOccupancy) count(ctx context.Context, namespace string) (int, err
 		budget.From(ctx).Spend(budget.Steps, budget.Run)
 }
 
-// scopedOccupancy is the part of an occupancy that the caller may see.
+// scopedOccupancy is the occupancy of a kind of which the caller may see only some resources.
 type scopedOccupancy struct {
 	occupancy
 	lister     lister
@@ -277,11 +275,11 @@ func (o *scopedOccupancy) count(ctx context.Context, namespace string) (int, err
 	if _, ok := t.view.Kind(o.kind.Name); ok {
 		l.page.view = t.view
 	}
-	// the explanation would name namespaces in which the caller sees nothing
+	// An explanation would name namespaces in which the caller sees nothing.
 	return l.page.TotalCount(plan.WithoutExplanation(ctx))
 }
 
-// storeOccupancy is the occupancy of a kind that is read from the store.
+// storeOccupancy is the occupancy of a kind that must be read from the store.
 type storeOccupancy struct {
 	reader *Reader
 	kind   *kind.Kind

@@ -11,40 +11,40 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Limits of a page.
+// The sizes of pages.
 const (
 	DefaultPage = 100
 	MaxPage     = 1000
 )
 
-// Page is one page of a connection. It is safe for concurrent use.
+// Page is a page of a connection. It is safe for concurrent use.
 type Page struct {
 	Edges []Edge
-	// Dependencies are parallel to Edges on a page of dependencies, and nil on a page of
-	// resources. The edge of a dependency has no resource if the target does not exist or
-	// cannot be read.
+	// Dependencies has the reference of each edge on a page of related resources; nil on other pages. Such an edge has
+	// no resource if the target does not exist or cannot be read.
 	Dependencies []Dependency
 
 	reader *Reader
-	// Either query or relation is set.
+	// Either query or relation is set. hash caches the hash of that connection, with the bit hashed set; 0 until it is
+	// computed.
 	query        *connection
 	relation     *relation
-	hash         atomic.Uint64 // of that, with the bit hashed; 0 until it is asked for
+	hash         atomic.Uint64
 	in           plan.Interval // exclusive bounds in the order
 	backward     bool
 	ahead        bool // it is known whether there is more in the page's direction
 	cut          bool // there is
 	changeCursor *string
-	// total is the number of resources of the connection, if it was counted with the page.
+	// total is the number of resources in the connection, if it was counted with the page; else nil.
 	total *int
 	// view is the state that the page was read from; nil if it was read from the store.
 	view *index.View
 }
 
-// hashed marks a page's hash as computed.
+// hashed is a bit that marks Page.hash as computed.
 const hashed = 1 << 32
 
-// AppendCursor appends the cursor of an edge.
+// AppendCursor appends the cursor of an edge, given by its index.
 func (p *Page) AppendCursor(dst []byte, edge int) []byte {
 	hash := p.hash.Load()
 	if hash == 0 {
@@ -62,10 +62,10 @@ func (p *Page) cursors() plan.Cursors {
 	return p.query.cursors()
 }
 
-// Cursor returns the cursor of an edge.
+// Cursor returns the cursor of an edge, given by its index.
 func (p *Page) Cursor(edge int) string { return string(p.AppendCursor(nil, edge)) }
 
-// size returns the size of the page. It checks first and last.
+// size returns the requested size of the page, or an error if first and last are not valid.
 func (p *Page) size(first, last *int) (int, error) {
 	if first != nil && last != nil {
 		return 0, failure.BadInput("last", "first and last exclude each other; give one of them")
@@ -90,7 +90,7 @@ func (p *Page) size(first, last *int) (int, error) {
 	return size, nil
 }
 
-// begin returns what a request wants of the page.
+// begin checks the arguments of a page, and returns what to read.
 func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w plan.Want, err error) {
 	if w.Size, err = p.size(first, last); err != nil {
 		return w, err
@@ -109,7 +109,7 @@ func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w pla
 	return w, err
 }
 
-// read makes another read of the connection, from the state of the page.
+// read reads the connection again, from the same state as the page.
 func (p *Page) read(ctx context.Context, w plan.Want) (*page.Read, error) {
 	r := &page.Read{Query: &p.query.Query, Want: w}
 	if p.view != nil {
@@ -119,7 +119,7 @@ func (p *Page) read(ctx context.Context, w plan.Want) (*page.Read, error) {
 	return r, p.reader.pages.Do(ctx, []*page.Read{r})[0]
 }
 
-// any reports whether the connection has a resource in the interval.
+// any reports whether the connection has a resource in an interval.
 func (p *Page) any(ctx context.Context, in plan.Interval) (bool, error) {
 	want := plan.Want{In: in, Size: 1}
 	if p.relation != nil {
@@ -131,8 +131,8 @@ func (p *Page) any(ctx context.Context, in plan.Interval) (bool, error) {
 	return len(r.Edges) > 0, err
 }
 
-// TotalCount returns the number of resources of the whole connection. Resources that
-// this gateway has found unreadable are not counted, as they are not on the pages.
+// TotalCount returns the number of resources in the whole connection. Like the pages, it leaves out resources that
+// could not be read.
 func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	switch {
 	case p.relation != nil:
@@ -144,8 +144,7 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	return r.Matches, err
 }
 
-// Hidden returns, for a page of [BlockedBy], the number of referring resources that the caller may
-// not see. It is 0 for other pages.
+// Hidden returns the number of resources of [BlockedBy] that the caller may not see. It returns 0 for other pages.
 func (p *Page) Hidden(ctx context.Context) (int, error) {
 	if p.relation == nil || p.relation.Relation != BlockedBy || p.relation.rights.All() {
 		return 0, nil
@@ -154,18 +153,17 @@ func (p *Page) Hidden(ctx context.Context) (int, error) {
 	return all.hidden, err
 }
 
-// ChangeCursor returns the cursor at which a stream of changes begins that has every
-// change after this page; nil if it was not requested.
+// ChangeCursor returns a cursor for a stream of changes that sends all changes after this page; nil if it was not
+// requested.
 func (p *Page) ChangeCursor() *string { return p.changeCursor }
 
-// PageInfo returns the page's PageInfo. Its fields that need a read make it when they
-// are called.
+// PageInfo returns information about the page. Methods of the result may read the store or the index.
 func (p *Page) PageInfo() *PageInfo { return &PageInfo{page: p} }
 
-// PageInfo is the type of that name of the Relay specification.
+// PageInfo implements the type PageInfo of the Relay specification.
 type PageInfo struct{ page *Page }
 
-// StartCursor returns the cursor of the first edge, nil if there is none.
+// StartCursor returns the cursor of the first edge; nil if there is none.
 func (i *PageInfo) StartCursor() *string {
 	if len(i.page.Edges) == 0 {
 		return nil
@@ -173,7 +171,7 @@ func (i *PageInfo) StartCursor() *string {
 	return new(i.page.Cursor(0))
 }
 
-// EndCursor returns the cursor of the last edge, nil if there is none.
+// EndCursor returns the cursor of the last edge; nil if there is none.
 func (i *PageInfo) EndCursor() *string {
 	if n := len(i.page.Edges); n > 0 {
 		return new(i.page.Cursor(n - 1))
@@ -181,16 +179,15 @@ func (i *PageInfo) EndCursor() *string {
 	return nil
 }
 
-// HasNextPage reports whether the connection goes on after the page.
+// HasNextPage reports whether the connection has resources after the page.
 func (i *PageInfo) HasNextPage(ctx context.Context) (bool, error) { return i.page.beyond(ctx, false) }
 
-// HasPreviousPage reports whether the connection has anything before the page.
+// HasPreviousPage reports whether the connection has resources before the page.
 func (i *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
 	return i.page.beyond(ctx, true)
 }
 
-// beyond reports whether the connection has anything after the page, or before it if
-// before is set.
+// beyond reports whether the connection has resources after the page, or before it if before is set.
 func (p *Page) beyond(ctx context.Context, before bool) (bool, error) {
 	within := p.in
 	known := p.ahead && before == p.backward

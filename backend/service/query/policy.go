@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/policy"
 )
 
-// policies makes policies for a catalogue's kinds from the gateway's roles and bindings.
+// policies builds the policies of a catalogue from the gateway's roles and bindings.
 type policies struct {
 	cfg    access.Config
 	source *policy.Source
@@ -21,14 +21,13 @@ type policies struct {
 	unlimited *access.Rights
 
 	mu sync.Mutex // guards all below
-	// newest is the policy of the newest state that was requested, which has this
-	// version.
+	// newest is the policy of the newest state that was requested, and version the version of that state.
 	newest  *access.Policy
 	version uint64
 }
 
-// of returns the policy of a state of the roles and bindings, or of a newer one. So a policy may be
-// newer than the resources that are read under it, never older.
+// of returns the policy of a state, or of a later one if that was requested before. So a policy may be newer than the
+// resources that are read under it, but never older.
 func (p *policies) of(state policy.RolesAndBindings) *access.Policy {
 	version := state.Version()
 	p.mu.Lock()
@@ -39,16 +38,15 @@ func (p *policies) of(state policy.RolesAndBindings) *access.Policy {
 	return p.newest
 }
 
-// Policy returns the policy that applies to an operation, nil if access control is off. It is no
-// older than the state that the operation reads. Until the roles and bindings are loaded, Policy
-// returns UNAVAILABLE.
+// Policy returns the policy for an operation; nil if access control is off. It is not older than the state that the
+// operation reads. Until the roles and bindings were read, Policy returns UNAVAILABLE.
 func (r *Reader) Policy(ctx context.Context) (*access.Policy, error) {
 	readOutside(ctx)
 	return r.policy(ctx)
 }
 
-// policy is [Reader.Policy] without recording a read. The policy is no part of an operation's
-// [Basis], because the key of the rights is.
+// policy returns the same as [Reader.Policy], without recording a read. The policy does not belong to the [Basis] of an
+// operation, since the basis has the key of the caller's rights.
 func (r *Reader) policy(ctx context.Context) (*access.Policy, error) {
 	if !r.policies.cfg.Enabled {
 		return nil, nil
@@ -60,8 +58,8 @@ func (r *Reader) policy(ctx context.Context) (*access.Policy, error) {
 	return r.policyAfter(ctx, view.Barrier())
 }
 
-// policyAfter returns the policy at a log position or later; the zero position means everything
-// that the store has acknowledged.
+// policyAfter returns the policy at a log position or later. The zero position means everything that the store has
+// acknowledged.
 func (r *Reader) policyAfter(ctx context.Context, at backend.Position) (*access.Policy, error) {
 	state, err := r.policies.source.After(ctx, at)
 	if err != nil {
@@ -70,8 +68,8 @@ func (r *Reader) policyAfter(ctx context.Context, at backend.Position) (*access.
 	return r.policies.of(state), nil
 }
 
-// Rights returns the caller's rights for all reads and writes of the operation: those at the state
-// that the operation reads, or those that [access.WithRights] has set.
+// Rights returns the rights of the caller for all reads and writes of the operation. They are the rights set by
+// [access.WithRights], or else those in the state that the operation reads.
 func (r *Reader) Rights(ctx context.Context) (*access.Rights, error) {
 	if !r.policies.cfg.Enabled {
 		return r.policies.unlimited, nil
@@ -92,9 +90,9 @@ func (r *Reader) Rights(ctx context.Context) (*access.Rights, error) {
 	return rights, nil
 }
 
-// RightsToWrite returns the caller's rights for a write. It uses the current state of the index
-// without checking with the store that it is the newest: a policy change made through another
-// gateway applies once this one has received it, one made through this gateway applies at once.
+// RightsToWrite returns the rights of the caller for a write. They follow from the roles and bindings in memory; it
+// does not ask the store whether there are newer ones. A change of the policy made through this gateway applies at
+// once, a change made through another gateway when this one has received it.
 func (r *Reader) RightsToWrite(ctx context.Context) (*access.Rights, error) {
 	if r.policies.cfg.Enabled && access.RightsFrom(ctx) == nil {
 		if p := r.KnownPolicy(); p != nil {
@@ -109,8 +107,8 @@ func (r *Reader) RightsToWrite(ctx context.Context) (*access.Rights, error) {
 // off.
 func (r *Reader) PolicySource() *policy.Source { return r.policies.source }
 
-// KnownPolicy returns the policy that this gateway has loaded, nil if there is none yet.
-// It makes no calls.
+// KnownPolicy returns the policy of the roles and bindings in memory; nil if they were not read yet. It does not call
+// the store.
 func (r *Reader) KnownPolicy() *access.Policy {
 	state, _, ok := r.policies.source.Current()
 	if !ok {
@@ -119,7 +117,7 @@ func (r *Reader) KnownPolicy() *access.Policy {
 	return r.policies.of(state)
 }
 
-// RightsNow is [Reader.Rights] at the newest state instead of the operation's.
+// RightsNow returns the rights of the caller in the newest state, not in the state that the operation reads.
 func (r *Reader) RightsNow(ctx context.Context) (*access.Rights, error) {
 	if !r.policies.cfg.Enabled {
 		return r.policies.unlimited, nil
@@ -132,8 +130,7 @@ func (r *Reader) RightsNow(ctx context.Context) (*access.Rights, error) {
 	return p.RightsOf(access.CallerFrom(ctx).Identity), nil
 }
 
-// AwaitPolicy waits until this gateway has loaded the roles and bindings that are stored
-// now.
+// AwaitPolicy waits until this gateway has received all roles and bindings that are stored now.
 func (r *Reader) AwaitPolicy(ctx context.Context) error {
 	if !r.policies.cfg.Enabled {
 		return nil
@@ -142,8 +139,7 @@ func (r *Reader) AwaitPolicy(ctx context.Context) error {
 	return err
 }
 
-// use returns the caller's rights, or an error if they do not include a verb for any
-// resource of a kind.
+// use returns the rights of the caller, or an error if the caller may use a verb on no resource of a kind.
 func (r *Reader) use(ctx context.Context, k *kind.Kind, v descriptor.Verb) (*access.Rights, error) {
 	rights, err := r.Rights(ctx)
 	if err == nil {

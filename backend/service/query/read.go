@@ -14,8 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Get returns a resource, nil if there is none. If its stored form cannot be read by
-// its kind, the error is UNREADABLE.
+// Get returns a resource; nil if there is none. If its body does not match its kind, the error is UNREADABLE.
 func (r *Reader) Get(ctx context.Context, id kind.Identity) (*Resource, error) {
 	k, key, err := r.kinds.Resolve(id)
 	if err != nil {
@@ -45,7 +44,7 @@ func (r *Reader) Get(ctx context.Context, id kind.Identity) (*Resource, error) {
 	return out, err
 }
 
-// getIndexed is Get from the index in memory.
+// getIndexed gets a resource from the index in memory.
 func (r *Reader) getIndexed(k *index.Kind, key backend.Key, now time.Time) (*Resource, error) {
 	e := k.Get(key.Namespace, key.Name)
 	switch {
@@ -58,7 +57,7 @@ func (r *Reader) getIndexed(k *index.Kind, key backend.Key, now time.Time) (*Res
 	return &Resource{Stored: &e.Resource, Body: &e.Body}, nil
 }
 
-// Node returns the resource of a global id, nil if there is none.
+// Node returns the resource with a global id; nil if there is none.
 func (r *Reader) Node(ctx context.Context, id string) (*Resource, error) {
 	key, err := r.kinds.KeyOf(id)
 	if err != nil {
@@ -67,7 +66,7 @@ func (r *Reader) Node(ctx context.Context, id string) (*Resource, error) {
 	return r.Get(ctx, kind.IdentityOf(key))
 }
 
-// NodeKey returns the key in a global id. The caller must have GET for its kind.
+// NodeKey returns the key in a global id. It returns an error if the caller does not have GET for the kind.
 func (r *Reader) NodeKey(ctx context.Context, id string) (backend.Key, error) {
 	key, err := r.kinds.KeyOf(id)
 	if err != nil {
@@ -81,9 +80,9 @@ func (r *Reader) NodeKey(ctx context.Context, id string) (backend.Key, error) {
 	return key, access.About(err, key)
 }
 
-// Lookup returns resources of any kinds, parallel to the keys. An element is nil if the resource
-// does not exist, cannot be read, or may not be seen by the caller. Lookup makes one call of the
-// store for each backend.MaxKeys keys, or more if the store returns fewer at once.
+// Lookup returns the resources with the given keys, in their order. An element is nil if the resource does not exist,
+// cannot be read, or may not be seen by the caller. Lookup calls the store once for each backend.MaxKeys keys, or more
+// often if the store returns fewer at a time.
 func (r *Reader) Lookup(ctx context.Context, keys []backend.Key) ([]*Resource, error) {
 	rights, err := r.Rights(ctx)
 	if err != nil {
@@ -132,7 +131,7 @@ func (r *Reader) Lookup(ctx context.Context, keys []backend.Key) ([]*Resource, e
 	return out, nil
 }
 
-// lookup is Lookup for keys that the caller may see.
+// lookup reads resources that the caller may see. kinds are the kinds of the keys.
 func (r *Reader) lookup(ctx context.Context, keys []backend.Key, kinds []*kind.Kind) ([]*Resource, error) {
 	if err := budget.From(ctx).Spend(budget.Rows, len(keys)); err != nil {
 		return nil, err
@@ -148,8 +147,7 @@ func (r *Reader) lookup(ctx context.Context, keys []backend.Key, kinds []*kind.K
 	return out, err
 }
 
-// lookupIndexed is Lookup from the index in memory, false if one of the kinds is not in
-// memory.
+// lookupIndexed reads resources from the index in memory. It returns false if one of the kinds is not in memory.
 func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key) ([]*Resource, bool) {
 	view := r.view(ctx)
 	var k *index.Kind
@@ -177,7 +175,7 @@ func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key) ([]*Reso
 	return out, true
 }
 
-// explainKeys adds reads of single resources to the explanation.
+// explainKeys adds reads by key to the explanation of the operation.
 func explainKeys(ctx context.Context, source string, keys []backend.Key, found []*Resource) {
 	e := plan.ExplanationFrom(ctx)
 	if e == nil {

@@ -1,5 +1,5 @@
-// Package query reads resources: by key, by reference, and as pages in an order. Its
-// subpackages parse filters, plan reads and make them.
+// Package query reads resources: by key, by reference, and as ordered pages. Its subpackages parse filters, plan reads,
+// and carry them out.
 package query
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Resource is a stored resource and its body. The body is nil if it is unreadable.
+// Resource is a stored resource with its decoded body, which is nil if it cannot be read.
 type Resource = page.Resource
 
-// Edge is one resource of a page.
+// Edge is a resource on a page.
 type Edge = page.Edge
 
-// Reader reads the resources of a catalogue's kinds. Safe for concurrent use.
+// Reader reads resources of a catalogue's kinds. Safe for concurrent use.
 type Reader struct {
 	kinds      kind.Catalogue
 	unreadable *kind.Unreadable
@@ -29,18 +29,17 @@ type Reader struct {
 	fetch      *page.Fetcher
 	pages      *page.Scanner
 	policies   *policies
-	// declared are the references of each kind, by its name.
+	// declared has the declared references of each kind, by the name of the kind.
 	declared map[string][]declared
 }
 
-// Config of a [Reader].
+// Config configures a [Reader].
 type Config struct {
-	// Store is read for kinds that are not in memory. Required, as are Kinds and
-	// Unreadable.
+	// Store is read for kinds that are not in memory. Store, Kinds and Unreadable are required.
 	Store      backend.Store
 	Kinds      kind.Catalogue
 	Unreadable *kind.Unreadable
-	// Index is the index in memory over the store; nil for none.
+	// Index is the index in memory over Store; nil if there is none.
 	Index *index.Index
 	// Access configures access control.
 	Access access.Config
@@ -48,7 +47,7 @@ type Config struct {
 	Policy *policy.Source
 }
 
-// New returns a reader. It starts no goroutine.
+// New returns a reader.
 func New(cfg Config) *Reader {
 	f := page.NewFetcher(recordedStore{cfg.Store}, cfg.Kinds, cfg.Unreadable)
 	r := &Reader{
@@ -69,8 +68,7 @@ func New(cfg Config) *Reader {
 	return r
 }
 
-// View returns a reader for another view of the catalogue. It shares the policy and the
-// index with r.
+// View returns a reader for a view of the catalogue. It shares the policy and the index with r.
 func (r *Reader) View(kinds kind.Catalogue) *Reader {
 	out := *r
 	out.kinds = kinds
@@ -78,8 +76,7 @@ func (r *Reader) View(kinds kind.Catalogue) *Reader {
 	return &out
 }
 
-// Definitions returns what the index needs to know of the kinds of a catalogue that are
-// kept in memory.
+// Definitions returns the definitions of the kinds that the index keeps in memory.
 func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 	for _, k := range kinds.All() {
 		if !k.OutOfMemory {
@@ -89,24 +86,23 @@ func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 	return out
 }
 
-// Step requests a part of a kind's resources, in the order of the names.
+// Step requests a number of resources of a kind, ordered by name.
 type Step struct {
 	Kind *kind.Kind
-	// Namespace; empty means all.
+	// Namespace is the namespace to read; empty for all.
 	Namespace string
 	Filter    filter.Filter
-	// From is the first key, as [backend.OrderTuple] encodes it; nil is the beginning.
+	// From is the first key to read, encoded by [backend.OrderTuple]; nil to read from the beginning.
 	From []byte
 	// Limit is the maximum number of resources.
 	Limit int
-	// Scope limits the resources; nil means all.
+	// Scope restricts the resources; nil means all.
 	Scope *access.Scope
-	// View is the state to read; nil means the newest.
+	// View is the state to read; nil for the newest.
 	View *index.View
 }
 
-// Current returns the current state of the index; see [index.Index.Current]. Without an index, the
-// view has no kind.
+// Current returns the current state of the index: see [index.Index.Current]. Without an index, the view has no kinds.
 func (r *Reader) Current() index.View {
 	if r.index == nil {
 		return index.View{}
@@ -114,12 +110,11 @@ func (r *Reader) Current() index.View {
 	return r.index.Current()
 }
 
-// stepRows is how many resources of a step are charged as one.
+// stepRows is the number of resources of a step that are charged as one row.
 const stepRows = 10
 
-// Step reads a part of a kind's resources from the index in memory and reports whether more follow.
-// ok is false if the kind is not in memory. Streams use it to send the initial state; it is charged
-// a tenth of what a page is.
+// Step reads resources of a kind from the index in memory. more reports whether others follow; ok is false if the kind
+// is not in memory. Streams use it for snapshots. A step is charged a tenth of what a page of the same size is charged.
 func (r *Reader) Step(ctx context.Context, s Step) (edges []Edge, more, ok bool, err error) {
 	if r.index == nil {
 		return nil, false, false, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// recordedStore is a store that records, for the operation, that something was read outside the
-// index. Such an answer has no [Basis], because nothing tells when it becomes outdated.
+// recordedStore is a store that records each read in the snapshot of its operation. The answer of such an operation has
+// no [Basis], since nothing would report that it has become outdated.
 type recordedStore struct{ backend.Store }
 
 var (

@@ -7,16 +7,16 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Reference is one reference of a resource, with its target.
+// Reference is a reference of a resource to its target.
 type Reference struct {
 	// Reference is the declaration.
 	descriptor.Reference
-	// Key of the target, which may not exist.
+	// Key is the key of the target, which may not exist.
 	Key backend.Key
 }
 
-// References returns the references of a resource that its kind declares, in the order of
-// the declarations and of the names, without duplicates.
+// References returns the declared references of a resource, ordered by declaration and then by name, without
+// duplicates.
 func (r *Reader) References(res *Resource) (out []Reference) {
 	rel := relation{key: res.Stored.Key, body: res.Body, declared: r.declared[res.Stored.Kind]}
 	for _, d := range rel.dependencies() {
@@ -28,15 +28,15 @@ func (r *Reader) References(res *Resource) (out []Reference) {
 // declared is a reference that a kind declares.
 type declared struct {
 	descriptor.Reference
-	// apiPath is the path as the API names it.
+	// apiPath is the path with the API names of its fields.
 	apiPath string
-	// eachName calls visit with each target name that a body has for the reference.
+	// eachName calls visit with the name of each target that a body has for the reference.
 	eachName func(b *body.Body, visit func(name string))
-	// to is the kind that is referred to, nil if the catalogue does not have it.
+	// to is the kind of the targets; nil if the catalogue does not have it.
 	to *kind.Kind
 }
 
-// declaredOf returns the references of all kinds, by the kinds' names.
+// declaredOf returns the declared references of all kinds, by the name of the kind.
 func declaredOf(kinds kind.Catalogue) map[string][]declared {
 	out := map[string][]declared{}
 	for _, k := range kinds.All() {
@@ -49,7 +49,7 @@ func declaredOf(kinds kind.Catalogue) map[string][]declared {
 	return out
 }
 
-// target returns the key of the target with a name, for a resource of a namespace.
+// target returns the key of the target with a name, for a referring resource in a namespace.
 func (d *declared) target(namespace, name string) backend.Key {
 	if d.to != nil {
 		namespace = d.to.NamespaceFrom(namespace)

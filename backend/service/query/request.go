@@ -14,43 +14,38 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// ListRequest requests a page of a connection by the Relay specification.
+// ListRequest requests a page of a connection as the Relay specification defines it.
 type ListRequest struct {
 	Kind string
-	// Namespace nil means all. With a Parent that has a namespace, the parent's
-	// namespace applies.
+	// Namespace is the namespace to list; nil for all. If Parent has a namespace, that one is listed.
 	Namespace     *string
 	First, Last   *int
 	After, Before *string
-	// Filter is any value whose JSON is a filter in stored form: an object with the
-	// members and, or, not, name, namespace, labels, conditions, createdAt, updatedAt,
-	// spec and status; spec and status have the shape of the kind. Nil means no filter.
+	// Filter is any value that marshals to the JSON of a filter with stored names, or nil. A filter is an object with
+	// the members and, or, not, name, namespace, labels, conditions, createdAt, updatedAt, spec and status; spec and
+	// status have the fields of the kind.
 	Filter any
-	// FieldNames are the names by which the caller knows the fields. Errors about the filter use
-	// them.
+	// FieldNames selects which names of fields are used in errors about the filter.
 	FieldNames failure.FieldNames
-	// OrderBy has at most [plan.MaxCriteria] criteria. Ties are in the order of
-	// (namespace, name).
+	// OrderBy has at most [plan.MaxCriteria] criteria. Resources that are equal by them are ordered by namespace and
+	// name.
 	OrderBy []Order
-	// Parent limits the page to resources that refer to it; the zero value means no
-	// limit.
+	// Parent restricts the page to resources that refer to it. The zero value means no restriction.
 	Parent Parent
-	// Names, if not nil, limits the page to these names in Namespace, or of a GLOBAL
-	// kind; at most [filter.MaxValues]. The resources are read by their keys.
+	// Names restricts the page to resources with these names, in Namespace or of a GLOBAL kind; nil means no
+	// restriction. At most [filter.MaxValues]. The resources are read by key.
 	Names []string
-	// ChangeCursor requests [Page.ChangeCursor], taken before the first read.
+	// ChangeCursor requests [Page.ChangeCursor]. The cursor is taken before the first read.
 	ChangeCursor bool
-	// Ahead determines, with the read of the page, whether more follows in its direction.
-	// Without it, [PageInfo.HasNextPage] and [PageInfo.HasPreviousPage] make a read of
-	// their own.
+	// Ahead makes the read of the page find out whether more resources follow in its direction. Otherwise
+	// [PageInfo.HasNextPage] and [PageInfo.HasPreviousPage] make another read.
 	Ahead bool
-	// Total counts the resources of the connection together with the page, if the kind is
-	// read from the store. Without it, [Page.TotalCount] makes a read of its own, which may
-	// see a later state.
+	// Total requests the number of resources in the connection together with the page, for a kind that is read from the
+	// store. Otherwise [Page.TotalCount] makes another read, which may see a later state.
 	Total bool
 }
 
-// namespace returns the requested namespace, empty for all.
+// namespace returns the requested namespace; "" for all.
 func (r *ListRequest) namespace() string {
 	if r.Namespace != nil {
 		return *r.Namespace
@@ -58,29 +53,28 @@ func (r *ListRequest) namespace() string {
 	return r.Parent.Key.Namespace
 }
 
-// CheckOrder returns an error if an order may not have this many criteria.
+// CheckOrder returns an error if an order has too many criteria.
 func CheckOrder(criteria int) error { return plan.CheckCriteria(criteria) }
 
-// Order is one criterion of an order.
+// Order is a criterion of an order.
 type Order = plan.Criterion
 
-// Parent is a resource, and the reference by which the resources of an inverse
-// connection refer to it.
+// Parent is a resource whose referrers are listed.
 type Parent struct {
-	// Reference is the path of that reference.
+	// Reference is the path of the reference by which they refer to it.
 	Reference string
 	Key       backend.Key
 }
 
-// connection is a query as the request has it.
+// connection is the query that a request makes.
 type connection struct {
 	plan.Query
-	// named says that the request has names. narrowed says that the filter, not the request,
-	// limits the namespace.
+	// named reports whether the request has names. narrowed reports whether the filter, not the request, restricts the
+	// namespace.
 	named, narrowed bool
 }
 
-// prepare sets the connection from a request for a kind, and checks the request.
+// prepare checks a request for a kind and sets the connection from it.
 func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 	k := common.Kind
 	*c = connection{Query: plan.Query{Common: common}, named: req.Names != nil}
@@ -126,8 +120,8 @@ func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 	return nil
 }
 
-// hash identifies the connection in its cursors. It does not depend on how the
-// connection is read.
+// hash returns the number that identifies the connection in its cursors. It does not depend on how the connection is
+// read.
 func (c *connection) hash() uint32 {
 	text := c.Filter.Text()
 	if c.Reference != "" {

@@ -6,9 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// StoredBytes returns the total size of the stored bodies of a kind, in bytes. known is false if
-// the kind is not in memory, because stores keep no such sum, or if the caller may not LIST and GET
-// all of its resources.
+// StoredBytes returns the total size of a kind's stored bodies in bytes. known is false if the caller may not LIST and
+// GET all resources of the kind, or if the kind is not in memory, since stores do not keep the sum.
 func (r *Reader) StoredBytes(ctx context.Context, kindName string) (bytes int64, known bool, err error) {
 	k, err := r.kinds.Find(kindName)
 	if err != nil {

@@ -13,25 +13,24 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Snapshot is the state of the store that all reads of one operation see, for kinds in
-// memory. The first read takes it. It is safe for concurrent use.
+// Snapshot is the state from which all reads of an operation are made, for kinds in memory. The first read takes it. It
+// is safe for concurrent use.
 type Snapshot struct {
 	mu    sync.Mutex // guards all below
 	taken bool
 	view  index.View
-	// rights of the caller, nil until they are loaded.
+	// rights are the rights of the caller; nil until they are loaded.
 	rights *access.Rights
-	// reads records what is read; nil until [Snapshot.Record].
+	// reads records what is read; nil until [Snapshot.Record] is called.
 	reads *index.ReadSet
-	// rightsKey is the key of the rights under which the recorded reads were made; nil until the
-	// rights are loaded.
+	// rightsKey is the key of the rights with which the recorded reads were made; nil until the rights are loaded.
 	rightsKey *string
 }
 
 type snapshotKey struct{}
 
-// WithSnapshot returns a context whose reads see one state of the store, until
-// [Snapshot.Forget]. Without it, each call of the reader takes a new state.
+// WithSnapshot returns a context whose reads all see the same state, until [Snapshot.Forget]. Without it, each call of
+// a [Reader] sees the state at that time.
 func WithSnapshot(ctx context.Context) (context.Context, *Snapshot) {
 	m := &Snapshot{}
 	return context.WithValue(ctx, snapshotKey{}, m), m
@@ -46,7 +45,7 @@ func (m *Snapshot) Forget() {
 	m.rights = nil
 }
 
-// Record starts recording what is read and under which rights. It drops earlier records.
+// Record begins to record what is read and with which rights. Earlier records are dropped.
 func (m *Snapshot) Record() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,8 +56,8 @@ func (m *Snapshot) Record() {
 	}
 }
 
-// Basis returns what the recorded reads depend on. ok is false if that is unknown, because
-// something was read outside the state or under other rights.
+// Basis returns what the recorded reads depend on. ok is false if that is not known, because something was read outside
+// the state or with different rights.
 func (m *Snapshot) Basis() (b index.Basis, ok bool) {
 	m.mu.Lock()
 	reads := m.reads
@@ -69,7 +68,7 @@ func (m *Snapshot) Basis() (b index.Basis, ok bool) {
 	return reads.Basis()
 }
 
-// take makes v the state that is read. The caller holds mu.
+// take sets the state that reads see. The caller holds mu.
 func (m *Snapshot) take(v index.View) {
 	if m.reads != nil && v.Served() {
 		v = v.Recorded(m.reads)
@@ -78,32 +77,31 @@ func (m *Snapshot) take(v index.View) {
 	m.taken = true
 }
 
-// ReadOutside records that something outside the state is read.
+// ReadOutside records that something outside the state was read.
 func (m *Snapshot) ReadOutside() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads.Incomplete()
 }
 
-// readOutside records, for an operation, that it reads something outside its state.
+// readOutside records in the snapshot of an operation that something outside its state was read.
 func readOutside(ctx context.Context) {
 	if m, ok := ctx.Value(snapshotKey{}).(*Snapshot); ok {
 		m.ReadOutside()
 	}
 }
 
-// Basis is what the answer of an operation depends on; see [Snapshot.Basis].
+// Basis is what the answer of an operation depends on: see [Snapshot.Basis].
 type Basis = index.Basis
 
-// Holds reports whether a basis still holds in the state that an operation reads. If so, the answer
-// that was computed from it would be the same now.
+// Holds reports whether a basis is unchanged in the state that an operation reads. If so, the answer that depends on it
+// is still right.
 func (r *Reader) Holds(ctx context.Context, b *Basis) bool {
 	v := r.view(ctx)
 	return b.Holds(&v)
 }
 
-// knownRights returns the rights that keepRights has kept, nil if there are none. m may
-// be nil.
+// knownRights returns the rights set by keepRights; nil if there are none. m may be nil.
 func (m *Snapshot) knownRights() *access.Rights {
 	if m == nil {
 		return nil
@@ -113,7 +111,7 @@ func (m *Snapshot) knownRights() *access.Rights {
 	return m.rights
 }
 
-// keepRights keeps the rights of the operation's caller. m may be nil.
+// keepRights sets the rights of the operation's caller. m may be nil.
 func (m *Snapshot) keepRights(rights *access.Rights) {
 	if m == nil {
 		return
@@ -131,7 +129,7 @@ func (m *Snapshot) keepRights(rights *access.Rights) {
 	m.rightsKey = &key
 }
 
-// view returns the state that a read sees. The zero value has no kind.
+// view returns the state that a read sees. The zero value has no kinds.
 func (r *Reader) view(ctx context.Context) (v index.View) {
 	if r.index == nil {
 		return index.View{}
@@ -150,10 +148,9 @@ func (r *Reader) view(ctx context.Context) (v index.View) {
 	return m.view
 }
 
-// await waits for a state from which a kind can be listed, if the kind is in memory or will be. The
-// state also has everything that the store had acknowledged when await was called. Later reads of
-// the operation see this state, under the rights that apply at it. ok is false if the kind is not
-// in memory.
+// await waits until a kind is loaded into memory, if it is or will be, and returns the state. That state has everything
+// that the store had acknowledged when await was called. Later reads of the operation see the same state, with the
+// rights that follow from it. ok is false if the kind is not kept in memory.
 func (r *Reader) await(ctx context.Context, before index.View, k *kind.Kind) (v index.View, ok bool, err error) {
 	if r.index == nil {
 		return index.View{}, false, nil
@@ -182,17 +179,16 @@ func (r *Reader) await(ctx context.Context, before index.View, k *kind.Kind) (v 
 	return v, ok, nil
 }
 
-// The cursor of a stream of changes is a log position; for callers who may not do everything, the
-// stamp of their rights follows:
+// The cursor of a stream of changes is a log position. For callers who may not do everything, a stamp of their rights
+// follows:
 //
 //	AQEBKg.9ae16a3b
 //
-// It stands for the state at that position as far as the caller could see it. With other rights
-// that state is another one, so the stream cannot be resumed with the cursor.
+// A client that has a cursor has seen the state at that position, as far as its rights allowed. With other rights that
+// state would be different, so a stream cannot resume from a cursor with another stamp.
 const stampSeparator = "."
 
-// ChangeCursor returns the cursor of a log position for rights with a stamp; see
-// [access.Rights.Stamp].
+// ChangeCursor returns the cursor of a log position. stamp is [access.Rights.Stamp] of the caller's rights.
 func ChangeCursor(at backend.Position, stamp string) string {
 	if text := at.String(); stamp == "" || text == "" {
 		return text
@@ -200,8 +196,7 @@ func ChangeCursor(at backend.Position, stamp string) string {
 	return at.String() + stampSeparator + stamp
 }
 
-// ParseChangeCursor parses the result of [ChangeCursor]. For any other text the error is
-// [backend.ErrInvalid].
+// ParseChangeCursor parses a result of [ChangeCursor]. For any other text the error is [backend.ErrInvalid].
 func ParseChangeCursor(cursor string) (at backend.Position, stamp string, err error) {
 	text, stamp, stamped := strings.Cut(cursor, stampSeparator)
 	if stamped && stamp == "" {

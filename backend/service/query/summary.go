@@ -18,45 +18,44 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// SummaryRequest requests the numbers of a kind's resources, grouped by values.
+// SummaryRequest requests the numbers of a kind's resources, grouped by the values of keys.
 type SummaryRequest struct {
 	Kind string
-	// Namespace nil means all.
+	// Namespace is the namespace to count; nil for all.
 	Namespace *string
-	// Filter and FieldNames are as in [ListRequest].
+	// Filter and FieldNames have the same meaning as in [ListRequest].
 	Filter     any
 	FieldNames failure.FieldNames
-	// By are the keys: API paths of filterable fields that are no lists, labels
-	// ("labels.team"), or "namespace".
+	// By are keys: API paths of filterable fields that are not lists, labels ("labels.team"), or "namespace".
 	By []string
-	// Conditions are condition types whose status is a key, too. By and Conditions have at most
-	// [MaxKeys] elements together.
+	// Conditions are types of conditions whose statuses are keys as well. By and Conditions together have at most
+	// [MaxKeys] elements.
 	Conditions []string
 }
 
 // MaxKeys is the maximum number of keys of a summary.
 const MaxKeys = 5
 
-// Summary has the numbers of resources by values.
+// Summary has the number of resources in each group.
 type Summary struct {
-	// Paths of the keys: those of By, then "conditions.TYPE".
+	// Paths are the paths of the keys: By, followed by "conditions.TYPE" for each of Conditions.
 	Paths []string
-	// Groups are in the order of their values, nulls first. Every group has a resource.
+	// Groups are ordered by their values, nulls first. No group is empty.
 	Groups []Group
 
 	page *Page
 }
 
-// Group is the resources that have the same values.
+// Group is a group of resources with the same values of all keys.
 type Group struct {
-	// Values are parallel to Paths; nil for none.
+	// Values has the value of each key, in the order of Paths; nil if the resources have none.
 	Values []*string
 	Count  int
 }
 
-// Summary counts the resources of a kind by their values, from one state of the store. With one
-// key and neither a filter nor a namespace, it reads the numbers from the index, at a cost that
-// depends on the number of groups alone. Otherwise it reads each matching resource.
+// Summary counts the resources of a kind by the values of keys, in one state of the store. If there is one key and
+// neither a filter nor a namespace, it takes the numbers from the index, at a cost that depends only on the number of
+// groups. Otherwise it reads each matching resource.
 func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, error) {
 	t := r.lister(ctx)
 	var q connection
@@ -103,17 +102,16 @@ func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, err
 	return out, err
 }
 
-// Unreadable is [Page.Unreadable] for the resources that were counted.
+// Unreadable returns the same as [Page.Unreadable], for the resources that were counted.
 func (s *Summary) Unreadable(ctx context.Context) (int, error) { return s.page.Unreadable(ctx) }
 
-// Approximate memory of a group and of a value in it, without their texts.
+// Approximate memory of a group and of a value in it, without texts, in bytes.
 const (
 	groupBytes = 128
 	valueBytes = 32
 )
 
-// heldGroups returns approximately how many bytes groups hold until the answer is
-// written.
+// heldGroups returns approximately how many bytes the groups use until the answer is written.
 func heldGroups(groups map[string]*int, keys int) int {
 	n := len(groups) * (groupBytes + keys*valueBytes)
 	for group := range groups {
@@ -122,7 +120,7 @@ func heldGroups(groups map[string]*int, keys int) int {
 	return n
 }
 
-// lengths counts by one key from the index. It seeks from each value to the next.
+// lengths counts resources by one key from the index: it seeks from each value to the next.
 func lengths(ctx context.Context, k *index.Kind, now time.Time, by filter.GroupKey) (map[string]*int, error) {
 	groups, all := map[string]*int{}, k.Len(index.Run{})-k.Unreadable(index.Run{})
 	rest := index.Run{Index: by.Attribute}
@@ -173,13 +171,13 @@ func lengths(ctx context.Context, k *index.Kind, now time.Time, by filter.GroupK
 type summaryKey struct {
 	filter.GroupKey
 	path string
-	// field is the field that has the values; nil if they are texts.
+	// field is the field whose values are the key; nil if the values are strings.
 	field *descriptor.Field
 }
 
 type summaryKeyList []summaryKey
 
-// summaryKeys returns the keys of a request.
+// summaryKeys returns the keys of a request, or an error if one is not valid.
 func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err error) {
 	if len(req.By)+len(req.Conditions) > MaxKeys {
 		return nil, failure.Limited("by", "by and conditions have more than %d keys together", MaxKeys)
@@ -233,7 +231,7 @@ func refuse(at *failure.Path, format string, args ...any) error {
 	return failure.BadInput(at.Text(failure.APINames), format, args...)
 }
 
-// attributes returns the keys in the form that a read takes; the result is not nil.
+// attributes returns the keys as a read takes them. The result is not nil.
 func (l summaryKeyList) attributes() []filter.GroupKey {
 	out := make([]filter.GroupKey, len(l))
 	for i, k := range l {
@@ -263,7 +261,7 @@ func (l summaryKeyList) summary(groups map[string]*int) (*Summary, error) {
 	return out, nil
 }
 
-// text decodes the first value of a group; nil for no value.
+// text decodes the first value of a group; nil if there is no value.
 func (k *summaryKey) text(group []byte) (text *string, rest []byte, err error) {
 	if group[0] == filter.KeyNull {
 		return nil, group[1:], nil

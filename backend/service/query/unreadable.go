@@ -16,14 +16,13 @@ const MaxUnreadables = 1000
 // UnreadableResource is a stored resource that this gateway cannot read. Lists leave it out.
 type UnreadableResource struct {
 	Key backend.Key
-	// Reason says what is wrong, by the names of the kind's fields. It contains no values of the
-	// resource.
+	// Reason describes what is wrong, with the names of fields but without values of the resource.
 	Reason string
 }
 
-// Unreadables returns the resources of a kind that cannot be read and that the caller may list and
-// see, in the order of their keys, at most [MaxUnreadables]. Namespace nil means all. If the kind
-// is not in memory, all its resources are read, within the caller's limits.
+// Unreadables returns resources of a kind that cannot be read and that the caller may list and see, sorted by key. It
+// returns at most [MaxUnreadables]. A nil namespace means all. If the kind is not in memory, all its resources are
+// read, within the limits of the caller.
 func (r *Reader) Unreadables(ctx context.Context, kindName string, namespace *string) ([]UnreadableResource, error) {
 	t := r.lister(ctx)
 	var q connection
@@ -45,7 +44,7 @@ func (r *Reader) Unreadables(ctx context.Context, kindName string, namespace *st
 	return out, err
 }
 
-// readAll reads all resources of a request, which records those that cannot be read.
+// readAll reads all resources of a request. Reading remembers those that cannot be read.
 func (r *Reader) readAll(ctx context.Context, req ListRequest) error {
 	first := MaxPage
 	req.First = &first
@@ -62,7 +61,7 @@ func (r *Reader) readAll(ctx context.Context, req ListRequest) error {
 	}
 }
 
-// reasonOf returns the reason why a resource cannot be read, as callers may see it.
+// reasonOf returns the reason why a resource cannot be read, in a form that may be shown to callers.
 func reasonOf(err error) string {
 	reason := strings.TrimSuffix(err.Error(), ": "+backend.ErrUnreadable.Error())
 	if errors.Is(err, backend.ErrUnreadable) && reason == backend.ErrUnreadable.Error() {
@@ -71,9 +70,9 @@ func reasonOf(err error) string {
 	return reason
 }
 
-// Unreadable returns the number of resources in the connection's kind and namespace that cannot be
-// read and that the caller may see, regardless of the filter. For a kind that is not in memory, it
-// counts those that this gateway has met.
+// Unreadable returns how many resources in the kind and namespace of the connection cannot be read, as far as the
+// caller may see them, regardless of the filter. If the kind is not in memory, it counts only those that this gateway
+// has tried to read.
 func (p *Page) Unreadable(ctx context.Context) (n int, err error) {
 	if p.relation != nil { // a page of dependencies shows them
 		return 0, nil
@@ -85,8 +84,8 @@ func (p *Page) Unreadable(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// eachUnreadable calls yield with the resources that Unreadable counts, in the order of their keys,
-// until yield returns false. It is not charged if there are none.
+// eachUnreadable calls yield for each resource that Unreadable counts, sorted by key, until yield returns false. If
+// there are none, nothing is charged.
 func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, err error) bool) error {
 	k, scope := p.query.Kind, p.query.Scope
 	visible := func(key backend.Key) bool { return scope == nil || scope.Has(key.Namespace, key.Name) }
@@ -123,7 +122,7 @@ func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, e
 	return nil
 }
 
-// asked returns the namespace of the request or of its parent; empty means all.
+// asked returns the namespace of the request or of its parent; "" for all.
 func (c *connection) asked() string {
 	switch {
 	case c.Reference != "":

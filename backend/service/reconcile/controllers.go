@@ -20,27 +20,25 @@ import (
 const (
 	// controllersFormat is the version of the stored record.
 	controllersFormat = 1
-	// controllersPause is the pause between two looks at the record.
+	// controllersPause is the pause between two reads of the record.
 	controllersPause = 2 * time.Second
 )
 
-// controllersKey is the internal record of the kinds that controllers own.
+// controllersKey returns the key of the internal record that lists the kinds owned by controllers.
 func controllersKey() backend.Key { return backend.Key{Kind: "_controllers", Name: "kinds"} }
 
-// controllersRecord is the stored record.
+// controllersRecord is the content of that record.
 type controllersRecord struct {
 	Format int      `json:"format"`
 	Kinds  []string `json:"kinds"`
 }
 
-// controllers are the kinds whose resources a controller declares ready, as this
-// gateway has last read them from the store.
+// controllers are the kinds whose readiness controllers report, as this gateway last read them from the store.
 type controllers struct {
 	kinds atomic.Pointer[map[string]bool] // nil until they were read
 
 	mu sync.Mutex // held while they change
-	// changes counts the changes of the kinds. A record whose reading began before the
-	// last change is ignored.
+	// changes counts the changes of kinds. A record is ignored if kinds has changed since its read began.
 	changes uint64
 }
 
@@ -50,7 +48,7 @@ func (c *controllers) owns(kind string) bool {
 	return kinds != nil && (*kinds)[kind]
 }
 
-// known returns the kinds that were read last, in order.
+// known returns the sorted names of the kinds that were last read.
 func (c *controllers) known() (out []string) {
 	if kinds := c.kinds.Load(); kinds != nil {
 		out = slices.Sorted(maps.Keys(*kinds))
@@ -58,7 +56,7 @@ func (c *controllers) known() (out []string) {
 	return out
 }
 
-// set replaces the kinds, if they differ, and counts that as a change. The caller holds mu.
+// set replaces the kinds. If they differ, it counts a change. The caller holds mu.
 func (c *controllers) set(kinds []string) {
 	if before := c.kinds.Load(); before != nil && len(*before) == len(kinds) &&
 		!slices.ContainsFunc(kinds, func(kind string) bool { return !(*before)[kind] }) {
@@ -72,8 +70,8 @@ func (c *controllers) set(kinds []string) {
 	c.kinds.Store(&set)
 }
 
-// readControllers reads the record and takes its kinds, unless they have changed since the reading
-// began. It returns the condition for replacing the record.
+// readControllers reads the record and calls set with its kinds, unless the kinds have changed since the read began.
+// current is the condition for replacing the record.
 func (r *Reconciler) readControllers(
 	ctx context.Context,
 ) (record controllersRecord, current backend.Condition, err error) {
@@ -100,7 +98,7 @@ func (r *Reconciler) readControllers(
 	return record, current, nil
 }
 
-// loadControllers reads the record, unless it was read before.
+// loadControllers reads the record if it was not read yet.
 func (r *Reconciler) loadControllers(ctx context.Context) (err error) {
 	if r.controllers.kinds.Load() == nil {
 		_, _, err = r.readControllers(ctx)
@@ -127,7 +125,7 @@ func (r *Reconciler) followControllers(ctx context.Context) {
 	}
 }
 
-// Controlled reports whether a controller declares the resources of a kind ready.
+// Controlled reports whether a controller, not the gateway, sets the condition Available of a kind's resources.
 func (r *Reconciler) Controlled(ctx context.Context, k *kind.Kind) (bool, error) {
 	if err := r.loadControllers(ctx); err != nil {
 		return false, err
@@ -135,9 +133,8 @@ func (r *Reconciler) Controlled(ctx context.Context, k *kind.Kind) (bool, error)
 	return r.controllers.owns(k.Name), nil
 }
 
-// SetControlled gives the resources of a kind to a controller, or takes them back. Other gateways
-// of the store follow within seconds. A damaged record is replaced by the kinds that this gateway
-// has read before.
+// SetControlled hands the resources of a kind to a controller, or takes them back for the gateway. Other gateways of
+// the store follow within seconds. If the record is damaged, it is replaced by the kinds that this gateway knew.
 func (r *Reconciler) SetControlled(ctx context.Context, k *kind.Kind, controlled bool) error {
 	c := &r.controllers
 	var record controllersRecord

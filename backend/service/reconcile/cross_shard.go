@@ -9,9 +9,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// In a store of several shards, a resource may refer to one of a GLOBAL kind in another shard. No batch
-// changes the resource and checks the target, so the target may change at any time during the write. It is
-// read twice, so that no wait is forgotten:
+// In a store with several shards, a resource may refer to a GLOBAL resource in another shard. A batch cannot change the
+// resource and check that target, so the target may change at any time during the write. It is therefore read twice, so
+// that no resource waits for ever:
 //
 //	the write reads      the resource is      the event of the resource:
 //	the target           stored               the target is read again
@@ -24,10 +24,10 @@ import (
 //
 // A rebind has no event, so the gateway that makes it reads the target again (reboundToOtherShard).
 //
-// A resource is stored as bound if its target was ready when it was read. An unguarded reference promises no
-// more than that; guarded ones are refused (backend/catalogue).
+// A resource is stored as bound if its target was ready when it was read. Unguarded references promise no more than
+// that, and guarded references to another shard are refused (backend/catalogue).
 
-// shardOf returns the number of the shard that a resource lies in.
+// shardOf returns the number of a resource's shard.
 func (r *Reconciler) shardOf(key backend.Key) int {
 	if s, ok := r.cfg.Store.(backend.Sharder); ok {
 		return s.Shard(key.Namespace)
@@ -35,25 +35,23 @@ func (r *Reconciler) shardOf(key backend.Key) int {
 	return 0
 }
 
-// followerOf returns the follower of the shard that a resource lies in.
+// followerOf returns the follower of a resource's shard.
 func (r *Reconciler) followerOf(key backend.Key) *follower { return r.followers[r.shardOf(key)] }
 
-// otherShardThan returns a function that reports whether a key lies in another shard than a
-// resource, so that no batch can change the one and check the other.
+// otherShardThan returns a function that reports whether a key is in another shard than a resource. A batch that
+// changes the resource cannot check such a key.
 func (r *Reconciler) otherShardThan(resource backend.Key) func(backend.Key) bool {
 	return func(key backend.Key) bool { return !backend.SameShard(r.cfg.Store, resource.Namespace, key.Namespace) }
 }
 
-// waitsForOtherShard reports whether a resource may wait for a target in another shard, which has
-// to be read again.
+// waitsForOtherShard reports whether a resource may wait for a target in another shard, which must then be read again.
 func (f *follower) waitsForOtherShard(r *backend.Resource) bool {
 	apart := f.r.otherShardThan(r.Key)
 	return !r.Deleting && slices.ContainsFunc(r.Refs, func(ref backend.Ref) bool { return apart(ref.Key) }) &&
 		kind.Waits(r)
 }
 
-// reboundToOtherShard reports whether put rebinds a resource that may wait for a target in another
-// shard.
+// reboundToOtherShard reports whether put is a rebind of a resource that may wait for a target in another shard.
 func (f *follower) reboundToOtherShard(one *candidate, put backend.Action) bool {
 	if put.Op != backend.OpRebind {
 		return false
@@ -63,9 +61,9 @@ func (f *follower) reboundToOtherShard(one *candidate, put backend.Action) bool 
 	return f.waitsForOtherShard(&now)
 }
 
-// rescanElsewhere makes the other shards scan the kinds that refer to GLOBAL kinds, if f follows
-// the shard of the GLOBAL kinds. It is called when changes that would have woken their resources
-// are gone from the log.
+// rescanElsewhere makes the followers of the other shards scan the kinds that refer to GLOBAL kinds, if f follows the
+// shard of the GLOBAL kinds. It is called when the log no longer has changes to which resources in the other shards
+// would have had to react.
 func (f *follower) rescanElsewhere(ctx context.Context) error {
 	if f != f.r.followerOf(backend.Key{}) {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// Rewrite returns the action that replaces a stored resource by a state with the same spec, on the condition
-// that it has not changed.
+// Rewrite returns the action that replaces a stored resource by a state with the same spec, if the resource has not
+// changed.
 func Rewrite(k *kind.Kind, stored *backend.Resource, next *kind.State) (backend.Action, error) {
 	put, err := next.Put(k, stored.Key, stored, failure.StoredNames)
 	return backend.Action{
@@ -26,7 +26,8 @@ func Rewrite(k *kind.Kind, stored *backend.Resource, next *kind.State) (backend.
 	}, err
 }
 
-// IsBound reports whether other resources are bound to a resource. One that cannot be read counts as bound.
+// IsBound reports whether another resource is bound to the resource with a key. A referrer that cannot be read counts
+// as bound.
 func (r *Reconciler) IsBound(ctx context.Context, key backend.Key) (bool, error) {
 	page, err := r.cfg.Store.Range(ctx, backend.Range{Referenced: &key, BoundOnly: true, Limit: 2, Bare: true})
 	if err != nil {
@@ -36,12 +37,13 @@ func (r *Reconciler) IsBound(ctx context.Context, key backend.Key) (bool, error)
 	return len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, another), nil
 }
 
-// IsGuarded reports whether resources can be bound to those of a kind.
+// IsGuarded reports whether other resources can be bound to resources of a kind, because a guarded reference leads to
+// the kind.
 func (r *Reconciler) IsGuarded(kind string) bool { return len(r.guarding(kind)) > 0 }
 
-// Finish deletes a resource whose deletion was requested, if nothing holds it any more. If
-// only finalizers do, it stores conditions that say so, once. Any number of gateways may
-// call it at the same time. A resource that a service owns is passed to Config.Remove.
+// Finish deletes a resource whose deletion was requested, if nothing holds it any more. If only finalizers hold it,
+// Finish stores conditions that name them, once. For a resource that a service owns, it calls Config.Remove. Any number
+// of gateways may call Finish at the same time.
 func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 	k, err := r.cfg.Kinds.Find(key.Kind)
 	if err != nil {
@@ -105,8 +107,8 @@ func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 	return fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// announce stores the conditions of a resource that only finalizers hold, unless it has them
-// already. done is false if another writer came in between.
+// announce stores the conditions of a resource that only finalizers hold, unless it has them already. done is false if
+// another writer has changed the resource meanwhile.
 func (r *Reconciler) announce(ctx context.Context, k *kind.Kind, current *backend.Resource) (done bool, err error) {
 	was, err := kind.StateOf(current)
 	if err != nil || was.Meta.Finalizing {
@@ -127,16 +129,15 @@ func (r *Reconciler) announce(ctx context.Context, k *kind.Kind, current *backen
 	return true, err
 }
 
-// unstorable reports whether an error is about the new state of one resource, so that trying again
-// does not help.
+// unstorable reports whether an error is caused by the state to be stored, so that a retry would fail as well.
 func unstorable(err error) bool {
 	var known *failure.Error
 	return errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) ||
 		errors.As(err, &known) && !known.Retryable
 }
 
-// logUnstorable logs that the conditions of a resource cannot be stored, and returns nil, so
-// that other resources are handled. It returns any other error.
+// logUnstorable logs an error if it means that the new state of a resource cannot be stored, and returns nil, so that
+// other resources are still handled. Other errors are returned.
 func (r *Reconciler) logUnstorable(key backend.Key, err error) error {
 	if !unstorable(err) {
 		return err

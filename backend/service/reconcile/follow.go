@@ -20,51 +20,49 @@ import (
 )
 
 const (
-	// takeoverDelay is the approximate time that a gateway has to handle its own change before
-	// others do. A group may be handled up to gatherTime earlier for its last change.
+	// takeoverDelay is approximately how long other gateways wait before they handle the changes of a gateway. A change
+	// that is the last of its group may be handled up to gatherTime earlier.
 	takeoverDelay = 500 * time.Millisecond
-	// takeoverJitter is the random part added to it, so that not all others try at once.
+	// takeoverJitter is the maximum random time that is added, so that the other gateways do not all try at once.
 	takeoverJitter = 250 * time.Millisecond
-	// gatherTime is the span of changes that are handled as one group.
+	// gatherTime is the time within which changes are gathered into one group.
 	gatherTime = 50 * time.Millisecond
-	// maxDelayed limits the resources in delayed changes. Beyond it the oldest group is
-	// handled early.
+	// maxDelayed is the maximum number of resources in delayed changes. If there are more, the oldest group is handled
+	// early.
 	maxDelayed = 8192
-	// idlePause is how long the follower waits for a change before it checks the delayed
-	// ones.
+	// idlePause is how long the follower waits for a change before it checks the delayed groups.
 	idlePause = time.Second
 )
 
-// follower handles the changes of a shard. The goroutine of run owns woken and
-// delayed; maintain runs beside it and owns waiting.
+// follower handles the changes of a shard. woken and delayed are used only by the goroutine of run; waiting only by the
+// goroutine of maintain, which runs at the same time.
 type follower struct {
 	r     *Reconciler
 	shard int
-	// woken has resources whose dependents this gateway re-evaluated right after it made the
-	// resource ready, with the revision of that write: the event of the write is skipped.
+	// woken maps a resource that this gateway has just made ready to the revision of that write, if its dependents have
+	// been re-evaluated. The event of the write is then skipped.
 	woken map[backend.Key]backend.Revision
-	// delayed are groups of changes of other gateways, the oldest first.
+	// delayed are groups of changes by other gateways, the oldest first.
 	delayed []delayedGroup
-	// mayRebind is set once the record no longer has fingerprints other than this gateway's.
-	// Until then foreign references stay: a rebind has no log entry, so a gateway whose
-	// catalogue is the newest later finds it only by a scan, and it scans the kinds that are
-	// not in the record.
+	// mayRebind is set once the record of the shard has only fingerprints of this gateway. Until then foreign
+	// references are left alone, because a rebind has no log entry: if another catalogue became the newest later, a
+	// gateway with that catalogue would find the rebound resource only by a scan, and it scans only kinds whose
+	// fingerprints differ from its own.
 	mayRebind atomic.Bool
-	// waiting is the time since which scans wait for the index; zero if none waits.
+	// waiting is when scans began to wait for the index; zero if they do not wait.
 	waiting time.Time
 
 	mu sync.Mutex // guards all below
-	// handled is the position up to which all changes were handled; zero for none.
+	// handled is the position up to which all changes were handled; zero if none were.
 	handled backend.Position
-	// scanAll is set when changes are gone from the log: all kinds have to be scanned.
+	// scanAll is set when the log no longer has changes that were not handled. All kinds must then be scanned.
 	scanAll bool
-	// left are the kinds with foreign resources that were not changed because mayRebind was not
-	// set. They have to be scanned once it is.
+	// left are the kinds with foreign references that were left alone because mayRebind was not set. They must be
+	// scanned when it is.
 	left map[string]bool
 }
 
-// leave records that a foreign resource of a kind was not changed, so the kind no longer counts as
-// scanned.
+// leave records that foreign references of a kind were left alone, so that the kind must be scanned again.
 func (f *follower) leave(kind string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,15 +73,15 @@ func (f *follower) leave(kind string) {
 	f.left[kind] = true
 }
 
-// delayedGroup is a group of changes that are handled when they are due.
+// delayedGroup is a group of changes to be handled when they are due.
 type delayedGroup struct {
 	due time.Time
-	// before is the position before the first change of the group.
+	// before is the log position before the first change of the group.
 	before backend.Position
 	of     effects
 }
 
-// run follows the shard from the position of its record.
+// run follows the changes of the shard from the position in its record.
 func (f *follower) run(ctx context.Context) error {
 	rec, _, err := f.r.read(ctx, f.shard)
 	if err != nil {
@@ -114,7 +112,7 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// forget drops the remembered changes.
+// forget drops woken and delayed.
 func (f *follower) forget() {
 	f.delayed, f.woken = nil, map[backend.Key]backend.Revision{}
 }
@@ -125,7 +123,7 @@ func (f *follower) setHandled(at backend.Position, scanAll bool) {
 	f.handled, f.scanAll = at, f.scanAll || scanAll
 }
 
-// follow handles the changes after a position, and returns how far it got.
+// follow handles the changes after a position. It returns the position that it has reached.
 func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Position, error) {
 	w, err := f.r.cfg.Hub.Watch(ctx, hub.Watch{From: at, Covers: f.covers})
 	if err != nil {
@@ -163,10 +161,10 @@ func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Pos
 	}
 }
 
-// maxCauses is the most changes to which the span of what follows from them has links.
+// maxCauses is the maximum number of links from a span to the changes that have caused it.
 const maxCauses = 16
 
-// trace begins the span of what follows from changes of this gateway, if one of them was made by a traced request.
+// trace begins a span for the effects of this gateway's changes, if one of them was made by a traced request.
 func (f *follower) trace(ctx context.Context, events []backend.Event, now *effects) (context.Context, span.Span) {
 	tracer := f.r.cfg.Tracer
 	if tracer == nil || now.len() == 0 {
@@ -188,8 +186,7 @@ func (f *follower) trace(ctx context.Context, events []backend.Event, now *effec
 	return ctx, traced
 }
 
-// nextDeadline returns the time at which to check the delayed changes if no change
-// comes earlier.
+// nextDeadline returns when to check the delayed groups if no change comes before.
 func (f *follower) nextDeadline() time.Time {
 	at := time.Now().Add(idlePause)
 	if len(f.delayed) > 0 && f.delayed[0].due.Before(at) {
@@ -198,7 +195,7 @@ func (f *follower) nextDeadline() time.Time {
 	return at
 }
 
-// route adds changes to now, or delays them.
+// route adds the effects of changes to now, or to a delayed group.
 func (f *follower) route(events []backend.Event, before backend.Position, now *effects) {
 	for i := range events {
 		e := &events[i]
@@ -223,7 +220,7 @@ func (f *follower) route(events []backend.Event, before backend.Position, now *e
 	}
 }
 
-// delayedCount returns the number of resources in the delayed changes.
+// delayedCount returns the number of resources in the delayed groups.
 func (f *follower) delayedCount() (n int) {
 	for i := range f.delayed {
 		n += f.delayed[i].of.len()
@@ -231,7 +228,7 @@ func (f *follower) delayedCount() (n int) {
 	return n
 }
 
-// add adds the effects of a change to to.
+// add adds the effects of a change to effects.
 func (f *follower) add(to *effects, k *kind.Kind, e *backend.Event) {
 	if e.Type != backend.Deleted && f.waitsForOtherShard(e.Resource) {
 		to.changed = append(to.changed, e.Resource)
@@ -239,7 +236,7 @@ func (f *follower) add(to *effects, k *kind.Kind, e *backend.Event) {
 	to.add(k, e, f.takeWoken(e))
 }
 
-// handleDue handles the delayed changes that are due.
+// handleDue handles the delayed groups that are due.
 func (f *follower) handleDue(ctx context.Context) error {
 	for len(f.delayed) > 0 && (f.delayedCount() > maxDelayed || !f.delayed[0].due.After(time.Now())) {
 		first := f.delayed[0].of
@@ -258,7 +255,7 @@ func (f *follower) handleDue(ctx context.Context) error {
 	return nil
 }
 
-// covers reports whether a key is in this shard and of a known kind.
+// covers reports whether a key belongs to this shard and to a known kind.
 func (f *follower) covers(key backend.Key) bool {
 	if f.r.shardOf(key) != f.shard {
 		return false

@@ -14,9 +14,8 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// After a new catalogue was accepted, the references of stored resources are derived again by its
-// declarations, kind by kind (scanKinds). Until then the store guards what the earlier declarations
-// guard.
+// After a new catalogue was accepted, the references of stored resources are derived again by its declarations, one
+// kind after the other (scanKinds). Until that is done, the store guards what the earlier declarations guard.
 
 // shardSet is a set of shards. It is safe for concurrent use; the zero value is empty.
 type shardSet struct {
@@ -40,12 +39,12 @@ func (s *shardSet) set(shard int, in bool) {
 	s.shards[shard] = in
 }
 
-// rebindingPause is the pause between two checks whether an awaited scan has ended.
+// rebindingPause is the pause between two checks whether a scan has ended.
 const rebindingPause = 50 * time.Millisecond
 
-// AwaitBindings waits until the store guards a resource by the declarations of this gateway, if its
-// catalogue is the newest: until the kinds whose guarded references lead to the resource's kind
-// were scanned. If ctx ends before, it returns UNAVAILABLE.
+// AwaitBindings waits until all kinds with guarded references to the resource's kind were scanned, so that the store
+// guards the resource by the newest declarations. It does not wait if the catalogue of this gateway is not the newest.
+// If ctx ends before, it returns UNAVAILABLE.
 func (r *Reconciler) AwaitBindings(ctx context.Context, key backend.Key) error {
 	guarding := r.guarding(key.Kind)
 	if len(guarding) == 0 {
@@ -68,7 +67,7 @@ func (r *Reconciler) AwaitBindings(ctx context.Context, key backend.Key) error {
 	}
 }
 
-// Rebinding reports whether references of a kind have yet to be derived by the declarations of this
+// Rebinding reports whether stored references of a kind must still be derived again by the declarations of this
 // gateway.
 func (r *Reconciler) Rebinding(ctx context.Context, k *kind.Kind) (bool, error) {
 	if len(k.References) == 0 {
@@ -100,18 +99,18 @@ func (r *Reconciler) guarding(name string) (out []*kind.Kind) {
 	return out
 }
 
-// settleTime is how long after a change of catalogues the record of a shard is not sufficient, see
+// settleTime is how long after a change of the newest catalogue the record of a shard may be wrong: see
 // [Reconciler.pending].
 const settleTime = 5 * time.Second
 
-// pending returns the kinds that have yet to be scanned in a shard, or none if this gateway's
-// catalogue is not the newest. A shard without a record has never been scanned; if the store has
-// accepted only one catalogue, no other one has derived references.
+// pending returns those of the kinds that must still be scanned in a shard. It returns none if this gateway's catalogue
+// is not the newest. If a shard has no record, nothing was scanned; but if the store has accepted only one catalogue,
+// nothing need be.
 //
-// Just after another catalogue was replaced, the record may say that a kind was scanned although a
-// gateway with that catalogue has written resources since, because two catalogues may follow each
-// other faster than followers check the record. So the kinds that the two declare differently are
-// pending until this gateway's follower has checked it.
+// Shortly after a change of the newest catalogue, the record may be wrong: it may list a kind as scanned although a
+// gateway with the other catalogue has written resources since. That happens if catalogues follow each other faster
+// than followers check the record. Therefore the kinds that the two catalogues declare differently are pending until
+// this gateway's follower has checked the record.
 func (r *Reconciler) pending(ctx context.Context, shard int, kinds []*kind.Kind) ([]*kind.Kind, error) {
 	if r.scanned.has(shard) {
 		return nil, nil
@@ -145,8 +144,7 @@ func (r *Reconciler) pending(ctx context.Context, shard int, kinds []*kind.Kind)
 	return slices.Clip(out), nil
 }
 
-// sameReference reports whether two references have the same target and are both guarded or
-// both not.
+// sameReference reports whether two declared references have the same target and are both guarded or both unguarded.
 func sameReference(a, b catalogue.FieldOutline) bool {
 	return a.Refers == b.Refers && a.Guarded == b.Guarded
 }

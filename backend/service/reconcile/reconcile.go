@@ -1,13 +1,13 @@
-// Package reconcile re-evaluates resources whose references wait for a target, and finishes
-// deletions that nothing holds any more. For the verbs it also resolves the references of a
-// write (Relate). What a resource waits for is decided in package dependency; batches are sent by package sender.
+// Package reconcile follows the changes of a store: it re-evaluates resources that wait for a target, and finishes
+// deletions that nothing holds any more. It also resolves the references of a write (Relate). Package dependency
+// decides what a resource waits for, and package sender sends the batches.
 //
-// The declarations of a kind tell which fields of a spec are references. Kind.Declared is the
-// fingerprint of these declarations. Each resource stores the fingerprint by which its own
-// references were taken. If the two differ, the references are foreign: a gateway with the
-// newest catalogue takes them again, any other gateway keeps them.
+// The declarations of a kind define which fields of a spec are references. Kind.Declared is the fingerprint of these
+// declarations. Each resource is stored with the fingerprint of the declarations from which its references were
+// derived. If the two differ, the references are foreign: a gateway with the newest catalogue derives them again, any
+// other gateway leaves them as they are.
 //
-// What follows from a change:
+// The effects of a change:
 //
 //	            change in the log
 //	                    |            route: which gateway tries, and when
@@ -28,23 +28,22 @@
 //	      v             v
 //	    a write of this gateway, which is a change in the log
 //
-// Who handles it, and when:
+// Which gateway handles them, and when:
 //
-//	the gateway that made the change       at once; it knows its request ids
-//	any other gateway                      about 500 to 750 ms later, in case that one died:
-//	                                       mostly nothing is left to do then. At once if the
+//	the gateway that made the change       at once; it recognizes its request ids
+//	any other gateway                      about 500 to 750 ms later, in case that one has died;
+//	                                       usually nothing is left to do. At once if the
 //	                                       references are foreign
 //	one gateway with the newest catalogue  scans a kind when its fingerprint has changed; it
 //	                                       claims the scan in the record of the shard
 //	any gateway                            scans the pending deletions every 10 s
 //
-// The record of a shard also has the position from which a gateway that starts resumes.
-// Gateways may do the same work at once: every write is conditional on the state that it
-// was computed from.
+// The record of a shard also has the position from which a gateway that starts resumes. Several gateways may do the
+// same work at once, because every write is conditional on the state that it was computed from.
 //
-// Run starts two goroutines for each shard, which retry until ctx ends: follower.run follows
-// the changes, and follower.maintain saves the position, scans and sweeps. One more reads the
-// record of the kinds that controllers own.
+// Run starts two goroutines for each shard, which retry until ctx ends: follower.run follows the changes, and
+// follower.maintain saves the position, scans kinds and sweeps. One more goroutine reads the record of the kinds that
+// controllers own.
 package reconcile
 
 import (
@@ -67,57 +66,54 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// errNotNewest means that some references were derived by other declarations and were
-// not changed, because this gateway's catalogue is not the newest.
+// errNotNewest means that foreign references were left as they are, because this gateway's catalogue is not the newest.
 var errNotNewest = errors.New("references are left to a gateway with the newest catalogue")
 
-// Config of a [Reconciler]. All but Index, Remove, Handled, Reevaluated and Tracer are required.
+// Config configures a [Reconciler]. All fields but Index, Remove, Handled, Reevaluated and Tracer are required.
 type Config struct {
-	// Sender makes the writes. Changes whose request ids begin with its tag are this gateway's.
+	// Sender sends the writes. Changes whose request ids begin with its tag were made by this gateway.
 	*sender.Sender
 	Kinds kind.Catalogue
-	// Descriptors describe Kinds.
+	// Descriptors are the descriptors of Kinds.
 	Descriptors []descriptor.Kind
-	// Index that the first attempt of a write reads targets from; nil for none.
+	// Index is the index from which the first attempt of a write reads targets; nil if there is none.
 	Index      *index.Index
 	Unreadable *kind.Unreadable
 	Logger     *zap.Logger
-	// Remove is called for a resource of a kind that a service owns, when its deletion may be
-	// finished and the service has to be asked. It must not wait. Default: no call.
+	// Remove is called when the deletion of a resource that a service owns may be finished, so that the service must be
+	// asked. It must return without waiting. Default: no call.
 	Remove func(k *kind.Kind, key backend.Key)
-	// Handled takes how long it took to handle what follows from a group of changes, in seconds; nil: nothing is
-	// measured.
+	// Handled receives how long it took to handle a group of changes, in seconds. Default: none.
 	Handled backend.Observer
-	// Reevaluated is called with how many resources were re-evaluated; nil for no call.
+	// Reevaluated is called with the number of resources that were re-evaluated. Default: no call.
 	Reevaluated func(resources int)
-	// NewID makes uids, request ids and the name of this gateway in records.
+	// NewID returns a new id, for uids, request ids, and the name of this gateway in records.
 	NewID func() string
-	// Tracer traces what follows from changes that were made by traced requests; nil traces nothing.
+	// Tracer traces the effects of changes made by traced requests. Default: no traces.
 	Tracer *span.Tracer
 }
 
-// Reconciler resolves references and follows the changes of all shards.
+// Reconciler resolves references, and follows the changes of all shards.
 type Reconciler struct {
 	cfg Config
 	// hash is the hash of this gateway's catalogue in the store's record.
 	hash string
 	// outline is the outline of this gateway's catalogue.
 	outline catalogue.Outline
-	// holder identifies this gateway in the claims of scans.
+	// holder identifies this gateway in claims of scans.
 	holder      string
 	controllers controllers
 	// hasOwned reports whether services own kinds of the catalogue.
 	hasOwned bool
-	// followers of the shards, by their numbers. Run sets them before it starts any.
+	// followers has the follower of each shard, by number. Run sets it before it starts any of them.
 	followers []*follower
-	// scanned are the shards in which all kinds were scanned with this gateway's
-	// declarations.
+	// scanned is the set of shards in which all kinds were scanned with this gateway's declarations.
 	scanned shardSet
-	// log is rate-limited, since all shards report the same outage.
+	// log drops repeated messages, since all shards report the same outage.
 	log *zap.Logger
 }
 
-// New returns a Reconciler. Run starts it.
+// New returns a Reconciler. It starts nothing: see [Reconciler.Run].
 func New(cfg Config) *Reconciler {
 	cfg.Handled = backend.ObserverOr(cfg.Handled)
 	if cfg.Reevaluated == nil {
@@ -134,14 +130,13 @@ func New(cfg Config) *Reconciler {
 	}
 }
 
-// Pauses after a failure.
+// The shortest and the longest pause after a failure.
 const (
 	minPause = 20 * time.Millisecond
 	maxPause = 2 * time.Second
 )
 
-// Run follows all shards until ctx ends or the store is closed. Failures are logged, and
-// the work is tried again.
+// Run follows the changes of all shards until ctx ends or the store is closed. Failures are logged and retried.
 func (r *Reconciler) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error {
@@ -172,7 +167,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// RunReadOnly follows which kinds controllers own, until ctx ends or the store is closed. It writes nothing.
+// RunReadOnly follows only which kinds controllers own, until ctx ends or the store is closed. It writes nothing.
 func (r *Reconciler) RunReadOnly(ctx context.Context) error {
 	r.followControllers(ctx)
 	return nil
@@ -201,11 +196,10 @@ func (r *Reconciler) retry(ctx context.Context, shard int, what string, do func(
 	}
 }
 
-// LogInterval is the time for which a message is not logged again.
+// LogInterval is the time during which a message is not logged again.
 const LogInterval = 5 * time.Second
 
-// LogOnce returns a logger that writes each message once in every [LogInterval], whatever its
-// fields, and drops repetitions.
+// LogOnce returns a logger that logs each message at most once in every [LogInterval], even with different fields.
 func LogOnce(l *zap.Logger) *zap.Logger {
 	return l.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, LogInterval, 1, 0)

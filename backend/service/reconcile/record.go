@@ -12,46 +12,44 @@ import (
 )
 
 const (
-	// recordFormat is the version of the stored record.
+	// recordFormat is the version of the stored format.
 	recordFormat = 1
-	// claimTime is how long a scan counts as running after its last page.
+	// claimTime is how long after its last page a scan still counts as running.
 	claimTime = 2 * time.Second
-	// maxRecordWrites is the most attempts to change a record that other gateways change
-	// too.
+	// maxRecordWrites is the maximum number of attempts to change a record that other gateways change as well.
 	maxRecordWrites = 16
 )
 
-// record is the stored record of a shard, which the gateways share.
+// record is the record of a shard, which all gateways share.
 type record struct {
 	Format int `json:"format"`
-	// Position up to which all changes were handled; empty for none.
+	// Position is the position up to which all changes were handled; empty if none were.
 	Position string `json:"position,omitempty"`
-	// Saved is the time at which the position was saved, by the store's clock.
+	// Saved is when the position was saved, by the clock of the store.
 	Saved time.Time `json:"saved,omitzero"`
-	// Scanned has the fingerprint with which each kind was last scanned, by kind.
+	// Scanned maps the name of a kind to the fingerprint with which it was last scanned.
 	Scanned map[string]string `json:"judged,omitempty"`
-	// Scan is the running scan of a kind, nil for none.
+	// Scan is the scan that is running; nil if there is none.
 	Scan *scan `json:"scan,omitempty"`
-	// Swept is the time of the last scan of pending deletions, by the store's clock.
+	// Swept is when pending deletions were last scanned, by the clock of the store.
 	Swept time.Time `json:"swept,omitzero"`
 }
 
 // scan is a scan of a kind.
 type scan struct {
 	Kind string `json:"kind"`
-	// By is the fingerprint with which the kind is scanned.
+	// By is the fingerprint with which the kind is being scanned.
 	By string `json:"by"`
 	// Start is the sort key after the last resource that was scanned; empty at the
 	// beginning.
 	Start []byte `json:"start,omitempty"`
-	// Holder is the gateway that scans, and Until the time at which its claim ends, by the
-	// store's clock.
+	// Holder is the gateway that runs the scan. Until is when its claim ends, by the clock of the store.
 	Holder string    `json:"holder"`
 	Until  time.Time `json:"until"`
 }
 
-// forget removes the fingerprints of kinds for which stale returns true, so that they are scanned
-// again. It reports whether there were any.
+// forget removes the fingerprints for which stale returns true, so that their kinds are scanned again. It reports
+// whether it removed any.
 func (rec *record) forget(stale func(kind, fingerprint string) bool) bool {
 	n, scan := len(rec.Scanned), rec.Scan
 	maps.DeleteFunc(rec.Scanned, stale)
@@ -65,8 +63,8 @@ func recordKey(shard int) backend.Key {
 	return backend.Key{Kind: "_reconcile", Name: fmt.Sprintf("shard-%d", shard)}
 }
 
-// read reads the record of a shard. If the record does not decode, read returns an
-// empty one, so that all kinds are scanned.
+// read reads the record of a shard. If the record cannot be decoded, the result is empty, so that all kinds are
+// scanned.
 func (r *Reconciler) read(ctx context.Context, shard int) (rec record, current backend.Condition, err error) {
 	current, err = r.getRecord(ctx, recordKey(shard), &rec)
 	switch {
@@ -78,7 +76,7 @@ func (r *Reconciler) read(ctx context.Context, shard int) (rec record, current b
 	return rec, current, err
 }
 
-// update changes the record of a shard, unless change returns false.
+// update changes the record of a shard by calling change. If change returns false, nothing is stored.
 func (r *Reconciler) update(ctx context.Context, shard int, change func(*record) bool) error {
 	return r.editRecord(ctx, recordKey(shard), func() (any, backend.Condition, error) {
 		rec, current, err := r.read(ctx, shard)
@@ -90,8 +88,8 @@ func (r *Reconciler) update(ctx context.Context, shard int, change func(*record)
 	})
 }
 
-// editRecord stores the result of edit, on the condition that edit returns, unless the result is
-// nil. It calls edit again if another gateway came in between.
+// editRecord stores a record that edit returns, on a condition that edit returns as well; a nil record is not stored.
+// If another gateway has changed the record meanwhile, edit is called again.
 func (r *Reconciler) editRecord(
 	ctx context.Context, key backend.Key, edit func() (rec any, current backend.Condition, err error),
 ) error {
@@ -109,8 +107,8 @@ func (r *Reconciler) editRecord(
 	return fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// getRecord reads an internal record if it exists. It returns the condition for replacing it,
-// which also holds for an unreadable one.
+// getRecord reads an internal record, if it exists. current is the condition for replacing it, which is valid even if
+// the record cannot be read.
 func (r *Reconciler) getRecord(ctx context.Context, key backend.Key, rec any) (current backend.Condition, err error) {
 	got, err := r.cfg.Store.Get(ctx, key)
 	switch {

@@ -14,11 +14,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// maxAttempts is the most attempts to re-evaluate a resource that other writers change
-// too.
+// maxAttempts is the maximum number of attempts to re-evaluate a resource that other writers keep changing.
 const maxAttempts = 16
 
-// candidate is a stored resource that is re-evaluated.
+// candidate is a stored resource to be re-evaluated.
 type candidate struct {
 	kind   *kind.Kind
 	stored *backend.Resource
@@ -26,16 +25,14 @@ type candidate struct {
 	refs   dependency.References
 }
 
-// foreign reports whether the references of a resource were derived by declarations
-// that differ from this gateway's.
+// foreign reports whether the references of a resource were derived by other declarations than this gateway's.
 func (c *candidate) foreign() bool { return c.stored.Declared != c.kind.Declared }
 
 // reevaluation is the result of reevaluate.
 type reevaluation struct {
-	// ready are the resources that became ready, as they are stored now.
+	// ready are the resources that became ready, as they are now stored.
 	ready []*backend.Resource
-	// skipped reports whether foreign references were left to a gateway with the newest
-	// catalogue.
+	// skipped reports whether foreign references were left to a gateway with the newest catalogue.
 	skipped bool
 }
 
@@ -43,9 +40,9 @@ func (o *reevaluation) add(more reevaluation) {
 	o.ready, o.skipped = append(o.ready, more.ready...), o.skipped || more.skipped
 }
 
-// reevaluate re-evaluates the waits of stored resources, and stores changes of their bindings and conditions.
-// known are resources that were just stored: they need not be read again as targets. Any number of gateways
-// may do so at the same time.
+// reevaluate decides again what stored resources wait for, and stores changes of their bindings and conditions. known
+// are resources that were just stored, so they need not be read as targets. Several gateways may re-evaluate the same
+// resources at the same time.
 //
 //	reevaluateTogether   candidates     those that wait, have foreign references or conditions that are out of date
 //	                     openTargets    one read of all their targets
@@ -83,8 +80,8 @@ func (f *follower) reevaluateOne(ctx context.Context, key backend.Key) (reevalua
 	return reevaluation{}, fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// reevaluateTogether re-evaluates resources in as few batches as possible. It returns the keys of
-// resources that have to be re-evaluated alone, see storeBatch.
+// reevaluateTogether re-evaluates resources in as few batches as possible. It returns the keys of resources that must
+// be re-evaluated alone: see storeBatch.
 func (f *follower) reevaluateTogether(
 	ctx context.Context, resources, known []*backend.Resource, read dependency.Reading,
 ) (out reevaluation, alone []backend.Key, err error) {
@@ -109,8 +106,7 @@ func (f *follower) reevaluateTogether(
 		return err
 	}
 	for _, one := range todo {
-		// A resource that is being deleted begins to rely on nothing, and waits for
-		// nothing.
+		// A resource that is being deleted waits for nothing and does not begin to rely on targets.
 		j := dependency.Decision{Refs: one.refs.Kept().Refs}
 		if !one.stored.Deleting {
 			j = one.refs.Decide(targets, f.r.otherShardThan(one.stored.Key))
@@ -135,9 +131,9 @@ func (f *follower) reevaluateTogether(
 	return out, alone, err
 }
 
-// storeBatch stores a batch of reevaluateTogether, and returns the resources that became ready.
-// alone has the keys of resources to re-evaluate alone: all of the batch if it was refused, else
-// those whose targets must be read again.
+// storeBatch stores a batch of reevaluateTogether, and returns the resources that became ready. alone are the keys of
+// resources that must be re-evaluated alone: the whole batch if it was refused, otherwise resources whose targets must
+// be read again.
 func (f *follower) storeBatch(
 	ctx context.Context, b reevaluationBatch, read dependency.Reading,
 ) (ready []*backend.Resource, alone []backend.Key, err error) {
@@ -157,16 +153,15 @@ func (f *follower) storeBatch(
 		}
 		err = nil
 	default:
-		// An unstorable resource was re-evaluated alone, so it is the only one of the
-		// batch.
+		// A resource that cannot be stored was re-evaluated alone, so it is the only one in the batch.
 		err = f.r.logUnstorable(b.of[0].stored.Key, err)
 	}
 	return ready, alone, err
 }
 
-// candidates returns the resources that need re-evaluation, without duplicates, sorted by
-// namespace and kind. deadline is the time until which they must be stored; zero means the usual
-// time. skipped reports whether some were left to a gateway with the newest catalogue.
+// candidates returns the resources that must be re-evaluated, without duplicates, sorted by namespace and kind.
+// deadline is the time until which they must be stored; zero means the usual time. skipped reports whether some were
+// left to a gateway with the newest catalogue.
 func (f *follower) candidates(
 	ctx context.Context, resources []*backend.Resource,
 ) (out []*candidate, deadline time.Time, skipped bool, err error) {
@@ -214,9 +209,8 @@ func (f *follower) candidates(
 	return out, deadline, len(out) < n, nil
 }
 
-// vanished returns the targets that resources are bound to although they no longer exist. That
-// happens only for targets that a service owns: the gateway does not delete a target while it is
-// bound.
+// vanished returns targets that no longer exist although resources are bound to them. Only targets that a service owns
+// can vanish, because the gateway itself does not delete a target while a resource is bound to it.
 func (r *Reconciler) vanished(ctx context.Context, resources []*backend.Resource) (map[backend.Key]bool, error) {
 	if !r.hasOwned {
 		return nil, nil
@@ -250,8 +244,8 @@ func (r *Reconciler) vanished(ctx context.Context, resources []*backend.Resource
 	return out, err
 }
 
-// candidate returns a resource as a candidate, nil if it need not be re-evaluated. It must wait
-// again for targets that have vanished.
+// candidate returns a resource as a candidate; nil if it need not be re-evaluated. It waits again for targets that have
+// vanished.
 func (r *Reconciler) candidate(stored *backend.Resource, vanished map[backend.Key]bool) *candidate {
 	k, err := r.cfg.Kinds.Find(stored.Kind)
 	if err != nil || stored.Deleting && stored.Declared == k.Declared {
@@ -277,17 +271,15 @@ func (r *Reconciler) candidate(stored *backend.Resource, vanished map[backend.Ke
 	return &candidate{kind: k, stored: stored, was: st, refs: refs}
 }
 
-// needsConditions reports whether this gateway has to write the conditions of a resource: no
-// controller owns its kind, and it has no condition Available, or only the one that waits for a
-// controller.
+// needsConditions reports whether this gateway must write the conditions of a resource: its kind has no controller, and
+// the resource has no final condition Available. See [dependency.HasFinalCondition].
 func (r *Reconciler) needsConditions(k *kind.Kind, st *kind.State) bool {
 	return k.Conditions != nil && k.Service == "" && !r.controllers.owns(k.Name) && !dependency.HasFinalCondition(st.Status())
 }
 
-// openTargets returns the targets that the candidates do not rely on yet: known ones as given, the
-// others read from the store. A target in another shard is read even if it is known, after the
-// resources, because no check of a batch covers it: a resource that began to wait after the known
-// target was stored must not stop waiting because of it.
+// openTargets returns the targets that the candidates do not rely on yet. Targets in known are not read from the store,
+// except those in another shard. A batch cannot check these, so they are read after the candidates: a candidate that
+// began to wait after the known target was stored must not stop waiting because of that state.
 func (f *follower) openTargets(
 	ctx context.Context, todo []*candidate, known []*backend.Resource, read dependency.Reading,
 ) (map[backend.Key]dependency.Target, error) {
@@ -323,8 +315,8 @@ func (f *follower) openTargets(
 	return targets, nil
 }
 
-// write returns the action that stores the decision about a resource; changed is false if there
-// is nothing to store. If only references change, the action is a rebind.
+// write returns the action that stores a decision about a resource. changed is false if there is nothing to store. If
+// only references change, the action is a rebind.
 func (r *Reconciler) write(one *candidate, j dependency.Decision) (put backend.Action, changed bool, err error) {
 	state := *one.was
 	next := &state
@@ -356,18 +348,18 @@ func (r *Reconciler) write(one *candidate, j dependency.Decision) (put backend.A
 	return put, true, nil
 }
 
-// reevaluationBatch has the writes of some resources of one kind and namespace.
+// reevaluationBatch has the writes of resources of one kind and namespace.
 type reevaluationBatch struct {
 	of           []*candidate
 	puts, checks []backend.Action
 	size         int
-	// deadline of the batch; zero means the usual one.
+	// deadline is the deadline of the batch; zero means the usual one.
 	deadline time.Time
-	// released are the resources to which others are no longer bound.
+	// released are resources to which others are no longer bound.
 	released []backend.Key
 }
 
-// fits reports whether a resource can be written in the same batch.
+// fits reports whether the write of a resource can be added to the batch.
 func (b *reevaluationBatch) fits(one *candidate, j dependency.Decision) bool {
 	if len(b.of) == 0 {
 		return true
@@ -386,12 +378,12 @@ func (b *reevaluationBatch) fits(one *candidate, j dependency.Decision) bool {
 		len(b.of) < backend.MaxWrites && checks <= backend.MaxChecks && b.size <= backend.MaxResourceBytes
 }
 
-// has reports whether one of the actions has the key.
+// has reports whether one of the actions is on a key.
 func has(actions []backend.Action, key backend.Key) bool {
 	return slices.ContainsFunc(actions, func(a backend.Action) bool { return a.Key == key })
 }
 
-// add adds the write of a resource, and its checks.
+// add adds the write of a resource and its checks.
 func (b *reevaluationBatch) add(one *candidate, put backend.Action, checks []backend.Action) {
 	b.of, b.puts = append(b.of, one), append(b.puts, put)
 	b.size += (backend.Batch{Actions: []backend.Action{put}}).Size()
@@ -410,8 +402,8 @@ func (b *reevaluationBatch) add(one *candidate, put backend.Action, checks []bac
 	}
 }
 
-// store stores a batch, finishes the deletions that waited for released references, and returns the
-// resources that became ready.
+// store sends a batch, finishes deletions that waited for released references, and returns the resources that became
+// ready.
 func (f *follower) store(ctx context.Context, b reevaluationBatch) (ready []*backend.Resource, err error) {
 	if len(b.of) == 0 {
 		return nil, nil
@@ -436,8 +428,8 @@ func (f *follower) store(ctx context.Context, b reevaluationBatch) (ready []*bac
 	return ready, nil
 }
 
-// reevaluateCreated re-evaluates new resources that wait for nothing. The gateway that created them
-// may not have known yet whether a controller owns their kind.
+// reevaluateCreated re-evaluates new resources that wait for nothing. When the gateway that created them set their
+// conditions, it may not have known that a controller owns the kind.
 func (f *follower) reevaluateCreated(ctx context.Context, created []*backend.Resource) error {
 	if err := f.r.loadControllers(ctx); err != nil {
 		return err
@@ -464,9 +456,8 @@ func (f *follower) reevaluateCreated(ctx context.Context, created []*backend.Res
 	return err
 }
 
-// leaveToController replaces conditions by which a gateway has declared a resource ready by
-// conditions that wait for the controller. It does nothing if another writer has changed the
-// resource since.
+// leaveToController replaces conditions by which a gateway has declared a resource ready by conditions that wait for
+// its controller. If the resource has been changed since, it does nothing.
 func (f *follower) leaveToController(
 	ctx context.Context, k *kind.Kind, stored *backend.Resource, st *kind.State,
 ) error {

@@ -10,23 +10,23 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Replacement describes the resource that a state replaces, for [Reconciler.Relate].
+// Replacement describes a write of a resource to [Reconciler.Relate].
 type Replacement struct {
 	Kind *kind.Kind
 	Key  backend.Key
-	// Stored is the resource that the state replaces, nil for none.
+	// Stored is the resource that is replaced; nil if there is none.
 	Stored *backend.Resource
-	// Was is the state of Stored, nil if it could not be read.
+	// Was is the state of Stored; nil if it could not be read.
 	Was *kind.State
 	// SpecChanged reports whether the spec is new or differs from the stored one.
 	SpecChanged bool
-	// StatusReport reports whether the write is a controller's status.
+	// StatusReport reports whether the write replaces only the status.
 	StatusReport bool
 	// Read selects how targets are read.
 	Read dependency.Reading
 }
 
-// before returns the present references of the resource.
+// before returns the references of the resource before the write.
 func (w Replacement) before() dependency.Before {
 	if w.Was == nil {
 		return dependency.Before{}
@@ -34,8 +34,8 @@ func (w Replacement) before() dependency.Before {
 	return dependency.BeforeOf(w.Kind, w.Stored, w.Was)
 }
 
-// Relate resolves the references of a state, and returns the state with its waits and conditions.
-// If the spec has not changed, it keeps the stored references and only computes the conditions.
+// Relate resolves the references of the state next, and returns it with its waits and conditions. If the spec has not
+// changed, the stored references are kept and only the conditions are computed.
 func (r *Reconciler) Relate(
 	ctx context.Context, w Replacement, next *kind.State,
 ) (*kind.State, dependency.Decision, error) {
@@ -62,8 +62,8 @@ func (r *Reconciler) Relate(
 	before := w.before()
 	if refs := w.Kind.Rows.Refs(w.Key.Namespace, next.Spec); len(refs) > 0 || len(before.Waits) > 0 {
 		rel := dependency.NewReferences(w.Key, refs, before)
-		// The targets that the resource waited for need not be read, because a change of one of
-		// them re-evaluates the resource.
+		// The targets for which the resource waited need not be read: if one of them changes, the resource is
+		// re-evaluated.
 		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && w.Kind.Service == "" && !foreign &&
 			rel.WaitsFor(w.Was.Meta.Waits) {
 			status, ok := dependency.WithObservedGeneration(
@@ -88,10 +88,10 @@ func (r *Reconciler) Relate(
 	return r.conclude(w.Kind, w.Was, next, j.Waits), j, nil
 }
 
-// relateSuperseded is Relate for a resource with foreign references, on a gateway whose catalogue is not the
-// newest. Bound references stay bound. If the resource has waits that this gateway cannot name, they stay, and
-// so do the conditions. A gateway with the newest catalogue finds the write by its fingerprint, which is
-// [Mixed], and resolves the references again.
+// relateSuperseded does the work of Relate for a resource with foreign references, on a gateway whose catalogue is not
+// the newest. Bound references stay bound. If the resource waits for targets that this gateway does not know, its waits
+// and conditions stay. The fingerprint of the write is [Mixed], so that a gateway with the newest catalogue finds it
+// and resolves the references again.
 func (r *Reconciler) relateSuperseded(
 	ctx context.Context, w Replacement, next *kind.State,
 ) (*kind.State, dependency.Decision, error) {
@@ -126,8 +126,8 @@ func (r *Reconciler) relateSuperseded(
 	return next, j, nil
 }
 
-// conclude returns the state with the conditions that follow from what it waits for. was is
-// the state before, nil for none. The conditions of a resource that a service owns are the service's.
+// conclude returns the state with the conditions that follow from its waits. was is the state before; nil if there was
+// none. It does not change the conditions of a resource that a service owns.
 func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []dependency.Wait) *kind.State {
 	if k.Conditions == nil || k.Service != "" || next.Meta.Finalizing {
 		return next
@@ -152,10 +152,9 @@ func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []depen
 	return next.WithStatus(dependency.SetConditions(next.Status(), k.Conditions, conditions, r.cfg.Clock()))
 }
 
-// report returns the state with a status that a controller reports. While the resource
-// waits, its conditions Available and Progressing stay; overruled reports whether the
-// controller gave others. A resource that no controller owns keeps the ones that the report
-// leaves out.
+// report returns the state with the status that was reported. While the resource waits, its conditions Available and
+// Progressing are kept; overruled reports whether the report had others. If no controller owns the kind, conditions
+// that the report leaves out are kept.
 func (r *Reconciler) report(w Replacement, next *kind.State) (out *kind.State, overruled bool) {
 	if !w.StatusReport || w.Kind.Conditions == nil || w.Kind.Service != "" {
 		return next, false
@@ -175,7 +174,7 @@ func (r *Reconciler) report(w Replacement, next *kind.State) (out *kind.State, o
 	return next.WithStatus(dependency.SetConditions(next.Status(), w.Kind.Conditions, absent, r.cfg.Clock())), false
 }
 
-// Finalizing returns a state whose conditions say that nothing but finalizers holds it.
+// Finalizing returns the state with conditions that name its finalizers as the only reason why it was not deleted yet.
 func (r *Reconciler) Finalizing(k *kind.Kind, st *kind.State) *kind.State {
 	next := st.WithMetadata(st.Meta)
 	next.Meta.Finalizing = true
@@ -187,8 +186,8 @@ func (r *Reconciler) Finalizing(k *kind.Kind, st *kind.State) *kind.State {
 	))
 }
 
-// targets returns the resources under keys. Those for which apart returns true are always read from the
-// store, because no check finds out whether they have changed. apart may be nil unless read is FromIndex.
+// targets returns the resources with the given keys. A key for which apart returns true is always read from the store,
+// because no check of a batch finds out whether it has changed. apart may be nil unless read is FromIndex.
 func (r *Reconciler) targets(
 	ctx context.Context, keys []backend.Key, read dependency.Reading, apart func(backend.Key) bool,
 ) (map[backend.Key]dependency.Target, error) {

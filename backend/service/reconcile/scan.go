@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// pageSize is how many resources are read at a time.
+	// pageSize is the number of resources that are read at once.
 	pageSize = 500
-	// lookPause is the pause between two looks at the record of a shard.
+	// lookPause is the pause between two checks of a shard's record.
 	lookPause = time.Second
-	// sweepPause is the pause between two scans of the pending deletions.
+	// sweepPause is the pause between two scans of pending deletions.
 	sweepPause = 10 * time.Second
 )
 
-// maintain looks at the shard every second until ctx ends:
+// maintain does the following every second until ctx ends:
 //
-//	while this gateway's catalogue is the newest    save, then scanKinds for the kinds that it returns
-//	any gateway, every 10 s                         sweep
+//	if this gateway's catalogue is the newest    save, then scanKinds for the kinds that it returns
+//	always, but only every 10 s                  sweep
 func (f *follower) maintain(ctx context.Context) error {
 	sweep := time.Now().Add(rand.N(sweepPause))
 	wasNewest := false
@@ -67,8 +67,8 @@ func (f *follower) maintain(ctx context.Context) error {
 	}
 }
 
-// awaitHandled waits until the changes up to a position were handled, for at most settleTime. It returns false if ctx
-// ends before.
+// awaitHandled waits until the changes up to a position were handled, but at most settleTime. It returns false if ctx
+// ends first.
 func (f *follower) awaitHandled(ctx context.Context, at backend.Position) bool {
 	for late := time.Now().Add(settleTime); time.Now().Before(late); {
 		f.mu.Lock()
@@ -84,7 +84,7 @@ func (f *follower) awaitHandled(ctx context.Context, at backend.Position) bool {
 	return true
 }
 
-// saveAndScan is the work of a gateway with the newest catalogue.
+// saveAndScan saves the position and scans kinds. It is called while this gateway's catalogue is the newest.
 func (f *follower) saveAndScan(ctx context.Context) error {
 	stale, err := f.look(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (f *follower) saveAndScan(ctx context.Context) error {
 	return err
 }
 
-// look is save, after which it is known whether the kinds of the shard were scanned.
+// look calls save, and updates which shards were scanned.
 func (f *follower) look(ctx context.Context) (stale []staleKind, err error) {
 	stale, err = f.save(ctx)
 	if err != nil {
@@ -117,15 +117,14 @@ func (f *follower) look(ctx context.Context) (stale []staleKind, err error) {
 	return stale, nil
 }
 
-// staleKind is a kind whose fingerprint has changed since its last scan.
+// staleKind is a kind whose fingerprint differs from the one of its last scan.
 type staleKind struct {
 	kind        *kind.Kind
 	fingerprint string
 }
 
-// save stores the handled position, at most once a second for all gateways, and drops the
-// fingerprints that are not this gateway's from the record. It returns the kinds that have
-// to be scanned.
+// save stores the handled position, at most once a second by all gateways together. It removes the fingerprints of
+// other catalogues from the record, and returns the kinds that must be scanned.
 func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 	f.mu.Lock()
 	handled, scanAll := f.handled, f.scanAll
@@ -144,8 +143,8 @@ func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 	}
 	err = f.r.update(ctx, f.shard, func(rec *record) bool {
 		now := f.r.cfg.Clock().UTC().Truncate(time.Millisecond)
-		// Changes are handled without these fingerprints from now on, so a gateway with an earlier
-		// catalogue has to scan their kinds when that is the newest again.
+		// From now on changes are handled by this gateway's declarations. If an earlier catalogue becomes the newest
+		// again, its gateways must scan the kinds that they declare differently.
 		forgot := rec.forget(func(kind, by string) bool { return fingerprints[kind] != by || left[kind] })
 		if scanAll {
 			rec.Scanned, rec.Scan = nil, nil
@@ -173,8 +172,7 @@ func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 	return stale, err
 }
 
-// scanKinds re-evaluates the resources of kinds whose fingerprint has changed since their last
-// scan, unless another gateway does.
+// scanKinds re-evaluates the resources of stale kinds, unless another gateway does.
 func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 	scanned := false
 	for _, one := range stale {
@@ -211,12 +209,11 @@ func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 	return nil
 }
 
-// fillTime is how long a scan waits for the index.
+// fillTime is the maximum time that scans wait for the index.
 const fillTime = time.Minute
 
-// givesWay reports whether scans have to wait because the index is being filled, which clients wait
-// for: a scan would slow it down. They wait for at most fillTime. Saving the position and finishing
-// deletions do not wait.
+// givesWay reports whether scans must wait because the index is being filled. Clients wait for that, and scans would
+// slow it down. Scans wait at most fillTime; saving the position and finishing deletions do not wait.
 func (f *follower) givesWay() bool {
 	if f.r.cfg.Index == nil || f.r.cfg.Index.Stats().Filling == 0 {
 		f.waiting = time.Time{}
@@ -228,8 +225,8 @@ func (f *follower) givesWay() bool {
 	return time.Since(f.waiting) < fillTime
 }
 
-// claim reserves the scan of a kind and returns where to continue; mine is false if there is
-// nothing to scan, or another gateway scans the shard.
+// claim reserves the scan of a kind for this gateway, and returns where to continue. mine is false if nothing must be
+// scanned, or if another gateway scans the shard.
 func (f *follower) claim(ctx context.Context, k *kind.Kind, by string) (start []byte, mine bool, err error) {
 	err = f.r.update(ctx, f.shard, func(rec *record) bool {
 		start, mine = nil, false
@@ -238,7 +235,7 @@ func (f *follower) claim(ctx context.Context, k *kind.Kind, by string) (start []
 			return false
 		}
 		if s := rec.Scan; s != nil && s.Holder != f.r.holder {
-			// A claim further ahead than claimTime comes from a clock that was wrong.
+			// A claim that ends later than twice claimTime was written with a wrong clock.
 			if left := s.Until.Sub(now); left > 0 && left <= 2*claimTime {
 				return false
 			}
@@ -253,7 +250,7 @@ func (f *follower) claim(ctx context.Context, k *kind.Kind, by string) (start []
 	return start, mine, err
 }
 
-// noteScan notes where a scan goes on, or that it is done.
+// noteScan records where a scan continues, or that it is done.
 func (f *follower) noteScan(ctx context.Context, k *kind.Kind, by string, next []byte, done bool) error {
 	return f.r.update(ctx, f.shard, func(rec *record) bool {
 		s := rec.Scan
@@ -273,8 +270,7 @@ func (f *follower) noteScan(ctx context.Context, k *kind.Kind, by string, next [
 	})
 }
 
-// sweep finishes the pending deletions that nothing holds any more, unless another gateway
-// has just done that.
+// sweep finishes pending deletions that nothing holds any more, unless another gateway has just done so.
 func (f *follower) sweep(ctx context.Context) error {
 	var ranges []backend.Range
 	for _, k := range f.r.cfg.Kinds.All() {
@@ -305,12 +301,12 @@ func (f *follower) sweep(ctx context.Context) error {
 	return f.finishAll(ctx)
 }
 
-// deletingRange returns the range of the resources of a kind that are being deleted.
+// deletingRange returns the range of a kind's resources whose deletion was requested.
 func (f *follower) deletingRange(k *kind.Kind) backend.Range {
 	return backend.Range{Kind: k.Name, Deleting: true, Shard: f.shard + 1, Limit: pageSize}
 }
 
-// finishAll finishes the deletions that nothing holds.
+// finishAll calls Finish for all resources whose deletion was requested.
 func (f *follower) finishAll(ctx context.Context) error {
 	for _, k := range f.r.cfg.Kinds.All() {
 		for page, err := range backend.Pages(ctx, f.r.cfg.Store, f.deletingRange(k)) {
@@ -327,13 +323,13 @@ func (f *follower) finishAll(ctx context.Context) error {
 	return nil
 }
 
-// rebindTime is how long after the check that a gateway's catalogue is the newest its rebinds may be
-// applied. A gateway whose catalogue has become the newest waits that long before it scans, so that no
-// rebind of another gateway follows its scan: a rebind has no log entry by which it would be found.
+// rebindTime is how long a gateway may send rebinds after it has checked that its catalogue is the newest. When the
+// catalogue of another gateway becomes the newest, that gateway waits this long before it scans. So its scan finds all
+// rebinds; they have no log entries by which it could find later ones.
 const rebindTime = time.Second
 
-// Newest reports whether the store has accepted no other catalogue after this gateway's. In
-// a store that was emptied it records this gateway's catalogue first.
+// Newest reports whether this gateway's catalogue is the last one that the store has accepted. If the store was
+// emptied, it first records this gateway's catalogue.
 func (r *Reconciler) Newest(ctx context.Context) (bool, error) {
 	hash, err := catalogue.Newest(ctx, r.cfg.Store)
 	if err == nil && hash == "" {
@@ -352,8 +348,8 @@ func (r *Reconciler) Newest(ctx context.Context) (bool, error) {
 	return hash == r.hash, nil
 }
 
-// fingerprint returns a text that changes whenever all resources of a kind have to be
-// re-evaluated. It is stored in records.
+// fingerprint returns a text that changes whenever all resources of a kind must be re-evaluated. It is stored in
+// records.
 func (r *Reconciler) fingerprint(ctx context.Context, k *kind.Kind) (string, error) {
 	if err := r.loadControllers(ctx); err != nil {
 		return "", err

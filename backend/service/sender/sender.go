@@ -1,5 +1,5 @@
-// Package sender sends batches to a store, and finds out whether a batch was applied if its answer
-// was lost.
+// Package sender sends batches to a store. If the answer to a batch is lost, it finds out whether the batch was
+// applied.
 package sender
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// ErrLost means that a batch did not reach the store. It was not applied and never will be, so
-// the write may be checked and sent again.
+// ErrLost means that a batch did not reach the store. It was not applied and never will be, so the same write can be
+// attempted again.
 var ErrLost = errors.New("lost on the way to the store")
 
-// refusalGrace is how long after its deadline a batch counts as refused. It exceeds the
-// error of the estimated store's clock.
+// refusalGrace is how long after its deadline a batch is certainly refused by the store. It is longer than the error of
+// the estimate of the store's clock.
 const refusalGrace = 250 * time.Millisecond
 
-// Pauses between two tries to reach the store for the outcome of a batch.
+// The shortest and the longest pause between two attempts to find out what became of a batch.
 const (
 	minOutcomePause = 50 * time.Millisecond
 	maxOutcomePause = time.Second
@@ -38,34 +38,31 @@ func Raced(err error, key backend.Key) bool {
 	return errors.Is(err, backend.ErrConflict) || errors.As(err, &failed) && failed.Key != key
 }
 
-// Sender applies batches and finds out whether those without an answer were applied. All exported
-// fields are required. It is safe for concurrent use.
+// Sender sends batches. All exported fields are required. It is safe for concurrent use.
 type Sender struct {
 	Store backend.Store
 	Hub   *hub.Hub
-	// Clock is the store's clock.
+	// Clock returns the time of the store's clock.
 	Clock func() time.Time
-	// Tag is the beginning of the request ids of this sender's batches.
+	// Tag is the prefix of the request ids of this sender's batches.
 	Tag string
-	// WriteTimeout is how long the store may take to begin a batch.
+	// WriteTimeout is the time within which the store must begin a batch.
 	WriteTimeout time.Duration
-	// OutcomeTimeout is how long the sender may take to find out whether a batch was
-	// applied.
+	// OutcomeTimeout is the maximum time for finding out whether a batch was applied.
 	OutcomeTimeout time.Duration
 
 	requests atomic.Uint64 // counts the request ids
 }
 
-// Apply sends actions in one batch, with a new request id and a deadline. If the answer is
-// lost, it finds out whether the batch was applied. [backend.ErrUnknown] means that this
-// cannot be found out, ErrLost that the batch was not applied. After any other error, also
-// of the context, nothing was applied.
+// Apply sends actions as one batch, with a new request id and a deadline. If the answer is lost, Apply finds out
+// whether the batch was applied. It returns [backend.ErrUnknown] if that is not possible, and ErrLost if the batch was
+// not applied. After any other error, including an error of ctx, nothing was applied.
 func (s *Sender) Apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
 	return s.ApplyBy(ctx, s.Clock().Add(s.WriteTimeout), actions...)
 }
 
-// ApplyBy is like Apply, with the time of the store's clock until which the store may
-// begin.
+// ApplyBy is like Apply, except that deadline is the time, by the store's clock, until which the store may begin the
+// batch.
 func (s *Sender) ApplyBy(
 	ctx context.Context, deadline time.Time, actions ...backend.Action,
 ) (res backend.Result, err error) {
@@ -91,8 +88,7 @@ func (s *Sender) ApplyBy(
 	return res, err
 }
 
-// attempt is one batch on its way to the store. If its answer is lost, the log tells what became
-// of it:
+// attempt is a batch on its way to the store. If its answer is lost, the log shows what became of it:
 //
 //	the attempt begins      its answer is lost         its deadline + refusalGrace
 //	------- from ----------------- outcome ---------------------- | --------------->
@@ -103,13 +99,12 @@ type attempt struct {
 	batch backend.Batch
 	// from is the position up to which the log was read.
 	from backend.Position
-	// events are the log entries of the batch that were found, parallel to its actions.
+	// events has the log entry of each action of the batch; nil for actions whose entry was not found yet.
 	events []*backend.Event
 }
 
-// outcome returns the result of a batch whose answer was lost, ErrLost, or the error
-// unknown if it cannot be found out. That is so for a batch that leaves nothing in the
-// log.
+// outcome returns the result of a batch whose answer was lost, or ErrLost. If it cannot find out what became of the
+// batch, it returns the error unknown. A batch without log entries is such a case.
 func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, error) {
 	if !slices.ContainsFunc(t.batch.Actions, isLogged) {
 		return backend.Result{}, unknown
@@ -144,9 +139,9 @@ func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, e
 	}
 }
 
-// look reads the log until the batch is found. If it is called after the batch's deadline, it
-// reads up to the head, and a batch that is not there is lost. If it is called before, it returns
-// at the deadline and must be called again.
+// look reads the log until it finds the batch. After the batch's deadline it reads up to the end of the log, and a
+// batch that it has not found is lost. Before the deadline it returns when the deadline has passed, and must be called
+// again.
 func (t *attempt) look(ctx context.Context) (lost bool, err error) {
 	left := t.batch.Deadline.Add(refusalGrace).Sub(t.Clock())
 	covers := func(key backend.Key) bool {
@@ -180,8 +175,8 @@ func (t *attempt) look(ctx context.Context) (lost bool, err error) {
 	return false, nil
 }
 
-// note records the log entries of the batch. A put in place of an expired resource
-// first logs the deletion of that resource, which is not part of the result.
+// note records the log entries of the batch. A put that replaces an expired resource first logs the deletion of that
+// resource, which does not belong to the result.
 func (t *attempt) note(events []backend.Event) {
 	for i := range events {
 		e := &events[i]
@@ -196,12 +191,12 @@ func (t *attempt) note(events []backend.Event) {
 	}
 }
 
-// isLogged reports whether an action leaves an entry in the log: internal records and rebinds do not.
+// isLogged reports whether an action has a log entry. Actions on internal records and rebinds have none.
 func isLogged(a backend.Action) bool {
 	return !a.Key.Internal() && (a.Op == backend.OpPut || a.Op == backend.OpDelete)
 }
 
-// found reports whether all log entries of the batch were found.
+// found reports whether the log entries of all actions were found.
 func (t *attempt) found() bool {
 	for i, a := range t.batch.Actions {
 		if t.events[i] == nil && isLogged(a) {
@@ -211,8 +206,7 @@ func (t *attempt) found() bool {
 	return true
 }
 
-// result returns the result that the store would have returned, without the results of
-// checks.
+// result returns the result that the store would have returned, except for checks.
 func (t *attempt) result() backend.Result {
 	res := backend.Result{
 		Resources: make([]*backend.Resource, len(t.events)),

@@ -20,7 +20,7 @@ import (
 // AdminGroup is the group of administrators in tests of access control.
 const AdminGroup = "token:admins"
 
-// As returns a caller with a token.
+// As returns a caller who is authenticated by a token.
 func As(name string, groups ...string) access.Caller {
 	return access.Caller{Identity: &access.Identity{Name: name, Source: "token", Groups: groups}}
 }
@@ -28,7 +28,7 @@ func As(name string, groups ...string) access.Caller {
 // Admin returns an administrator.
 func Admin() access.Caller { return As("token:root", AdminGroup) }
 
-// PolicyKinds are the two kinds that give rights.
+// PolicyKinds returns the kinds that give rights: AccessRole and AccessBinding.
 func PolicyKinds(t testing.TB) (out []descriptor.Kind) {
 	for _, k := range kindstest.Kinds(t) {
 		if k.Name == access.RoleKind || k.Name == access.BindingKind {
@@ -38,7 +38,7 @@ func PolicyKinds(t testing.TB) (out []descriptor.Kind) {
 	return out
 }
 
-// Guarded is a running service that judges its callers. indexMemory is as of [service.Config].
+// Guarded returns a running service with access control. indexMemory is [service.Config].IndexMemory.
 func Guarded(t *testing.T, store backend.Store, indexMemory int64, kinds ...descriptor.Kind) *Fixture {
 	t.Helper()
 	return Running(t, service.Config{
@@ -49,7 +49,7 @@ func Guarded(t *testing.T, store backend.Store, indexMemory int64, kinds ...desc
 	})
 }
 
-// Running is a running service.
+// Running returns a service that runs until the test ends.
 func Running(t *testing.T, cfg service.Config) *Fixture {
 	t.Helper()
 	svc, err := service.New(cfg)
@@ -61,7 +61,7 @@ func Running(t *testing.T, cfg service.Config) *Fixture {
 	return f
 }
 
-// StorePolicy stores the spec of a role or a binding.
+// StorePolicy stores a role or a binding.
 func (f *Fixture) StorePolicy(of, name string, spec any) {
 	f.T.Helper()
 	raw, err := json.Marshal(spec)
@@ -87,19 +87,19 @@ func (f *Fixture) Bind(name string, b access.Binding) {
 	f.StorePolicy(access.BindingKind, name, b)
 }
 
-// Give stores a role with these rules, and binds token:u to it in all namespaces.
+// Give stores a role with the given rules, and binds token:u to it in all namespaces.
 func (f *Fixture) Give(rules ...access.Rule) {
 	f.T.Helper()
 	f.Role("role", rules...)
 	f.Bind("binding", access.Binding{Roles: []string{"role"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
 }
 
-// Allow is a rule that allows verbs on a kind.
+// Allow returns a rule that allows verbs on a kind.
 func Allow(kind string, verbs ...descriptor.Verb) access.Rule {
 	return access.Rule{Kinds: []string{kind}, Verbs: verbs}
 }
 
-// Site is a GLOBAL kind.
+// Site returns a GLOBAL kind.
 func Site() descriptor.Kind {
 	k := Widget()
 	k.Name = "Site"
@@ -109,7 +109,7 @@ func Site() descriptor.Kind {
 	return k
 }
 
-// WidgetAtSite is the kind Widget whose resources refer to sites by their titles.
+// WidgetAtSite returns the kind Widget with a reference: the title of a widget is the name of a Site.
 func WidgetAtSite() descriptor.Kind {
 	k := Widget()
 	k.References = []descriptor.Reference{{Path: "spec.title", Kind: "Site", Field: "site", Inverse: "widgets"}}
@@ -140,7 +140,7 @@ func (f *Fixture) DeleteWidget(id kind.Identity) {
 	}
 }
 
-// CodeOf returns the code of an error, empty for none.
+// CodeOf returns the code of an error; "" if it has none.
 func CodeOf(err error) failure.Code {
 	if known, ok := errors.AsType[*failure.Error](err); ok {
 		return known.Code
@@ -148,14 +148,14 @@ func CodeOf(err error) failure.Code {
 	return ""
 }
 
-// PolicyModel is what roles and bindings mean, in the plainest words.
+// PolicyModel is a role and a binding, evaluated in the simplest way.
 type PolicyModel struct {
 	Rules []access.Rule // of one role
-	// Namespaces of the binding.
+	// Namespaces are the namespaces of the binding.
 	Namespaces []string
 }
 
-// Allows reports whether it allows a verb on a resource; of a GLOBAL kind with global.
+// Allows reports whether the role allows a verb on a resource. global reports whether the kind is GLOBAL.
 func (m PolicyModel) Allows(v descriptor.Verb, k, namespace, name string, global bool) bool {
 	has := func(list []string, one string) bool {
 		return slices.Contains(list, "*") || slices.Contains(list, one)
@@ -173,13 +173,13 @@ func (m PolicyModel) Allows(v descriptor.Verb, k, namespace, name string, global
 	return false
 }
 
-// Sees reports whether it allows to list and get a resource.
+// Sees reports whether the role allows LIST and GET on a resource.
 func (m PolicyModel) Sees(k, namespace, name string, global bool) bool {
 	return m.Allows(descriptor.VerbList, k, namespace, name, global) &&
 		m.Allows(descriptor.VerbGet, k, namespace, name, global)
 }
 
-// RandomPolicy returns a role of a few rules and its binding.
+// RandomPolicy returns a role with a few random rules, and a binding.
 func RandomPolicy(rnd *rand.Rand) (m PolicyModel) {
 	some := func(all ...string) (out []string) {
 		for _, one := range all {

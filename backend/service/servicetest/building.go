@@ -7,8 +7,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Building returns kinds that refer to each other: a Door is in a Room, a Key opens a Door and is kept by a Guest, and
-// a Guest has no conditions.
+// Building returns kinds with references: a Door is in a Room, a Key opens a Door and is kept by a Guest. A Guest has
+// no conditions.
 func Building() []descriptor.Kind {
 	n := func(i int) *int { return &i }
 	verbs := []descriptor.Verb{

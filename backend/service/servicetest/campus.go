@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Campus has two GLOBAL kinds, Region and Site, and two NAMESPACED ones: a Site is in a Region, a Room is at a Site,
-// and a Door is in a Room. guarded reports whether the reference of a room is guarded.
+// Campus returns two GLOBAL kinds, Region and Site, and two NAMESPACED ones, Room and Door. A Site is in a Region, a
+// Room at a Site, and a Door in a Room. guarded reports whether the reference of a Room is guarded.
 func Campus(guarded bool) []descriptor.Kind {
 	parts := Building()
 	of := func(name string, scope descriptor.Scope, refs ...descriptor.Reference) descriptor.Kind {
@@ -46,7 +46,7 @@ func Campus(guarded bool) []descriptor.Kind {
 	}
 }
 
-// Floors are namespaces of a campus. In a store of four shards they lie in all of these.
+// Floors returns namespaces for a campus. In a store with four shards, each shard has some of them.
 func Floors() []string { return []string{"f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7"} }
 
 // Global returns the identity of a GLOBAL resource.
@@ -57,7 +57,7 @@ func OnFloor(floor, of, name string) kind.Identity {
 	return kind.Identity{Kind: of, Namespace: &floor, Name: name}
 }
 
-// OnCampus runs a test with unguarded references from rooms to sites, on stores of one shard and of four.
+// OnCampus runs a test on stores with one shard and with four, with the kinds of [Campus] and unguarded references.
 func OnCampus(t *testing.T, test func(t *testing.T, h *House)) {
 	t.Helper()
 	stores := EachStore()
@@ -65,7 +65,7 @@ func OnCampus(t *testing.T, test func(t *testing.T, h *House)) {
 	OnStores(t, stores, func(t *testing.T, store backend.Store) { test(t, OpenHouse(t, store, Campus(false))) })
 }
 
-// SettleOnAll waits until the rooms of a name say something on all floors.
+// SettleOnAll waits until SaysOf returns want for the room of a name on every floor.
 func (h *House) SettleOnAll(room, want string) {
 	h.T.Helper()
 	for _, floor := range Floors() {

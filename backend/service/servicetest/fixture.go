@@ -1,5 +1,5 @@
-// Package servicetest is the world in which the tests of backend/service and of the packages below it run: a service
-// over a store in memory, with a kind that has one of everything.
+// Package servicetest provides fixtures for tests of backend/service and its subpackages: services over several stores,
+// and kinds with all features.
 package servicetest
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// Widget is a kind that has one of everything.
+// Widget returns a kind that has each type of field and constraint.
 func Widget() descriptor.Kind {
 	n := func(i int) *int { return &i }
 	x := func(f float64) *float64 { return &f }
@@ -131,7 +131,7 @@ func Widget() descriptor.Kind {
 	}
 }
 
-// WithConditions is a kind whose status has conditions.
+// WithConditions returns a kind with conditions in its status.
 func WithConditions(k descriptor.Kind) descriptor.Kind {
 	condition := &descriptor.Shape{
 		Name: "Condition",
@@ -152,7 +152,7 @@ func WithConditions(k descriptor.Kind) descriptor.Kind {
 	return k
 }
 
-// Cluster is a GLOBAL kind that can only be read and created.
+// Cluster returns a GLOBAL kind that can only be read and created.
 func Cluster() descriptor.Kind {
 	k := Widget()
 	k.Name = "Cluster"
@@ -164,7 +164,7 @@ func Cluster() descriptor.Kind {
 	return k
 }
 
-// Title is that of a widget whose body was read.
+// Title returns the title of a widget.
 func Title(b *body.Body) string {
 	spec := b.Shape.Fields[body.SlotSpec].Shape
 	slot, _ := spec.Slot("title")
@@ -176,17 +176,17 @@ type Fixture struct {
 	*service.Service
 	T     *testing.T
 	Store *memory.Store
-	// UnreadableCount counts what the service found unreadable.
+	// UnreadableCount is the number of resources that the service could not read.
 	UnreadableCount *atomic.Int32
 }
 
-// Setup returns a service over an empty store in memory. It reads from the store, until ServeIndexed is called.
+// Setup returns a service over an empty store in memory. It reads from the store until ServeIndexed is called.
 func Setup(t *testing.T) *Fixture {
 	t.Helper()
 	return SetupOn(t, memory.Config{Rand: rand.New(rand.NewPCG(1, 2))})
 }
 
-// SetupOn is setup with a store of another configuration.
+// SetupOn is like Setup, with another configuration of the store.
 func SetupOn(t *testing.T, cfg memory.Config) *Fixture {
 	t.Helper()
 	store, err := memory.Open(cfg)
@@ -206,7 +206,7 @@ func SetupOn(t *testing.T, cfg memory.Config) *Fixture {
 	return &Fixture{Service: s, T: t, Store: store, UnreadableCount: counted}
 }
 
-// SetupIndexed is setup of a service that runs, and serves all kinds from memory.
+// SetupIndexed is like Setup, but the service runs and serves all kinds from memory.
 func SetupIndexed(t *testing.T) *Fixture {
 	t.Helper()
 	f := Setup(t)
@@ -214,7 +214,7 @@ func SetupIndexed(t *testing.T) *Fixture {
 	return f
 }
 
-// ServeIndexed runs the service until the test ends, and waits until it serves all kinds from memory.
+// ServeIndexed runs the service until the test ends. It returns when the service serves all kinds from memory.
 func (f *Fixture) ServeIndexed() {
 	f.T.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -265,7 +265,7 @@ func (f *Fixture) UpdateWidget(name, revision, spec string) (*service.Written, e
 	)
 }
 
-// Stored returns a widget as it is in the store, nil if there is none.
+// Stored returns a widget from the store; nil if there is none.
 func (f *Fixture) Stored(name string) *backend.Resource {
 	f.T.Helper()
 	got, err := f.Store.Get(context.Background(), backend.Key{Kind: "Widget", Namespace: "default", Name: name})
@@ -275,8 +275,8 @@ func (f *Fixture) Stored(name string) *backend.Resource {
 	return got[0]
 }
 
-// Rewrite stores another body under a widget, as another gateway or a
-// controller would; caller reports whether it moves the spec revision.
+// Rewrite stores another body for a widget, as another gateway or a controller would do. caller reports whether the
+// spec revision changes.
 func (f *Fixture) Rewrite(name string, caller bool, change func(map[string]any)) *backend.Resource {
 	f.T.Helper()
 	r := f.Stored(name)
@@ -290,7 +290,7 @@ func (f *Fixture) Rewrite(name string, caller bool, change func(map[string]any))
 	return f.Put(r.Key, backend.Put{UID: r.UID, Caller: caller, Body: backend.EncodeBody(raw)})
 }
 
-// Put writes to the store directly, without the service.
+// Put writes to the store, bypassing the service.
 func (f *Fixture) Put(key backend.Key, put backend.Put) *backend.Resource {
 	f.T.Helper()
 	res, err := f.Store.Apply(context.Background(), backend.Batch{
@@ -313,7 +313,7 @@ func (f *Fixture) LogPosition() string {
 	return p.String()
 }
 
-// WantCode returns the error as the service's own, with that code.
+// WantCode returns the error as a [failure.Error]. It fails the test if err does not have the code.
 func WantCode(t *testing.T, err error, code failure.Code) *failure.Error {
 	t.Helper()
 	var e *failure.Error
@@ -326,7 +326,7 @@ func WantCode(t *testing.T, err error, code failure.Code) *failure.Error {
 	return e
 }
 
-// ViolationPaths of all violations, joined.
+// ViolationPaths returns the paths and rules of all violations, joined.
 func ViolationPaths(e *failure.Error) string {
 	var out []string
 	for _, v := range e.Violations {
@@ -335,10 +335,10 @@ func ViolationPaths(e *failure.Error) string {
 	return strings.Join(out, "; ")
 }
 
-// Raw returns JSON text as a spec.
+// Raw returns a JSON text as a spec.
 func Raw(spec string) json.RawMessage { return json.RawMessage(spec) }
 
-// ReadCounter is a store that counts the resources it returns.
+// ReadCounter is a store that counts the resources that it returns.
 type ReadCounter struct {
 	*memory.Store
 	Resources int
@@ -370,7 +370,7 @@ func PageNames(p *query.Page) []string {
 	return out
 }
 
-// MustList returns a page, without an error.
+// MustList returns a page of widgets, and fails the test if there is an error.
 func (f *Fixture) MustList(req query.ListRequest) *query.Page {
 	f.T.Helper()
 	req.Kind = "Widget"
@@ -381,7 +381,7 @@ func (f *Fixture) MustList(req query.ListRequest) *query.Page {
 	return p
 }
 
-// Take reads n events of a stream.
+// Take returns at least n events of a stream.
 func Take(t *testing.T, c *change.Stream, n int) (out []change.Change) {
 	t.Helper()
 	for len(out) < n {
@@ -394,7 +394,7 @@ func Take(t *testing.T, c *change.Stream, n int) (out []change.Change) {
 	return out
 }
 
-// Story returns the types of events, with the names of their resources.
+// Story returns the types of events and the names of their resources as one text.
 func Story(changes []change.Change) string {
 	s := ""
 	for _, c := range changes {
@@ -407,7 +407,7 @@ func Story(changes []change.Change) string {
 	return s
 }
 
-// StartChanges begins a stream, which is closed when the test ends.
+// StartChanges opens a stream, which is closed when the test ends.
 func (f *Fixture) StartChanges(req change.Request) *change.Stream {
 	f.T.Helper()
 	c, err := f.Feed.Changes(context.Background(), req)
@@ -418,21 +418,21 @@ func (f *Fixture) StartChanges(req change.Request) *change.Stream {
 	return c
 }
 
-// Damage leaves a widget with a body that is no JSON.
+// Damage replaces the body of a widget by bytes that are not JSON.
 func (f *Fixture) Damage(name string) *backend.Resource {
 	f.T.Helper()
 	r := f.Stored(name)
 	return f.Put(r.Key, backend.Put{UID: r.UID, Caller: true, Body: backend.EncodeBody([]byte(`{"version":"v1","spec":`))})
 }
 
-// Labelled sets a label.
+// Labelled returns a patch that sets a label.
 func Labelled(key, value string) service.MetadataPatch {
 	return service.MetadataPatch{
 		Labels: service.Optional[[]service.PairPatch]{Set: true, Value: []service.PairPatch{{Key: key, Value: &value}}},
 	}
 }
 
-// MovingStore is a store in which something happens after the first step that reads resources.
+// MovingStore is a store that calls Then after the first call that reads resources.
 type MovingStore struct {
 	*memory.Store
 	Then func()
@@ -448,7 +448,7 @@ func (s *MovingStore) Ranges(ctx context.Context, list []backend.Range) ([]backe
 	return pages, err
 }
 
-// Gateways returns services over one store.
+// Gateways returns n services over one store.
 func Gateways(t *testing.T, store backend.Store, n int) []*service.Service {
 	t.Helper()
 	out := make([]*service.Service, n)

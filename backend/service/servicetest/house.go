@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// House is a gateway over a store, with kinds that refer to each other: those of [Building] or of [Campus].
+// House is a gateway over a store, with the kinds of [Building] or [Campus].
 type House struct {
 	*service.Service
 	T     *testing.T
@@ -26,7 +26,7 @@ type House struct {
 	Compiled kind.Catalogue
 }
 
-// OpenHouse opens a gateway, which does not run yet.
+// OpenHouse returns a gateway. It does not run until Start is called.
 func OpenHouse(t *testing.T, store backend.Store, kinds []descriptor.Kind) *House {
 	t.Helper()
 	svc, err := service.New(service.Config{Kinds: kinds, Store: store, RetryTimeout: time.Minute})
@@ -44,7 +44,7 @@ func OpenHouse(t *testing.T, store backend.Store, kinds []descriptor.Kind) *Hous
 	return &House{Service: svc, T: t, Store: store, Compiled: compiled}
 }
 
-// Start runs the gateway until the test ends, or the returned function is called.
+// Start runs the gateway until the test ends or stop is called.
 func (h *House) Start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.T.Context()))
 	done := make(chan error, 1)
@@ -64,7 +64,7 @@ func (h *House) Start() (stop func()) {
 	return stop
 }
 
-// KeyOf returns the key of a resource. One of a NAMESPACED kind has its namespace.
+// KeyOf returns the key of a resource. The identity of a NAMESPACED resource must have a namespace.
 func KeyOf(id kind.Identity) backend.Key {
 	key := backend.Key{Kind: id.Kind, Name: id.Name}
 	if id.Namespace != nil {
@@ -95,7 +95,7 @@ func (h *House) Create(of, name, spec string) *service.Written {
 	return h.Put(InDefault(of, name), spec)
 }
 
-// Remove deletes a resource and returns the result.
+// Remove deletes a resource and returns the progress of the deletion.
 func (h *House) Remove(id kind.Identity) service.Deletion {
 	h.T.Helper()
 	out, err := h.Writer.Delete(h.T.Context(), service.DeleteRequest{Identity: id})
@@ -125,7 +125,7 @@ func (h *House) Patch(id kind.Identity, spec string, meta service.MetadataPatch)
 	})
 }
 
-// MustPatch is like Patch, and ends the test if that fails.
+// MustPatch is like Patch, but fails the test if there is an error.
 func (h *House) MustPatch(id kind.Identity, spec string, meta service.MetadataPatch) {
 	h.T.Helper()
 	if err := h.Patch(id, spec, meta); err != nil {
@@ -133,7 +133,7 @@ func (h *House) MustPatch(id kind.Identity, spec string, meta service.MetadataPa
 	}
 }
 
-// Report reports a status, as a controller does, and returns the warnings.
+// Report writes a status as a controller does, and returns the warnings.
 func (h *House) Report(id kind.Identity, status string) (warnings []failure.Warning) {
 	h.T.Helper()
 	err := h.AtRevision(id, func(revision string) error {
@@ -151,8 +151,8 @@ func (h *House) Report(id kind.Identity, status string) (warnings []failure.Warn
 	return warnings
 }
 
-// AtRevision makes a change at the current revision of a resource. It reads that again after a conflict, as clients
-// do: a gateway may write the conditions of the resource at any time.
+// AtRevision calls change with the current revision of a resource, again after each conflict: the gateway may write the
+// conditions of the resource at any time.
 func (h *House) AtRevision(id kind.Identity, change func(revision string) error) error {
 	h.T.Helper()
 	for {
@@ -167,7 +167,7 @@ func (h *House) AtRevision(id kind.Identity, change func(revision string) error)
 	}
 }
 
-// GetKey returns a resource as it is in the store, nil if there is none.
+// GetKey returns a resource from the store; nil if there is none.
 func (h *House) GetKey(key backend.Key) *backend.Resource {
 	h.T.Helper()
 	got, err := h.Store.Get(h.T.Context(), key)
@@ -177,20 +177,20 @@ func (h *House) GetKey(key backend.Key) *backend.Resource {
 	return got[0]
 }
 
-// Get is GetKey in the default namespace.
+// Get is like GetKey, for a resource in the default namespace.
 func (h *House) Get(of, name string) *backend.Resource {
 	h.T.Helper()
 	return h.GetKey(KeyOf(InDefault(of, name)))
 }
 
-// Says is SaysOf for a resource in the default namespace.
+// Says is like SaysOf, for a resource in the default namespace.
 func (h *House) Says(of, name string) string {
 	h.T.Helper()
 	return h.SaysOf(KeyOf(InDefault(of, name)))
 }
 
-// SaysOf returns "none" if there is no such resource, "True" if it is available, and otherwise the
-// message of its conditions.
+// SaysOf returns "none" if the resource does not exist, "True" if it is available, and otherwise the message of its
+// condition.
 func (h *House) SaysOf(key backend.Key) string {
 	h.T.Helper()
 	r := h.GetKey(key)
@@ -223,7 +223,7 @@ func (h *House) SaysOf(key backend.Key) string {
 	return fmt.Sprintf("conditions %v", list)
 }
 
-// Until waits until a condition holds, which it checks at each change of the store.
+// Until waits until holds returns true. It calls holds after each change of the store.
 func (h *House) Until(what string, holds func() bool) {
 	h.T.Helper()
 	at, err := h.Store.Position(h.T.Context())
@@ -265,8 +265,8 @@ func (h *House) Settles(id kind.Identity, want string) {
 	})
 }
 
-// OnStores runs a test on each store: in virtual time, and on Redis in real time, in parallel with
-// other tests. So t must not be parallel already.
+// OnStores runs a test on each store, in parallel with other tests, so t must not be parallel already. Time is virtual,
+// except on Redis.
 func OnStores(t *testing.T, stores Stores, test func(t *testing.T, store backend.Store)) {
 	t.Helper()
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Library returns a Shelf and a Library, which is GLOBAL, and the Books that refer to them.
+// Library returns two kinds, Shelf and Library, which is GLOBAL, and the kind Book, which refers to both.
 func Library() []descriptor.Kind {
 	verbs := []descriptor.Verb{
 		descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate,
@@ -103,7 +103,7 @@ func BookTitle(t testing.TB, r *backend.Resource) string {
 	return tree.Spec.Title
 }
 
-// Driver is a store of a driver.
+// Driver is a store with the methods that drivers have in addition.
 type Driver interface {
 	backend.Store
 	backend.Clock
@@ -111,7 +111,7 @@ type Driver interface {
 	Close() error
 }
 
-// Gateway is a service over a store, with a hub and an index that are started and stopped one by one.
+// Gateway is a service over a store, with a hub and an index that can be started and stopped separately.
 type Gateway struct {
 	*service.Service
 	T     testing.TB
@@ -124,8 +124,8 @@ type Gateway struct {
 	stopIndex func()
 }
 
-// NewGateway starts a gateway without its index. The kinds of the configuration are those of [Library] by default; its
-// store and its hub need not be set.
+// NewGateway starts a gateway without its index. cfg need not have a store and a hub. Its kinds default to those of
+// [Library].
 func NewGateway(t testing.TB, store Driver, cfg service.Config) *Gateway {
 	t.Helper()
 	g := &Gateway{T: t, Store: store}
@@ -160,7 +160,7 @@ func (g *Gateway) run(run func(context.Context) error) (stop func()) {
 	})
 }
 
-// StartIndex runs the index, if there is one and it does not run.
+// StartIndex runs the index, unless there is none or it runs already.
 func (g *Gateway) StartIndex() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -169,7 +169,7 @@ func (g *Gateway) StartIndex() {
 	}
 }
 
-// EndIndex stops the index, if it runs.
+// EndIndex stops the index if it runs.
 func (g *Gateway) EndIndex() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -179,14 +179,14 @@ func (g *Gateway) EndIndex() {
 	}
 }
 
-// LoseIndex lets the index forget everything, as when the hub has lost its place.
+// LoseIndex makes the index read everything again, as it does when the hub cannot continue from its position.
 func (g *Gateway) LoseIndex() {
 	if g.Index() != nil {
 		g.Hub.AddFollower(beginAgain{g.Index()})() // the hub delivers nothing meanwhile
 	}
 }
 
-// beginAgain is a follower that makes an index begin again at the position of the hub when it is added.
+// beginAgain is a follower of the hub. When it is added, it makes an index begin again at the position of the hub.
 type beginAgain struct{ index *index.Index }
 
 func (b beginAgain) Begin(at backend.Position) {
@@ -197,7 +197,7 @@ func (b beginAgain) Begin(at backend.Position) {
 
 func (b beginAgain) Deliver(backend.Delivery) {}
 
-// WaitFilled returns once the index serves all kinds.
+// WaitFilled waits until the index serves all kinds.
 func (g *Gateway) WaitFilled() {
 	g.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -207,13 +207,14 @@ func (g *Gateway) WaitFilled() {
 	}
 }
 
-// End stops all that runs.
+// End stops the index and the hub.
 func (g *Gateway) End() {
 	g.EndIndex()
 	g.stopHub()
 }
 
-// ErrorOf returns an error of the service with its code, which is empty for none. Another error fails the test.
+// ErrorOf returns an error of the service and its code, which is "" if err is nil. It fails the test if err is another
+// error.
 func ErrorOf(t testing.TB, err error) (failure.Code, *failure.Error) {
 	t.Helper()
 	var known *failure.Error
@@ -227,7 +228,7 @@ func ErrorOf(t testing.TB, err error) (failure.Code, *failure.Error) {
 	return known.Code, known
 }
 
-// Setting returns a number of the environment.
+// Setting returns the number in an environment variable; otherwise if it is not set.
 func Setting(t testing.TB, name string, otherwise uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)
@@ -241,7 +242,7 @@ func Setting(t testing.TB, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// Sized returns how many of something a test does: fewer in short tests.
+// Sized returns full, or short if the tests run with -short.
 func Sized(full, short uint64) uint64 {
 	if testing.Short() {
 		return short

@@ -11,10 +11,10 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// Stores open empty stores, which are closed when the test ends, by the names of tests.
+// Stores maps the name of a test to a function that opens an empty store. The store is closed when the test ends.
 type Stores map[string]func(t *testing.T) backend.Store
 
-// EachStore returns one store of each driver, of one shard.
+// EachStore returns a store of each driver, with one shard.
 func EachStore() Stores {
 	stores := Embedded()
 	stores["redis"] = func(t *testing.T) backend.Store { return OpenRedis(t, 1) }
@@ -43,8 +43,8 @@ func OpenBolt(t *testing.T) *bolt.Store {
 	return Opened(t, store, err)
 }
 
-// OpenRedis opens a store on a new server, which is closed when the test ends. If there are four shards, the
-// namespaces of [Floors] lie in all of these.
+// OpenRedis opens a store on a new server, which is stopped when the test ends. With four shards, each shard has some
+// of the namespaces of [Floors].
 func OpenRedis(t *testing.T, shards int) *redis.Store {
 	t.Helper()
 	store, err := redis.Open(t.Context(), redis.Config{URL: redistest.Start(t).URL(), Prefix: "t", Shards: shards})
@@ -61,7 +61,8 @@ func OpenRedis(t *testing.T, shards int) *redis.Store {
 	return store
 }
 
-// Opened returns a store that was opened, which is closed when the test ends.
+// Opened returns a store that has just been opened, and closes it when the test ends. It fails the test if err is not
+// nil.
 func Opened[S interface{ Close() error }](t testing.TB, store S, err error) S {
 	t.Helper()
 	if err != nil {

@@ -1,14 +1,14 @@
-// Package filter parses filters, matches resources against them, and bounds the values
-// that matches have.
+// Package filter parses filters, matches resources against them, and bounds the values that matching resources can
+// have.
 //
 // To add an operator:
-//   - parse.go: parser.tests accepts it, and parser.labelTest if labels have it.
-//   - Test.compare decides whether a value matches, and Test.Match whether the absence of a value does. Test.Range
-//     bounds the values that match, so that an index is read by it; without a range all rows are tested. testChoice in
+//   - parse.go: parser.tests accepts it, and parser.labelTest if it applies to labels.
+//   - Test.compare decides whether a value matches, and Test.Match whether a resource without a value does. Test.Range
+//     bounds the values that match, so that an index can be used; without a range all rows are tested. testChoice in
 //     query/plan/choice.go chooses the rows that are read.
-//   - graph/kinds/api.graphqls and derived.graphqls.tmpl show it to clients, and cmd/sluice/input/field.go is how the
-//     command line writes it.
-//   - Two tests make random filters and judge the answers independently: query/list_oracle_test.go and
+//   - graph/kinds/api.graphqls and derived.graphqls.tmpl offer it to clients, and cmd/sluice/input/field.go to users
+//     of the command line.
+//   - Two tests make random filters and check the results independently: query/list_oracle_test.go and
 //     e2e/reference_random_test.go.
 package filter
 
@@ -39,17 +39,17 @@ type Filter struct {
 // Empty reports whether the filter has no conditions.
 func (f *Filter) Empty() bool { return f.All == nil }
 
-// Text returns the canonical text of the filter: JSON, empty for the zero value.
+// Text returns the canonical form of the filter as JSON; "" for the zero value.
 func (f *Filter) Text() string { return f.text }
 
-// MatchesRows reports whether a resource with these index rows matches.
+// MatchesRows reports whether a resource with the given index rows matches.
 func (f *Filter) MatchesRows(r *backend.Resource, rows []index.Row) bool {
 	return f.Match(&Values{Resource: r, rows: rows})
 }
 
-// Anchor returns an indexed attribute and a list of its values, encoded as in index rows and
-// without duplicates, such that every match has one of them. ok is false if the filter has
-// no such condition.
+// Anchor returns an indexed attribute and a list of values, such that every matching resource has one of these values.
+// The values are encoded as in index rows, without duplicates. ok is false if the filter has no condition that requires
+// particular values.
 func (f *Filter) Anchor() (attribute string, values []string, ok bool) {
 	for _, e := range f.All {
 		t, is := e.(Test)
@@ -75,8 +75,7 @@ type Condition interface {
 	Match(v *Values) bool
 }
 
-// The connectives. An empty All holds, an empty Any does not. All is flat: no element of it is an
-// All.
+// The connectives. An empty All matches everything, an empty Any nothing. All is flat: none of its elements is an All.
 type (
 	All []Condition
 	Any []Condition
@@ -88,8 +87,8 @@ func (e All) Match(v *Values) bool {
 	return !slices.ContainsFunc(e, func(x Condition) bool { return !x.Match(v) })
 }
 
-// Range intersects the ranges of all tests of an attribute, and returns the number of these tests.
-// It is only meaningful if a resource has at most one value of the attribute.
+// Range returns the intersection of the ranges of all tests of an attribute, and the number of these tests. It is
+// meaningful only if a resource has at most one value of the attribute.
 func (e All) Range(attribute string) (r Range, conditions int) {
 	for _, x := range e {
 		if t, _ := x.(Test); t.Attribute == attribute {
@@ -109,25 +108,23 @@ func (e Any) Match(v *Values) bool {
 // Match implements [Condition].
 func (e Not) Match(v *Values) bool { return !e.Condition.Match(v) }
 
-// Test compares the values of one attribute. Of all operators, only ne, hasNone and isNull
-// match an attribute without a value.
+// Test tests the values of one attribute. A resource without a value matches only the operators ne, hasNone and isNull.
 type Test struct {
 	Attribute string
-	// Op is an operator of the API, or "first", which matches a value that begins with
-	// the tuple elements of Values.
+	// Op is an operator of the API, or "first", which matches a value that begins with one of Values.
 	Op string
-	// Values are in the encoding of index rows, which keeps their order.
+	// Values are encoded as in index rows, so they compare as bytes.
 	Values [][]byte
-	// Key, if set, is a prefix that restricts the test to values that begin with it, such as
-	// pairs with this first element. Values are compared with the rest.
+	// Key, if not empty, restricts the test to values that begin with it, for example the pairs of one label. Only the
+	// rest of such a value is compared with Values.
 	Key []byte
-	// Text is the text that contains searches for.
+	// Text is the text for which the operator contains searches.
 	Text string
-	// Null reports whether isNull asks for absence.
+	// Null is the argument of isNull: true matches resources without a value.
 	Null bool
 }
 
-// containsCost is the price of a search for a text in a value, in comparisons.
+// containsCost is the cost of searching for a text in a value, in comparisons.
 const containsCost = 8
 
 // Match implements [Condition].
@@ -151,7 +148,7 @@ func (t Test) Match(v *Values) bool {
 	return v.Has(t.Attribute, t.compare)
 }
 
-// equals reports whether a value is one of the test's values.
+// equals reports whether h is one of the test's values.
 func (t Test) equals(h []byte) bool {
 	for _, w := range t.Values {
 		if bytes.Equal(h, w) {
@@ -186,7 +183,7 @@ func (t Test) compare(h []byte) bool {
 	return false
 }
 
-// Equal returns the value that every match has. ok is false if there is none.
+// Equal returns the value that every matching resource must have. ok is false if there is no single such value.
 func (t Test) Equal() (value []byte, ok bool) {
 	switch t.Op {
 	case "eq", "in", "hasAny", "hasAll":
@@ -197,8 +194,7 @@ func (t Test) Equal() (value []byte, ok bool) {
 	return nil, false
 }
 
-// Range returns the range that holds every value that the test matches. ok is false if there is
-// none.
+// Range returns a range with all values that match the test. ok is false if the values have no bound.
 func (t Test) Range() (r Range, ok bool) {
 	if len(t.Values) == 0 {
 		return Range{}, false
@@ -226,13 +222,13 @@ func (t Test) Range() (r Range, ok bool) {
 	return r.WithPrefix(t.Key), true
 }
 
-// Range is a range of encoded values: Start is inclusive and End exclusive, nil is open.
+// Range is a range of encoded values. Start is inclusive and End exclusive; nil means no bound.
 type Range struct{ Start, End []byte }
 
-// Whole reports whether the range is open on both sides.
+// Whole reports whether the range has no bounds.
 func (r Range) Whole() bool { return r.Start == nil && r.End == nil }
 
-// Holds reports whether an encoded value is in the range.
+// Holds reports whether the range contains an encoded value.
 func (r Range) Holds(value string) bool {
 	return (r.Start == nil || value >= string(r.Start)) && (r.End == nil || value < string(r.End))
 }
@@ -248,8 +244,7 @@ func (r Range) And(o Range) Range {
 	return r
 }
 
-// WithPrefix returns the range with a prefix before both bounds. An open bound becomes a bound of the
-// prefix.
+// WithPrefix returns the range of the values that consist of a prefix and a value of r.
 func (r Range) WithPrefix(prefix []byte) Range {
 	if len(prefix) == 0 {
 		return r
@@ -264,7 +259,7 @@ func (r Range) WithPrefix(prefix []byte) Range {
 	return out
 }
 
-// Of returns a stored resource with its index rows.
+// Of returns the values of a stored resource, computed from its body.
 func Of(k *kind.Kind, b *body.Body) *Values {
 	return &Values{Resource: b.Stored, rows: k.Rows.Of(b)}
 }

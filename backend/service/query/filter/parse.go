@@ -12,18 +12,17 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// parser reads the JSON form of a filter by the kind's descriptor.
+// parser parses the JSON of a filter for a kind.
 type parser struct {
 	kind  *kind.Kind
 	nodes int
-	// names selects the names by which the caller knows fields.
+	// names selects which names of fields are used in errors.
 	names failure.FieldNames
 }
 
-// Parse parses a filter; nil matches everything. Filters that differ only in nulls and in the order
-// of fields have the same text. A null field counts as left out. A null operator, or an object
-// without an operator, is an error, because it would match everything when a client leaves a
-// variable undefined. Errors use the caller's names of fields.
+// Parse parses a filter; nil matches everything. Filters that differ only in nulls and in the order of fields have the
+// same canonical text. A null field counts as absent. A null operator, or an object without an operator, is an error: a
+// client that leaves a variable undefined would otherwise match everything. Errors use the given names of fields.
 func Parse(k *kind.Kind, value any, names failure.FieldNames) (Filter, error) {
 	if value == nil {
 		return Filter{}, nil
@@ -45,7 +44,7 @@ func Parse(k *kind.Kind, value any, names failure.FieldNames) (Filter, error) {
 	return Filter{e, string(canonical)}, err
 }
 
-// object parses a filter object, all of whose members must hold.
+// object parses an object of a filter, all of whose members must match.
 func (p *parser) object(tree map[string]any, at *failure.Path, depth int) (All, error) {
 	if depth > MaxDepth {
 		return nil, p.limited(at, "and, or and not are nested deeper than %d", MaxDepth)
@@ -123,14 +122,14 @@ func (p *parser) objects(value any, at *failure.Path, depth int) ([]All, error) 
 	return out, nil
 }
 
-// part is a part of a filter for an object of the spec or the status.
+// part is a position in a filter: an object of the spec or the status.
 type part struct {
 	at *failure.Path
-	// of is the shape of the object; nil if it is unknown.
+	// of is the shape of the object; nil if it is not known.
 	of *descriptor.Shape
 }
 
-// field returns the part for a field of the object.
+// field returns the position of a field of the object.
 func (p part) field(name string) part {
 	if p.of != nil {
 		if f := p.of.Field(name); f != nil {
@@ -140,7 +139,7 @@ func (p part) field(name string) part {
 	return part{at: p.at.Name(name)}
 }
 
-// nested descends to the index at a stored path.
+// nested parses the part of a filter at a stored path, down to the tests of an index.
 func (p *parser) nested(path string, value any, within part) (All, error) {
 	at := within.at
 	m, err := p.asObject(value, at)
@@ -167,7 +166,7 @@ func (p *parser) nested(path string, value any, within part) (All, error) {
 	return out, nil
 }
 
-// tests parses the operators of one attribute; a nil field is a time.
+// tests parses the operators for an attribute. f is its field; nil for a time of the metadata.
 func (p *parser) tests(attribute string, f *descriptor.Field, value any, at *failure.Path) (All, error) {
 	m, err := p.asObject(value, at)
 	if err != nil {
@@ -219,7 +218,7 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at *fai
 	return out, nil
 }
 
-// operands returns the values of an operator: the elements of a list, or the value itself.
+// operands returns the operands of an operator: the elements of a list, or the value itself.
 func (p *parser) operands(v any, at *failure.Path) ([]any, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -231,7 +230,7 @@ func (p *parser) operands(v any, at *failure.Path) ([]any, error) {
 	return list, nil
 }
 
-// noOperand returns the error for a value that no index row can have.
+// noOperand returns the error for an operand that is no possible value of the attribute.
 func (p *parser) noOperand(f *descriptor.Field, v any, at *failure.Path) error {
 	if _, text := v.(string); text && f != nil && f.Type == descriptor.TypeString {
 		return p.refuse(at, "%s: at most %d characters are accepted; filters find no longer values", kind.MaxIndexChars)
@@ -249,7 +248,8 @@ func (p *parser) nullOperator(at *failure.Path) error {
 	return p.refuse(at, "%s is null; give a value, use isNull to ask for absence, or leave the operator out")
 }
 
-// encodeOperand returns a value as index rows have it; ok is false if none can have it. A nil field is a time.
+// encodeOperand encodes a value as in index rows. ok is false if it is no possible value of the field. A nil field
+// means a time of the metadata.
 func encodeOperand(f *descriptor.Field, v any) (encoded []byte, ok bool) {
 	if f != nil {
 		return kind.AppendValue(nil, f, v)
@@ -259,7 +259,7 @@ func encodeOperand(f *descriptor.Field, v any) (encoded []byte, ok bool) {
 	return kind.AppendTime(nil, t), err == nil
 }
 
-// pairs reads tests of labels and of conditions.
+// pairs parses the list of tests of labels or of conditions.
 func (p *parser) pairs(name string, value any, at *failure.Path) (All, error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -289,13 +289,14 @@ func (p *parser) pairs(name string, value any, at *failure.Path) (All, error) {
 	return out, nil
 }
 
-// Limits in characters of a label's key, with its prefix, and of a condition's type, as in Kubernetes.
+// The maximum numbers of characters in a label's key, including its prefix, and in a condition's type, as in
+// Kubernetes.
 const (
 	maxLabelKey      = 317
 	MaxConditionType = 316
 )
 
-// labelTest reads a test of a label: its key, and one operator.
+// labelTest parses the test of a label: a key and operators.
 func (p *parser) labelTest(m map[string]any, at *failure.Path) (All, error) {
 	key, _ := m["key"].(string)
 	if n := utf8.RuneCountInString(key); n == 0 || n > maxLabelKey {
@@ -341,7 +342,7 @@ func (p *parser) labelTest(m map[string]any, at *failure.Path) (All, error) {
 	)
 }
 
-// conditionTests reads the tests of a condition: its type, and optionally its status and reason.
+// conditionTests parses the tests of a condition: its type, and optionally its status and reason.
 func (p *parser) conditionTests(m map[string]any, at *failure.Path) (All, error) {
 	typ, _ := m["type"].(string)
 	if n := utf8.RuneCountInString(typ); n == 0 || n > MaxConditionType {
@@ -368,7 +369,7 @@ func (p *parser) conditionTests(m map[string]any, at *failure.Path) (All, error)
 	return out, nil
 }
 
-// pairTest rewrites a string test to match the second element of the pairs whose first is key.
+// pairTest returns a test of pairs whose first element is key: t is applied to the second element.
 func pairTest(t Test, key string) Condition {
 	prefix := backend.AppendString(nil, key)
 	switch t.Op {
@@ -384,8 +385,8 @@ func pairTest(t Test, key string) Condition {
 	return t
 }
 
-// keyExists returns the test whether a label has the key, or a condition the type, or, if there is
-// false, whether none does.
+// keyExists returns the condition that a resource has a label with a key, or a condition with a type. If there is
+// false, it returns the opposite.
 func keyExists(index, key string, there bool) Condition {
 	t := Test{Attribute: index, Op: "first", Values: [][]byte{backend.AppendString(nil, key)}}
 	if !there {
@@ -401,8 +402,7 @@ func (p *parser) count(at *failure.Path) error {
 	return nil
 }
 
-// refuse returns BAD_USER_INPUT for the value at a path. The text of the path is the first argument
-// of the format.
+// refuse returns BAD_USER_INPUT for the value at a path. The first argument of the format is the path.
 func (p *parser) refuse(at *failure.Path, format string, args ...any) error {
 	path := at.Text(p.names)
 	return failure.BadInput(path, format, append([]any{path}, args...)...)

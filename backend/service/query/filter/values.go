@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// The attributes without index rows of their own.
+// The attributes that have no index rows.
 const (
 	Name      = "name"
 	Namespace = "namespace"
@@ -16,10 +16,10 @@ const (
 	UpdatedAt = "updatedAt"
 )
 
-// DeletionRequestedAt is the attribute of resources that wait to be deleted.
+// DeletionRequestedAt is the attribute with the time at which the deletion of a resource was requested.
 const DeletionRequestedAt = kind.DeletionIndex
 
-// Values are the values of a resource's attributes, from its body or from the rows of the index
+// Values gives access to the values of a resource's attributes. They come from its body, or from its rows in the index
 // in memory.
 type Values struct {
 	*backend.Resource
@@ -27,16 +27,16 @@ type Values struct {
 	// kind and entry are set if the resource is in the index in memory.
 	kind  *index.Kind
 	entry *index.Entry
-	// attribute is the last one asked for, and number the number of its index.
+	// attribute is the attribute that was last asked for, and number the number of its index.
 	attribute string
 	number    int
-	// encoded is a buffer for a value that is not in a row.
+	// encoded is a buffer for a value that has no row.
 	encoded []byte
-	// Compared counts comparisons, for the budget.
+	// Compared is the number of comparisons that are to be charged to the budget.
 	Compared int
 }
 
-// Read sets v to the values of a resource in the index. Compared is not reset.
+// Read makes v give access to another resource of the index. It does not reset Compared.
 func (v *Values) Read(k *index.Kind, e *index.Entry) {
 	if v.kind != k {
 		v.kind, v.attribute = k, ""
@@ -44,8 +44,8 @@ func (v *Values) Read(k *index.Kind, e *index.Entry) {
 	v.Resource, v.entry = &e.Resource, e
 }
 
-// Has reports whether accepts returns true for one of the encoded values of an attribute.
-// accepts must not keep the value.
+// Has reports whether accepts returns true for any value of an attribute. Values are encoded as in index rows; accepts
+// must not keep them.
 func (v *Values) Has(attribute string, accepts func(value []byte) bool) bool {
 	to := v.encoded[:0]
 	switch attribute {
@@ -76,21 +76,21 @@ func (v *Values) Has(attribute string, accepts func(value []byte) bool) bool {
 	return false
 }
 
-// GroupKey is an attribute by whose values resources are grouped. It may be a part of an attribute: the
-// values that begin with Prefix, such as the values of one label.
+// GroupKey is an attribute by whose values resources are grouped. With a Prefix, only values that begin with it count,
+// for example the values of one label.
 type GroupKey struct {
 	Attribute string
 	Prefix    []byte
 }
 
-// The first byte of what [Values.AppendKey] appends.
+// The first byte of a key: without and with a value. See [Values.AppendKey].
 const (
 	KeyNull  = 0
 	KeyValue = 1
 )
 
-// AppendKey appends the first value of a key: KeyNull if there is none, or KeyValue and the value
-// without the prefix, encoded as in index rows.
+// AppendKey appends the resource's value of a key: KeyNull if it has none, otherwise KeyValue and the value without the
+// prefix, encoded as in index rows. If there are several values, the first one counts.
 func (v *Values) AppendKey(dst []byte, k GroupKey) []byte {
 	v.Compared++
 	found := v.Has(k.Attribute, func(value []byte) bool {
@@ -106,7 +106,7 @@ func (v *Values) AppendKey(dst []byte, k GroupKey) []byte {
 	return dst
 }
 
-// AppendPlace appends the place of the resource in the order of the names.
+// AppendPlace appends the encoded (namespace, name) of the resource.
 func (v *Values) AppendPlace(dst []byte) []byte {
 	if v.entry != nil {
 		return append(dst, v.entry.Place()...)

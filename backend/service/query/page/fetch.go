@@ -12,20 +12,20 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Resource is a stored resource and its body, nil if it is unreadable.
+// Resource is a stored resource with its decoded body; Body is nil if it cannot be read.
 type Resource struct {
 	Stored *backend.Resource
 	Body   *body.Body
 }
 
-// Fetcher reads from a store. Safe for concurrent use.
+// Fetcher reads resources from a store, and charges the budgets of operations. Safe for concurrent use.
 type Fetcher struct {
 	Store      backend.Store
 	unreadable *kind.Unreadable
 	sizes      sizes
 }
 
-// NewFetcher returns a reader of the resources of some kinds.
+// NewFetcher returns a fetcher for resources of a catalogue's kinds.
 func NewFetcher(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreadable) *Fetcher {
 	r := &Fetcher{Store: store, unreadable: tracker, sizes: sizes{}}
 	for _, k := range kinds.All() {
@@ -34,8 +34,7 @@ func NewFetcher(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreada
 	return r
 }
 
-// Read returns the body of a resource. If the body is unreadable, Read reports it to the
-// tracker and returns nil.
+// Read decodes the body of a resource. If that is not possible, it notes the resource as unreadable and returns nil.
 func (r *Fetcher) Read(a *body.Arena, k *kind.Kind, stored *backend.Resource) *body.Body {
 	b, err := a.Read(k.Body, stored)
 	if err != nil {
@@ -45,15 +44,14 @@ func (r *Fetcher) Read(a *body.Arena, k *kind.Kind, stored *backend.Resource) *b
 	return b
 }
 
-// RangeRequest is a range and the kind whose mean size is used to estimate the range's memory; Kind may be
-// nil.
+// RangeRequest is a range to read. The mean size of Kind is used to estimate the memory that it takes; Kind may be nil.
 type RangeRequest struct {
 	backend.Range
 	Kind *kind.Kind
 }
 
-// Ranges reads ranges in one call. It charges the resources and waits for the memory that
-// they take; the caller charges [budget.Scan] and counts.
+// Ranges reads ranges in one call. It charges the resources to the budget, and waits until there is memory for them.
+// The caller charges [budget.Scan], and the resources that are only counted.
 func (r *Fetcher) Ranges(ctx context.Context, requests ...RangeRequest) ([]backend.Page, error) {
 	spent := budget.From(ctx)
 	ranges := make([]backend.Range, len(requests))
@@ -94,8 +92,8 @@ func (r *Fetcher) Ranges(ctx context.Context, requests ...RangeRequest) ([]backe
 	return out, Failure(spent.Hold(ctx, held), backend.Key{})
 }
 
-// Keys returns the resources under keys, parallel to them, with nil for a resource that
-// is absent or cannot be read. The caller charges them as rows.
+// Keys returns the resources with the given keys, in their order; nil for a resource that is absent or cannot be read.
+// The caller charges a row for each.
 func (r *Fetcher) Keys(ctx context.Context, keys []backend.Key, kindOf func(i int) *kind.Kind) ([]*Resource, error) {
 	out := make([]*Resource, len(keys))
 	var arena body.Arena
@@ -129,7 +127,7 @@ func (r *Fetcher) Keys(ctx context.Context, keys []backend.Key, kindOf func(i in
 	return out, nil
 }
 
-// call calls the store once there is memory for the expected bytes. Meanwhile the operation gives
+// call calls the store as soon as there is memory for the expected number of bytes. During the call the operation gives
 // up its CPU slot.
 func (r *Fetcher) call(ctx context.Context, expected int, do func() error) error {
 	spent := budget.From(ctx)
@@ -150,8 +148,8 @@ func (r *Fetcher) call(ctx context.Context, expected int, do func() error) error
 	return err
 }
 
-// Failure converts an error of reading a key, or of waiting for memory, to an error of the service.
-// Errors of the budget are returned unchanged.
+// Failure converts an error of a read, or of waiting for memory, into an error for the caller. Errors of the budget are
+// returned as they are.
 func Failure(err error, key backend.Key) error {
 	var over *budget.ExceededError
 	if err == nil || errors.As(err, &over) || errors.Is(err, budget.ErrBusy) {
@@ -160,7 +158,7 @@ func Failure(err error, key backend.Key) error {
 	return failure.Of(err, key)
 }
 
-// One reads the resource of a key, nil if there is none. An unreadable resource is an error.
+// One reads the resource with a key; nil if there is none. A resource that cannot be read is an error.
 func (r *Fetcher) One(ctx context.Context, k *kind.Kind, key backend.Key) (*Resource, error) {
 	var got []*backend.Resource
 	err := r.call(ctx, 0, func() (err error) {
@@ -181,14 +179,14 @@ func (r *Fetcher) One(ctx context.Context, k *kind.Kind, key backend.Key) (*Reso
 	return &Resource{Stored: got[0], Body: b}, nil
 }
 
-// overhead is the memory of a resource besides its body, in bytes: its record and key, the table of
-// the body, its edge.
+// overhead is the memory of a resource besides its body, in bytes: its record, its key, the table of the body and its
+// edge.
 const overhead = 640
 
-// sizes holds the mean sizes in bytes of the resources read last, by kind.
+// sizes maps the name of a kind to the mean size of its latest read resources, in bytes.
 type sizes map[string]*atomic.Int64
 
-// learn updates the mean size of a kind. A concurrent update may be lost, which does no harm.
+// learn updates the mean size of a kind. Concurrent updates may be lost, which does no harm.
 func (s sizes) learn(k *kind.Kind, bytes, resources int) {
 	if resources > 0 {
 		mean := s[k.Name]
@@ -196,7 +194,7 @@ func (s sizes) learn(k *kind.Kind, bytes, resources int) {
 	}
 }
 
-// Mean returns the estimated size of a resource of a kind.
+// Mean returns the estimated size of a resource of a kind, in bytes. k may be nil.
 func (r *Fetcher) Mean(k *kind.Kind) int {
 	if k == nil {
 		return 2 * overhead
@@ -204,13 +202,13 @@ func (r *Fetcher) Mean(k *kind.Kind) int {
 	return max(int(r.sizes[k.Name].Load()), 2*overhead)
 }
 
-// Estimate returns the estimated memory of a read of resources of a kind. No read returns more
-// than backend.MaxPageBytes.
+// Estimate returns the estimated memory for reading a number of resources of a kind. A read never returns more than
+// backend.MaxPageBytes.
 func (r *Fetcher) Estimate(k *kind.Kind, resources int) int {
 	return min(resources*r.Mean(k), backend.MaxPageBytes)
 }
 
-// Size returns the memory of resources; nil ones count 0.
+// Size returns the memory of resources in bytes; nil elements count as 0.
 func Size(resources []*backend.Resource) (n int) {
 	for _, r := range resources {
 		if r != nil {
@@ -220,5 +218,5 @@ func Size(resources []*backend.Resource) (n int) {
 	return n
 }
 
-// SizeOf returns the memory of a resource.
+// SizeOf returns the memory of a resource in bytes.
 func SizeOf(r *backend.Resource) int { return overhead + len(r.Body) }

@@ -13,38 +13,35 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Memory reads from one state of the index in memory, for one operation. It is not safe for
-// concurrent use.
+// Memory carries out reads from one state of the index in memory, for one operation. It is not safe for concurrent use.
 type Memory struct {
 	*Read
 	spent      *budget.Budget
 	explained  *plan.Explanation
 	unreadable *kind.Unreadable
 	now        time.Time
-	// edgesPerRow is how many resources on a page are charged as one row.
+	// edgesPerRow is the number of resources on a page that are charged as one row.
 	edgesPerRow int
 
-	// reused is the plan of the current page or count. Its memory is reused for the
-	// next one.
+	// reused is the plan of the current read. Its memory is reused for the next read.
 	reused *plan.Plan
 	kind   *index.Kind
 	values filter.Values
-	// at is the place in the runs of the plan that is being read.
+	// at is the position in the plan's runs.
 	at struct {
 		run   int    // of plan.Runs
 		group string // with Grouped: the value of the row before
 		ended bool   // no row after this one is on the page
 	}
-	// yield calls the method row. It is kept, because creating it for each run
-	// allocates.
+	// yield is the method row as a function value, which is kept because creating it for each run would allocate.
 	yield func(value string, e *index.Entry) bool
-	// charged is the number of steps of the current read that were charged; see due.
+	// charged is how many steps of the current read were charged; see due.
 	charged int
 	err     error // of the budget or the context
 }
 
-// NewMemory returns a Memory that ignores resources expired at now. It charges one row for each
-// edgesPerRow resources on a page.
+// NewMemory returns a Memory that skips resources that have expired at now. It charges one row for edgesPerRow
+// resources on a page.
 func NewMemory(ctx context.Context, tracker *kind.Unreadable, now time.Time, edgesPerRow int) *Memory {
 	m := &Memory{
 		spent:       budget.From(ctx),
@@ -58,13 +55,13 @@ func NewMemory(ctx context.Context, tracker *kind.Unreadable, now time.Time, edg
 	return m
 }
 
-// edgeBytes is the memory that an edge holds, apart from the resource in the index.
+// edgeBytes is the memory of an edge without its resource, which belongs to the index.
 const edgeBytes = 128
 
-// firstEdges bounds the initial capacity of a page.
+// firstEdges is the maximum initial capacity of a page.
 const firstEdges = 128
 
-// Do reads one page or count of a kind. An error ends the operation: later calls return it, too.
+// Do carries out a read of a kind. After an error the operation has ended: all later calls return the same error.
 func (m *Memory) Do(ctx context.Context, r *Read, k *index.Kind) error {
 	if m.err != nil {
 		return m.err
@@ -112,14 +109,13 @@ func (m *Memory) fail(err error) {
 	}
 }
 
-// chargeEvery is how many steps may be due before they are charged, so that an operation whose
-// budget is spent stops early.
+// chargeEvery is the number of steps after which they are charged, so that an operation without budget stops early.
 const chargeEvery = 2048
 
-// due returns the steps that are not charged yet.
+// due returns the number of steps that were not charged yet.
 func (m *Memory) due() int { return budget.Looked*m.looked + m.values.Compared - m.charged }
 
-// charge charges the steps that are due, and records whether the operation must end.
+// charge charges the steps that are due, and records an error if the operation must end.
 func (m *Memory) charge(ctx context.Context) {
 	due := m.due()
 	m.charged += due
@@ -130,7 +126,7 @@ func (m *Memory) charge(ctx context.Context) {
 	}
 }
 
-// look counts a row that is looked at, and charges from time to time.
+// look counts a row, and charges steps from time to time.
 func (m *Memory) look(ctx context.Context) {
 	m.looked++
 	if m.due() >= chargeEvery {
@@ -138,7 +134,7 @@ func (m *Memory) look(ctx context.Context) {
 	}
 }
 
-// offer takes a resource if it is readable, has not expired and matches. past is as in [Read.take].
+// offer takes a resource if it can be read, has not expired, and matches. past has the same meaning as in [Read.take].
 func (m *Memory) offer(ctx context.Context, e *index.Entry) (past bool) {
 	if m.look(ctx); e.Err != nil {
 		m.unreadable.Note(&e.Resource, e.Err)
@@ -151,7 +147,7 @@ func (m *Memory) offer(ctx context.Context, e *index.Entry) (past bool) {
 	return m.take(Resource{Stored: &e.Resource, Body: &e.Body}, &m.values) || m.err != nil
 }
 
-// lookup reads the resources of the query's names.
+// lookup reads the resources that the query names.
 func (m *Memory) lookup(ctx context.Context) {
 	for _, place := range m.names {
 		if e := m.kind.At(place); e == nil {
@@ -162,8 +158,7 @@ func (m *Memory) lookup(ctx context.Context) {
 	}
 }
 
-// length counts matches by the length of the runs, without the unreadable and expired
-// resources in them.
+// length counts matches by the length of the runs, minus the unreadable and expired resources in them.
 func (m *Memory) length(ctx context.Context) {
 	m.Matches = m.plan.Rows
 	for _, r := range m.plan.Runs {
@@ -182,8 +177,8 @@ func (m *Memory) length(ctx context.Context) {
 	}
 }
 
-// runs reads the runs of the plan, until the page is full. With RunsSorted a run is left as soon as the
-// rest of it is beyond the page; with Grouped the group in which the page becomes full is read whole.
+// runs reads the runs of the plan until the page is full. With RunsSorted it leaves a run when the rest of it lies
+// beyond the page. With Grouped it reads the whole group in which the page becomes full.
 func (m *Memory) runs(ctx context.Context) {
 	for i, r := range m.plan.Runs {
 		m.at.run = i
@@ -200,8 +195,7 @@ func (m *Memory) runs(ctx context.Context) {
 	}
 }
 
-// row handles a row of the current run. It reports whether to continue with the next
-// one.
+// row handles a row of the current run, and reports whether to continue with the next row.
 func (m *Memory) row(ctx context.Context, value string, e *index.Entry) bool {
 	if m.plan.Sorting == plan.Grouped && value != m.at.group {
 		m.at.group = value
@@ -219,11 +213,11 @@ func (m *Memory) row(ctx context.Context, value string, e *index.Entry) bool {
 	return !past
 }
 
-// maxTied is how many ties are gathered and reversed in one scan.
+// maxTied is the number of rows with the same value that reversedTies keeps in memory.
 const maxTied = 64
 
-// reversedTies reads a run with ReversedTies, and reverses the ties of each value. A value with more than maxTied
-// ties has them read by a scan in the other direction, until the page is full.
+// reversedTies reads a run with ReversedTies, and reverses the rows of each value. If a value has more than maxTied
+// rows, it reads them by another scan in the opposite direction. It reports whether the page is full.
 func (m *Memory) reversedTies(ctx context.Context, r plan.Run) (full bool) {
 	var space [maxTied]*index.Entry
 	for {
@@ -265,8 +259,8 @@ func (m *Memory) reversedTies(ctx context.Context, r plan.Run) (full bool) {
 	}
 }
 
-// repeated reports whether the resource of a row was met before, in an earlier run or in an earlier
-// row of this one. value is the value of the row.
+// repeated reports whether the resource of a row has occurred before, in an earlier run or in an earlier row of this
+// run. value is the value of the row.
 func (m *Memory) repeated(e *index.Entry, run int, value string) bool {
 	m.values.Compared += run
 	for i := range run {

@@ -1,5 +1,4 @@
-// Package page carries out plans: it reads a page or a count from the index in memory or from
-// a store.
+// Package page carries out plans: it reads a page or a count from the index in memory or from a store.
 //
 //	                 plan.Make
 //	                     |
@@ -16,12 +15,13 @@
 //	                     v
 //	Read.finish: the order of the query, without the resource that looks ahead
 //
-// What the plan's [plan.Sorting] means for Read.take: Sorted resources are appended, others are
-// inserted in order, and the farthest is dropped once there are more than are looked for.
+// The [plan.Sorting] of the plan decides how Read.take adds a resource to the page. If resources come in the order of
+// the page, they are appended. Otherwise they are inserted in order, and the last one is dropped once there are more
+// than the page needs.
 //
-// Both charge the budget of the operation. Memory charges steps for each resource that it looks at and
-// each value that it compares, and rows for the resources of a page. Scanner charges a row for each
-// resource that is read, and steps for each request, counted resource and compared value.
+// Both ways charge the budget of the operation. Memory charges steps for each resource that it looks at and each value
+// that it compares, and rows for the resources of a page. Scanner charges a row for each resource that it reads, and
+// steps for each request, counted resource and compared value.
 package page
 
 import (
@@ -33,17 +33,17 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Edge is one resource of a page.
+// Edge is a resource on a page.
 type Edge struct {
 	Resource Resource
-	// key is the edge's key in the order; nil if the order is by name.
+	// key is the sort key of the edge; nil if the order is by name.
 	key []byte
 }
 
-// At returns an edge with a key in an order.
+// At returns an edge with a sort key.
 func At(r Resource, key []byte) Edge { return Edge{r, key} }
 
-// Key returns the edge's key in the order.
+// Key returns the sort key of the edge.
 func (e *Edge) Key() []byte {
 	if e.key != nil {
 		return e.key
@@ -51,33 +51,33 @@ func (e *Edge) Key() []byte {
 	return backend.OrderTuple(e.Resource.Stored.Namespace, e.Resource.Stored.Name)
 }
 
-// Read is a page or a count of a query.
+// Read is the read of a page or a count, and its result.
 type Read struct {
 	Query *plan.Query
 	plan.Want
 	// Edges are the resources of the page, in the order of the query.
 	Edges []Edge
-	// More reports whether there is more in the direction of the page.
+	// More reports whether more resources follow in the direction of the page.
 	More bool
-	// Matches is the number of matches, if it is wanted.
+	// Matches is the number of matching resources, if it is wanted.
 	Matches int
-	// Groups are the numbers of matches by the values of Want.By, if they are wanted. The key of a group
-	// is what [filter.Values.AppendKey] appends for each. There are at most [MaxGroups] and one more,
-	// which tells the caller that there are too many.
+	// Groups are the numbers of matching resources by the values of Want.By, if they are wanted. The key of a group is
+	// the concatenation of [filter.Values.AppendKey] for each element of By. There are at most [MaxGroups]+1 groups:
+	// one more than the maximum means that there are too many.
 	Groups map[string]*int
 
 	plan *plan.Plan
-	// looked is how many resources were looked at.
+	// looked is the number of resources that were looked at.
 	looked int
 	// space is a buffer for keys.
 	space []byte
 }
 
-// idle reports whether nothing is wanted.
+// idle reports whether there is nothing to read.
 func (r *Read) idle() bool { return r.Size == 0 && !r.Ahead && !r.Count && !r.Total }
 
-// names calls yield with each name of the query that can be on the page, until it returns false. In a sorted plan the
-// names are in the direction of the page. place is the key of the name in name order; the next call overwrites it.
+// names yields each name of the query that can be on the page. In a sorted plan they are in the direction of the page.
+// place is the sort key by name; it is valid until the next call.
 func (r *Read) names(yield func(name string, place []byte) bool) {
 	sorted := r.plan.Sorting == plan.Sorted
 	var place []byte
@@ -95,8 +95,8 @@ func (r *Read) names(yield func(name string, place []byte) bool) {
 	}
 }
 
-// take counts a match or puts it into the page. v is needed unless the order is by name. past
-// reports whether the rest of the plan (Sorted) or of the run (RunsSorted) is beyond the page.
+// take counts a matching resource, or adds it to the page. v may be nil if the order is by name. past reports whether
+// all that follows in the plan (Sorted) or in the run (RunsSorted) lies beyond the page.
 func (r *Read) take(res Resource, v *filter.Values) (past bool) {
 	if r.Count || r.Total && !r.plan.Length {
 		if r.Matches++; r.Count {
@@ -124,10 +124,10 @@ func (r *Read) take(res Resource, v *filter.Values) (past bool) {
 	return !r.Ahead && len(r.Edges) == r.Size
 }
 
-// MaxGroups is the most groups of matches.
+// MaxGroups is the maximum number of groups.
 const MaxGroups = 1000
 
-// group counts a match in its group, if groups are wanted.
+// group counts a matching resource in its group, if groups are wanted.
 func (r *Read) group(v *filter.Values) {
 	if r.By == nil {
 		return
@@ -146,8 +146,8 @@ func (r *Read) group(v *filter.Values) {
 	}
 }
 
-// insert puts an edge in order among the edges found, and drops the farthest one if there are
-// more than are looked for. farther reports whether that would be the new edge itself.
+// insert adds an edge in order, and drops the last one if there are more than the page needs. If the new edge itself
+// would be dropped, it is not added, and farther is true.
 func (r *Read) insert(key []byte, e Edge) (farther bool) {
 	at, _ := slices.BinarySearchFunc(r.Edges, key, func(e Edge, key []byte) int { return bytes.Compare(e.key, key) })
 	full := r.full()
@@ -164,7 +164,7 @@ func (r *Read) insert(key []byte, e Edge) (farther bool) {
 	return false
 }
 
-// explain adds to e how the page or the count was read.
+// explain adds this read to an explanation.
 func (r *Read) explain(e *plan.Explanation, source string) {
 	if e == nil {
 		return
@@ -185,10 +185,10 @@ func (r *Read) explain(e *plan.Explanation, source string) {
 	e.Add(one)
 }
 
-// full reports whether the page has as many edges as the request can use.
+// full reports whether the page has as many edges as are needed.
 func (r *Read) full() bool { return len(r.Edges) == r.Limit() }
 
-// finish puts the edges in the order of the query, without the one that looks ahead.
+// finish puts the edges into the order of the query, and removes the additional one that Want.Ahead has read.
 func (r *Read) finish() {
 	switch {
 	case r.plan.Sorting == plan.Sorted && r.Backward:

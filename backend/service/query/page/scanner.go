@@ -17,18 +17,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Scanner reads kinds that are not in memory from a store. Safe for concurrent use. Do is:
+// Scanner carries out reads of kinds that are not in memory, from a store. Safe for concurrent use. The steps of Do
+// are:
 //
 //	begin        makes a scan of each page or count
-//	admit        scans of whole kinds: refuseTooMany, then wait for a slot
-//	readNames    the scans that name their resources, in one call
-//	next         the ranges of the next step, for all scans that are not done
+//	admit        for scans of whole kinds: refuseTooMany, then wait for a slot
+//	readNames    reads the scans that have names, in one call
+//	next         returns the ranges of the next step, for all scans that are not done
 //	  |  ^       and the resources to count
 //	  v  |
-//	Ranges       one call of the store
+//	Ranges       is one call of the store
 //	  |  |
 //	  v  |
-//	addCount     a scan is done when its page is full or its runs are read
+//	addCount     end a scan when its page is full or its runs are read
 //	takePage
 type Scanner struct {
 	fetch *Fetcher
@@ -49,32 +50,32 @@ func NewScanner(r *Fetcher, idx *index.Index) *Scanner {
 type scan struct {
 	*Read
 	arena *body.Arena
-	// left is the unread part of the current run, rest are the runs after it.
+	// left is the unread part of the current run, and rest are the runs after it.
 	left backend.Range
 	rest []plan.Run
-	// counts are ranges that the store counts with the next step.
+	// counts are ranges to be counted by the store in the next step.
 	counts []backend.Range
-	// done reports that nothing more is read for the scan.
+	// done reports that the scan needs no more steps.
 	done bool
-	// ended reports that the current run was read completely.
+	// ended reports that the current run was read to its end.
 	ended bool
 	// refused is the reason why nothing was read.
 	refused error
 }
 
 const (
-	// stepLimit is how many resources a step reads for a page if some may not belong on it.
+	// stepLimit is the number of resources that a step reads for a page if some of them may not match.
 	stepLimit = 500
-	// leastStep is the least number of a parent's referrers that a step reads.
+	// leastStep is the minimum number of resources that a step reads of a parent's referrers.
 	leastStep = 16
-	// MaxStepRanges is how many ranges one step asks for.
+	// MaxStepRanges is the maximum number of ranges in a step.
 	MaxStepRanges = backend.MaxRanges / 3
-	// MaxFirsts bounds the estimated bytes of the first resources of all ranges of one step: the
-	// store returns the first resource of each range, even beyond backend.MaxPageBytes.
+	// MaxFirsts is the maximum size in bytes, as estimated, of the first resources of all ranges in a step. The store
+	// returns the first resource of each range even if the page exceeds backend.MaxPageBytes.
 	MaxFirsts = 8 * backend.MaxPageBytes
 )
 
-// Do reads pages and counts. The errors are parallel to them.
+// Do carries out reads, and returns an error or nil for each.
 func (s *Scanner) Do(ctx context.Context, reads []*Read) []error {
 	scans, whole := s.begin(reads)
 	err := s.admit(ctx, scans, whole)
@@ -93,8 +94,7 @@ func (s *Scanner) Do(ctx context.Context, reads []*Read) []error {
 	return errs
 }
 
-// admit runs the scans. If some of them are of whole kinds, it refuses those that are too large and
-// waits for a slot first.
+// admit runs scans. If some of them read whole kinds, it first refuses those that are too large and waits for a slot.
 func (s *Scanner) admit(ctx context.Context, scans, whole []*scan) error {
 	if len(whole) == 0 {
 		return s.run(ctx, scans)
@@ -116,7 +116,7 @@ func (s *Scanner) admit(ctx context.Context, scans, whole []*scan) error {
 	return s.run(ctx, scans)
 }
 
-// begin prepares scans. whole are the scans that test every resource of a range of names.
+// begin prepares a scan for each read. whole are the scans that test all resources of a kind or of a range of names.
 func (s *Scanner) begin(reads []*Read) (scans, whole []*scan) {
 	arena := &body.Arena{}
 	for _, r := range reads {
@@ -153,7 +153,7 @@ func (s *Scanner) begin(reads []*Read) (scans, whole []*scan) {
 	return scans, whole
 }
 
-// rangeOf returns a run of names as a range of the store.
+// rangeOf converts a run of names to a range of the store.
 func (sc *scan) rangeOf(run plan.Run) backend.Range {
 	return backend.Range{
 		Kind:      sc.Query.Kind.Name,
@@ -165,8 +165,8 @@ func (sc *scan) rangeOf(run plan.Run) backend.Range {
 	}
 }
 
-// referrerBound returns a bound of names as a bound of a parent's referrers, which are ordered by
-// kind first.
+// referrerBound converts a bound of names to a bound of the range of a parent's referrers, which are ordered by kind
+// first.
 func (sc *scan) referrerBound(bound []byte) []byte {
 	if bound == nil {
 		return nil
@@ -174,7 +174,7 @@ func (sc *scan) referrerBound(bound []byte) []byte {
 	return append(backend.AppendString(nil, sc.Query.Kind.Name), bound...)
 }
 
-// refuseTooMany refuses the scans that would read more resources than the operation may, before any is read.
+// refuseTooMany refuses scans that would read more resources than the operation may. Nothing was read by then.
 func (s *Scanner) refuseTooMany(ctx context.Context, scans []*scan) error {
 	var counts []RangeRequest
 	for _, sc := range scans {
@@ -212,8 +212,7 @@ func (s *Scanner) refuseTooMany(ctx context.Context, scans []*scan) error {
 	return nil
 }
 
-// tooMany returns the error of a scan that would look at too many resources, with the
-// settings that would help.
+// tooMany returns the error for a scan that would read too many resources. It names the settings that would help.
 func (s *Scanner) tooMany(q *plan.Query, n, most int) error {
 	k, all := q.Kind, fmt.Sprintf("all of its %d resources", n)
 	if q.Scoped() { // the caller is not told how many there are
@@ -267,9 +266,9 @@ func (s *Scanner) run(ctx context.Context, scans []*scan) error {
 	}
 }
 
-// next returns the requests of the next step: first a range for each scan of asked, then a count for
-// each scan of counted. Their limits are together at most what the operation may still look at, but 1 for
-// the first. A scan for which no room is left is asked in a later step.
+// next returns the requests of the next step: first a range for each scan in asked, then a count for each scan in
+// counted. Together they read at most as many resources as the operation still may, but at least one. A scan that no
+// longer fits waits for a later step.
 func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*scan, requests []RangeRequest) {
 	var counts []RangeRequest
 	left, firsts := budget.From(ctx).Left(budget.Rows), 0
@@ -291,7 +290,7 @@ func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*sc
 		case sc.plan.Exact && sc.plan.Sorting == plan.Sorted:
 			one.Limit = sc.Limit() - len(sc.Edges)
 		case sc.plan.Sorting == plan.Sorted && one.Referenced != nil && sc.Query.Filter.Empty():
-			// Nearly all of them are wanted.
+			// Nearly all referrers match.
 			one.Limit = min(max(sc.Limit()-len(sc.Edges), leastStep), stepLimit)
 		}
 		one.Limit = min(one.Limit, backend.MaxLimit, max(left, 1))
@@ -301,9 +300,8 @@ func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*sc
 	return asked, counted, append(requests, counts...)
 }
 
-// settleTotal makes a total that the store counted agree with the page, because the store may have
-// changed between the two reads. If the page has all matches, the total is their number; it is
-// never less than the number on the page.
+// settleTotal corrects a total that the store has counted, since the store may have changed between the count and the
+// page. If the page has all matches, their number is the total; otherwise the total is at least that number.
 func (sc *scan) settleTotal() {
 	if !sc.plan.Length || !sc.Total {
 		return
@@ -314,13 +312,13 @@ func (sc *scan) settleTotal() {
 	sc.Matches = max(sc.Matches, len(sc.Edges))
 }
 
-// countsOnly reports whether the scan needs no resources, but only a count of the store.
+// countsOnly reports whether the scan needs only a count by the store, and no resources.
 func (sc *scan) countsOnly() bool {
 	return sc.plan.Length && (sc.Count || sc.Limit() == 0 || len(sc.plan.Runs) == 0)
 }
 
-// addCount adds n, the store's count of a namespace or, if that is empty, of all, to the matches of
-// a scan. Resources known to be unreadable are subtracted, because pages leave them out.
+// addCount adds a count by the store to the matches of a scan. n is the number of resources in a namespace, or in all
+// if namespace is empty. Resources that are known to be unreadable are subtracted, because pages leave them out.
 func (s *Scanner) addCount(ctx context.Context, sc *scan, namespace string, n int) error {
 	if err := budget.From(ctx).Spend(budget.Steps, budget.Counted*n); err != nil {
 		return err
@@ -331,8 +329,8 @@ func (s *Scanner) addCount(ctx context.Context, sc *scan, namespace string, n in
 	return err
 }
 
-// takePage takes the resources that a step has read for a scan, and releases the memory of the others, which are
-// not on the page.
+// takePage takes the resources that a step has read for a scan, and releases the memory of those that are not on the
+// page.
 func (s *Scanner) takePage(ctx context.Context, sc *scan, page backend.Page) error {
 	before, compared := sc.size(), 0
 	sc.ended = !page.More
@@ -352,7 +350,7 @@ func (s *Scanner) takePage(ctx context.Context, sc *scan, page backend.Page) err
 	return spent.Spend(budget.Steps, compared)
 }
 
-// advance moves left past what was read, or to the next run. After the last run the scan is done.
+// advance moves left past the resources that were read, or to the next run. After the last run the scan is done.
 func (sc *scan) advance(page backend.Page) {
 	n := len(page.Resources)
 	if !page.More || n == 0 {
@@ -376,7 +374,7 @@ func (sc *scan) advance(page backend.Page) {
 	}
 }
 
-// size returns the memory of the resources on the page.
+// size returns the memory of the resources on the page, in bytes.
 func (sc *scan) size() (n int) {
 	for i := range sc.Edges {
 		n += SizeOf(sc.Edges[i].Resource.Stored)
@@ -384,8 +382,8 @@ func (sc *scan) size() (n int) {
 	return n
 }
 
-// offer takes a resource if it matches, and adds the compared values to compared. It reports whether the
-// page is full.
+// offer takes a resource if it matches, and adds the number of compared values to compared. It reports whether the page
+// is full.
 func (sc *scan) offer(r Resource, compared *int) (full bool) {
 	if sc.plan.Exact && sc.plan.Sorting == plan.Sorted && len(sc.Query.Order) == 0 {
 		return sc.take(r, nil)
@@ -396,7 +394,7 @@ func (sc *scan) offer(r Resource, compared *int) (full bool) {
 	return kept && sc.take(r, v) && sc.plan.Sorting == plan.Sorted
 }
 
-// readNames reads the scans that name their resources, all in one call.
+// readNames reads the scans that have names, all in one call.
 func (s *Scanner) readNames(ctx context.Context, scans []*scan) error {
 	var keys []backend.Key
 	var kinds []*kind.Kind
@@ -432,7 +430,7 @@ func (s *Scanner) readNames(ctx context.Context, scans []*scan) error {
 	return spent.Spend(budget.Steps, compared)
 }
 
-// keys returns the keys of [Read.names]. It has none if the scan is done or its plan has no names.
+// keys returns the keys of the names in [Read.names]; none if the scan is done or does not read by name.
 func (sc *scan) keys() (keys []backend.Key) {
 	if sc.done || !sc.plan.ByName {
 		return nil

@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	// scansAtOnce is the number of scans of whole kinds that a gateway runs at a time.
+	// scansAtOnce is the number of scans of whole kinds that run at once in a gateway.
 	scansAtOnce = 2
-	// scanPatience is how long a further scan waits for a slot.
+	// scanPatience is how long a scan waits for a slot.
 	scanPatience = 5 * time.Second
 )
 
-// slots limits how many scans of whole kinds run at once. Identical waiting scans are run once.
+// slots limits how many scans of whole kinds run at once. Scans with the same result that wait at the same time are run
+// only once.
 type slots struct {
 	free *semaphore.Weighted
 
@@ -29,15 +30,15 @@ type slots struct {
 	waiting map[string]*pending
 }
 
-// pending is a scan that waits for a slot, for itself and identical scans.
+// pending is a scan that waits for a slot. Scans with the same result wait for it.
 type pending struct {
 	done chan struct{} // closed when it has ended
-	// found is the result of the scan, set before done is closed. It is nil if the scan failed;
-	// then each waiting scan runs by itself.
+	// found is the result of the scan, set before done is closed; nil if the scan failed. In that case each of the
+	// others runs by itself.
 	found *Read
 }
 
-// acquire waits for a slot. The caller calls end.
+// acquire waits for a slot. The caller must call end when it is done.
 func (s *slots) acquire(ctx context.Context) (end func(), err error) {
 	if !s.free.TryAcquire(1) {
 		patient, cancel := context.WithTimeout(ctx, scanPatience)
@@ -59,8 +60,8 @@ func (s *slots) acquire(ctx context.Context) (end func(), err error) {
 	return func() { s.free.Release(1) }, nil
 }
 
-// share runs a scan once it has a slot, or waits for an identical scan that has no slot yet. That
-// scan begins after this call, so its result is new enough.
+// share waits for a slot and runs a scan. If a scan with the same result already waits for a slot, share waits for that
+// scan and takes its result, which is new enough because the scan has not begun yet.
 func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 	key := sc.identity()
 	s.mu.Lock()

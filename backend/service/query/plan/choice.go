@@ -9,27 +9,27 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// choice is a set of runs that hold everything that a condition can match. choiceOf makes one of a
-// condition: testChoice and placeChoice of a test, anyChoice of an Any, scopeChoice of what the caller
-// may see; shortest takes the best one of an All.
+// choice is a set of runs that contain all rows which a condition can match. choiceOf returns the choice of a
+// condition: testChoice and placeChoice for a test, anyChoice for an Any, scopeChoice for the resources that the caller
+// may see. shortest returns the best choice for an All.
 type choice struct {
 	runs []index.Run
-	// rows is the number of rows of the runs, once measured is set.
+	// rows is the number of rows in the runs; it is valid if measured is set.
 	rows     int
 	measured bool
-	// exact means that the runs hold nothing but matches.
+	// exact reports whether all rows in the runs match the condition.
 	exact bool
-	// meets is the condition, counted from 1, that everything in the runs meets; 0 if there is none.
+	// meets is the number, counted from 1, of the condition that all rows in the runs match; 0 if there is none.
 	meets int
-	// once means that no resource is in the runs twice.
+	// once reports whether no resource occurs twice in the runs.
 	once bool
-	// oneValue means that the rows of each run have one value, so they are in name order.
+	// oneValue reports whether all rows of a run have the same value, so that they are ordered by name.
 	oneValue bool
-	// inOrder means that the runs are ranges of the tree of names, in its order.
+	// inOrder reports whether the runs are ranges of the tree of names, in its order.
 	inOrder bool
 }
 
-// add adds a run unless the choice has it.
+// add adds a run, unless the choice already has it.
 func (c *choice) add(r index.Run) {
 	if !slices.ContainsFunc(c.runs, func(known index.Run) bool {
 		return known.Index == r.Index && string(known.Start) == string(r.Start) && string(known.End) == string(r.End)
@@ -38,8 +38,8 @@ func (c *choice) add(r index.Run) {
 	}
 }
 
-// rows returns the number of rows of a choice. It is 0 for a kind that is not in memory, whose
-// numbers are not known.
+// rows returns the number of rows in a choice. For a kind that is not in memory the number is not known, and the result
+// is 0.
 func (p *planner) rows(c *choice) int {
 	if !c.measured && p.trees != nil {
 		for _, r := range c.runs {
@@ -50,7 +50,7 @@ func (p *planner) rows(c *choice) int {
 	return c.rows
 }
 
-// shorter reports whether a choice has fewer rows than limit. It stops measuring at limit.
+// shorter reports whether a choice has fewer rows than limit. It stops counting at limit.
 func (p *planner) shorter(c *choice, limit int) bool {
 	if c.measured || p.trees == nil {
 		return p.rows(c) < limit
@@ -66,13 +66,13 @@ func (p *planner) shorter(c *choice, limit int) bool {
 	return n < limit
 }
 
-// length measures a run.
+// length returns the number of rows in a run.
 func (p *planner) length(r index.Run) int {
 	p.measured++
 	return p.trees.Len(r)
 }
 
-// everything returns the choice of all resources in the query's places.
+// everything returns the choice of all places of the query.
 func (p *planner) everything() choice {
 	return choice{
 		runs:     []index.Run{{Start: p.q.places.Start, End: p.q.places.End}},
@@ -82,8 +82,8 @@ func (p *planner) everything() choice {
 	}
 }
 
-// shortest returns the choice with the fewest rows among the choices of conditions that must all
-// hold. ok is false if none of them has a choice.
+// shortest returns the choice with the fewest rows, of all choices of conditions that must all match. ok is false if
+// there is none.
 func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
 	if len(conditions) == 0 {
 		best = p.everything()
@@ -104,8 +104,8 @@ func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
 	return best, ok
 }
 
-// choiceOf returns the choice of e, which is one of the conditions in among. If the choice is exact,
-// everything in its runs meets covers of them.
+// choiceOf returns the choice of a condition e, which is an element of among. If the choice is exact, all rows in its
+// runs also match covers elements of among.
 func (p *planner) choiceOf(e filter.Condition, among filter.All) (c choice, covers int, ok bool) {
 	switch e := e.(type) {
 	case filter.Test:
@@ -123,10 +123,11 @@ func (p *planner) choiceOf(e filter.Condition, among filter.All) (c choice, cove
 	return c, 1, ok
 }
 
-// maxRuns limits the runs of an Any. Beyond it each resource is tested.
+// maxRuns is the maximum number of runs for an Any. If it needs more, each resource is tested instead.
 const maxRuns = 128
 
-// anyChoice returns the runs of all conditions of an Any. There is no choice if one of them has none.
+// anyChoice returns the union of the choices of all conditions in an Any. It returns false if one of them has no
+// choice.
 func (p *planner) anyChoice(e filter.Any) (choice, bool) {
 	out := choice{exact: true, oneValue: true}
 	for _, x := range e {
@@ -146,8 +147,8 @@ func (p *planner) anyChoice(e filter.Any) (choice, bool) {
 	return out, true
 }
 
-// testChoice returns the choice of a test. All range tests in among of an attribute that has a single
-// value share one run, which covers them all.
+// testChoice returns the choice of a test. If the attribute has a single value, all range tests of it in among share
+// one run, and covers is their number.
 func (p *planner) testChoice(t filter.Test, among filter.All) (c choice, covers int, ok bool) {
 	if t.Attribute == filter.Name && p.q.inOneNamespace() || t.Attribute == filter.Namespace {
 		c, ok = p.placeChoice(t)
@@ -201,8 +202,8 @@ func (p *planner) testChoice(t filter.Test, among filter.All) (c choice, covers 
 	return c, covers, ok
 }
 
-// placeChoice returns the choice of a test of the namespace, or of the name in one namespace. Its runs
-// are in the tree of names.
+// placeChoice returns the choice of a test of the namespace, or of the name within one namespace. Its runs are in the
+// tree of names.
 func (p *planner) placeChoice(t filter.Test) (choice, bool) {
 	var prefix []byte
 	if t.Attribute == filter.Name {
@@ -228,7 +229,7 @@ func (p *planner) placeChoice(t filter.Test) (choice, bool) {
 	return out, ok
 }
 
-// valued returns the run of one value, in the places of the query.
+// valued returns the run of one value of an attribute, within the places of the query.
 func (p *planner) valued(attribute string, value []byte) index.Run {
 	r := p.q.places.WithPrefix(value)
 	return index.Run{Index: attribute, Start: r.Start, End: r.End}

@@ -9,29 +9,29 @@ import (
 
 const cursorFormat = 1
 
-// maxCursor is the longest cursor that is read, in bytes.
+// maxCursor is the maximum length of a cursor in bytes.
 const maxCursor = 16 << 10
 
-// AppendCursor appends the cursor of a key: base64url of a format byte, the hash of the
-// connection and the key. It does not depend on the page.
+// AppendCursor appends the cursor for a sort key: a format byte, the hash of the connection and the key, in base64url.
+// It does not depend on the page.
 func AppendCursor(dst []byte, hash uint32, key []byte) []byte {
 	var space [128]byte
 	b := binary.BigEndian.AppendUint32(append(space[:0], cursorFormat), hash)
 	return base64.RawURLEncoding.AppendEncode(dst, append(b, key...))
 }
 
-// Cursors reads the cursors of a connection.
+// Cursors parses the cursors of a connection.
 type Cursors struct {
-	// Kind of the resources.
+	// Kind is the kind of the resources.
 	Kind string
-	// Hash returns the hash of the connection.
+	// Hash returns the number that identifies the connection.
 	Hash func() uint32
-	// IsKey reports whether key has the form of the connection's keys.
+	// IsKey reports whether key has the form of a sort key of the connection.
 	IsKey func(key []byte) bool
 }
 
-// Key returns the key of a cursor, nil if cursor is nil or empty. argument is the name of the
-// argument in errors.
+// Key returns the sort key in a cursor; nil if cursor is nil or empty. argument is the name of the argument, for
+// errors.
 func (c Cursors) Key(argument string, cursor *string) ([]byte, error) {
 	if cursor == nil || *cursor == "" {
 		return nil, nil

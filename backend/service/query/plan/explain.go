@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// Explained describes how a page, a count, or some resources by their keys were read.
+// Explained describes one read of an operation: of a page, a count, or resources by key.
 type Explained struct {
 	Kind string `json:"kind"`
-	// Source is "index", in memory, or "store".
+	// Source is "index" for the index in memory, or "store".
 	Source string `json:"source"`
-	// By names what was read: a run of index rows, an order, or all resources of the kind.
+	// By describes what was read: a run of index rows, an order, or all resources of the kind.
 	By string `json:"by"`
-	// Looked is how many resources were looked at.
+	// Looked is the number of resources that were looked at.
 	Looked int `json:"looked"`
-	// Returned is how many resources were returned or counted.
+	// Returned is the number of resources that were returned or counted.
 	Returned int `json:"returned"`
 }
 
@@ -29,7 +29,7 @@ const maxReads = 1000
 
 type explanationKey struct{}
 
-// WithExplanation returns a context whose reads are explained.
+// WithExplanation returns a context whose reads are added to an explanation.
 func WithExplanation(ctx context.Context) (context.Context, *Explanation) {
 	e := &Explanation{}
 	return context.WithValue(ctx, explanationKey{}, e), e
@@ -40,13 +40,13 @@ func WithoutExplanation(ctx context.Context) context.Context {
 	return context.WithValue(ctx, explanationKey{}, (*Explanation)(nil))
 }
 
-// ExplanationFrom returns the explanation of a context, nil if there is none.
+// ExplanationFrom returns the explanation of ctx; nil if there is none.
 func ExplanationFrom(ctx context.Context) *Explanation {
 	e, _ := ctx.Value(explanationKey{}).(*Explanation)
 	return e
 }
 
-// Add adds a read. On a nil Explanation it does nothing.
+// Add adds a read. If e is nil, it does nothing.
 func (e *Explanation) Add(r Explained) {
 	if e == nil {
 		return
@@ -58,7 +58,7 @@ func (e *Explanation) Add(r Explained) {
 	}
 }
 
-// Reads returns the reads so far.
+// Reads returns all reads until now.
 func (e *Explanation) Reads() []Explained {
 	e.mu.Lock()
 	defer e.mu.Unlock()

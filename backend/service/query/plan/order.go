@@ -13,14 +13,14 @@ import (
 // MaxCriteria is the maximum number of criteria of an order.
 const MaxCriteria = 5
 
-// Tags that begin a criterion's part of a key. They and their complements avoid 0x00 and 0xFF,
-// which end a string.
+// The first byte of a criterion's part of a sort key. The two, and their complements, differ from 0x00 and 0xFF, which
+// end a string.
 const (
 	tagNull  = 0x01
 	tagValue = 0x02
 )
 
-// CheckCriteria refuses an order of more than [MaxCriteria] criteria.
+// CheckCriteria returns an error if an order has more than [MaxCriteria] criteria.
 func CheckCriteria(criteria int) error {
 	if criteria > MaxCriteria {
 		return failure.Limited("orderBy", "more than %d criteria", MaxCriteria)
@@ -28,18 +28,19 @@ func CheckCriteria(criteria int) error {
 	return nil
 }
 
-// Criterion is one criterion of an order. Nulls come first if it ascends, last if it descends.
+// Criterion is a criterion of an order. Resources without a value come first in ascending order, and last in descending
+// order.
 type Criterion struct {
-	// Field is "name", "namespace", "createdAt", "updatedAt" or the path of a sortable index.
+	// Field is "name", "namespace", "createdAt", "updatedAt", or the path of a sortable index.
 	Field      string
 	Descending bool
 }
 
-// Order is a list of criteria. Ties are in the order of (namespace, name), ascending; so is all if
-// the list is empty.
+// Order is a list of criteria. Resources that are equal by all of them are ordered by (namespace, name), ascending. An
+// empty Order orders by (namespace, name).
 type Order []Criterion
 
-// Check returns an error if k cannot be ordered by o.
+// Check returns an error if resources of k cannot be ordered by o.
 func (o Order) Check(k *kind.Kind) error {
 	if err := CheckCriteria(len(o)); err != nil {
 		return err
@@ -58,8 +59,8 @@ func (o Order) Check(k *kind.Kind) error {
 	return nil
 }
 
-// AppendKey appends the key of a resource: for each criterion a tag and the value, inverted if
-// it descends, then (namespace, name). Keys compare as their resources are ordered.
+// AppendKey appends the sort key of a resource: a tag and the value for each criterion, inverted if it descends, then
+// (namespace, name). Comparing keys as bytes gives the order of the resources.
 func (o Order) AppendKey(dst []byte, v *filter.Values) []byte {
 	for _, c := range o {
 		begin := len(dst)
@@ -77,8 +78,8 @@ func (o Order) AppendKey(dst []byte, v *filter.Values) []byte {
 	return v.AppendPlace(dst)
 }
 
-// take splits the criterion's value off a key. value is nil for null. ok is false if the key
-// does not begin with a value or null.
+// take splits the value of a criterion off a sort key. value is nil if the resource has none. ok is false if the key is
+// malformed.
 func (c Criterion) take(key []byte) (value, rest []byte, ok bool) {
 	if len(key) == 0 {
 		return nil, nil, false
@@ -99,8 +100,8 @@ func (c Criterion) take(key []byte) (value, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// Split returns the value of the first criterion in a key, nil if it is null, and the place of
-// the resource. key must have passed IsKey. If it is nil, value and place are nil.
+// Split returns the value of the first criterion in a sort key, nil if there is none, and the place of the resource.
+// key must be valid by IsKey, or nil; then both results are nil.
 func (o Order) Split(key []byte) (value, place []byte) {
 	for i, c := range o {
 		if key == nil {
@@ -115,7 +116,7 @@ func (o Order) Split(key []byte) (value, place []byte) {
 	return value, key
 }
 
-// IsKey reports whether b has the form of a key of the order.
+// IsKey reports whether b has the form of a sort key of the order.
 func (o Order) IsKey(b []byte) bool {
 	for _, c := range o {
 		var ok bool
@@ -133,7 +134,7 @@ func (o Order) IsKey(b []byte) bool {
 	return len(b) == 0
 }
 
-// String returns a text that is unique to the order.
+// String returns a text that differs for different orders.
 func (o Order) String() string { return fmt.Sprint([]Criterion(o)) }
 
 func invert(b []byte) {
@@ -142,19 +143,18 @@ func invert(b []byte) {
 	}
 }
 
-// Interval is a part of an order, between keys. From is inclusive, After and Before are exclusive;
-// nil is open.
+// Interval is an interval of sort keys. From is inclusive, After and Before are exclusive; nil means no bound.
 type Interval struct{ After, Before, From []byte }
 
-// Holds reports whether a key is in the interval.
+// Holds reports whether the interval contains a key.
 func (in Interval) Holds(key []byte) bool {
 	return (in.After == nil || string(key) > string(in.After)) &&
 		(in.Before == nil || string(key) < string(in.Before)) &&
 		(in.From == nil || string(key) >= string(in.From))
 }
 
-// Past reports whether a key outside the interval lies beyond its far end in the direction of
-// reading.
+// Past reports whether a key lies beyond the end of the interval in the direction of reading. The key must be outside
+// the interval.
 func (in Interval) Past(key []byte, backward bool) bool {
 	if backward {
 		return in.After != nil && string(key) <= string(in.After) || in.From != nil && string(key) < string(in.From)

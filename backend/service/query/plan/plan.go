@@ -58,26 +58,26 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// Want is the page or count that is wanted of a query.
+// Want describes what is to be read of a query: a page or a count.
 type Want struct {
-	// In is the interval of the order that the page lies in.
+	// In is the interval of sort keys that the page belongs to.
 	In Interval
-	// Backward means the last Size resources of the interval, not the first.
+	// Backward requests the last Size resources of the interval instead of the first.
 	Backward bool
-	// Size is the maximum number of resources of the page.
+	// Size is the maximum number of resources on the page.
 	Size int
-	// Ahead looks for one more resource, to tell whether there is a next page.
+	// Ahead requests one more resource, to find out whether there is a next page.
 	Ahead bool
-	// Count wants the number of matches instead of a page.
+	// Count requests the number of matching resources instead of a page.
 	Count bool
-	// By, with Count, also wants the number of matches for each combination of the values of these
-	// keys. Nil wants the number of all alone.
+	// By, with Count, also requests the number for each combination of values of these keys. nil requests only the
+	// number of all.
 	By []filter.GroupKey
-	// Total wants both, for a kind that is not in memory.
+	// Total requests the number in addition to the page, for a kind that is not in memory.
 	Total bool
 }
 
-// Limit returns how many resources are looked for: Size, and one more with Ahead.
+// Limit returns how many resources must be found: Size, plus one with Ahead.
 func (w *Want) Limit() int {
 	if w.Ahead {
 		return w.Size + 1
@@ -85,7 +85,7 @@ func (w *Want) Limit() int {
 	return w.Size
 }
 
-// Sorting is the order in which a plan reads rows.
+// Sorting is the order in which the rows of a plan are read.
 type Sorting int
 
 // The sortings.
@@ -100,53 +100,51 @@ const (
 	Grouped
 )
 
-// Plan is how a query is read: by its names, by the length of the runs, or by reading Runs one
-// after the other.
+// Plan describes how a query is read: by its names, by the length of runs, or by reading runs one after the other.
 type Plan struct {
-	// ByName reads Query.Names one by one.
+	// ByName reports whether the resources in Query.Names are read one by one.
 	ByName bool
-	// Length counts matches by the length of the runs.
+	// Length reports whether matching resources are counted by the length of the runs.
 	Length bool
-	// Rows is that length, for a kind in memory.
+	// Rows is the total length of the runs, for a kind in memory.
 	Rows int
-	// Runs are read one after the other, until the page is full.
+	// Runs are read one after the other until the page is full.
 	Runs    []Run
 	Sorting Sorting
-	// Exact means that everything read matches.
+	// Exact reports whether everything in the runs matches.
 	Exact bool
-	// rest are the conditions against which each resource that is read is tested, see Match. The
-	// runs may hold resources that do not meet them.
+	// rest are the conditions against which Match tests each resource in the runs.
 	rest filter.All
-	// Once means that no resource is in the runs twice.
+	// Once reports whether no resource occurs twice in the runs.
 	Once bool
-	// Measured is how many runs were measured to make the plan; each costs budget.Run.
+	// Measured is how many runs were measured to make the plan. budget.Run is charged for each.
 	Measured int
 	// how and choice describe the plan, for String.
 	how    string
 	choice choice
 }
 
-// Run is a run of rows in a direction.
+// Run is a run of index rows, and the direction in which it is read.
 type Run struct {
 	index.Run
 	Reverse bool
-	// ReversedTies is set if the values are in the order of the page but the ties of each value are in
-	// the opposite one.
+	// ReversedTies is set if values are read in the order of the page, but rows with the same value in the opposite
+	// order.
 	ReversedTies *ReversedTies
 }
 
-// ReversedTies locates the ties of the values of a run.
+// ReversedTies describes how to find the rows with the same value in a run.
 type ReversedTies struct {
-	// prefix precedes each value in the rows.
+	// prefix precedes the value in each row.
 	prefix []byte
-	// value and place are where the page begins; nil for the first value.
+	// value and place are where the page begins; nil if it begins at the first value.
 	value, place []byte
 	// scope is the range of places of the query.
 	scope filter.Range
 }
 
-// Tied returns the part of a run with ReversedTies that has one value and can be on the page, in
-// the order of the page.
+// Tied returns the rows with one value that can be on the page, in the order of the page. The run must have
+// ReversedTies.
 func (r *Run) Tied(value string) Run {
 	t := r.ReversedTies
 	at := slices.Concat(t.prefix, []byte(value))
@@ -162,7 +160,7 @@ func (r *Run) Tied(value string) Run {
 	return Run{Run: index.Run{Index: r.Index, Start: b.Start, End: b.End}, Reverse: !r.Reverse}
 }
 
-// Beyond returns the part of a run with ReversedTies that follows a value.
+// Beyond returns the part of the run that follows a value. The run must have ReversedTies.
 func (r *Run) Beyond(value string) Run {
 	out := *r
 	at := append(slices.Clone(r.ReversedTies.prefix), value...)
@@ -174,7 +172,7 @@ func (r *Run) Beyond(value string) Run {
 	return out
 }
 
-// Make sets p to the plan for q. trees is nil if the kind is not in memory.
+// Make sets p to the plan for q. trees are the trees of the kind; nil if it is not in memory.
 func (p *Plan) Make(q *Query, trees *index.Kind, w *Want) {
 	switch {
 	case q.Names != nil:
@@ -205,7 +203,7 @@ func (p *Plan) Make(q *Query, trees *index.Kind, w *Want) {
 	}
 }
 
-// conditions returns the conditions that a resource in the query's places must meet.
+// conditions returns the conditions that a resource in the places of the query must match.
 func (q *Query) conditions() filter.All {
 	out := slices.DeleteFunc(slices.Clone(q.Filter.All), func(e filter.Condition) bool {
 		t, _ := e.(filter.Test)
@@ -221,8 +219,7 @@ func (q *Query) conditions() filter.All {
 	return out
 }
 
-// Match reports whether a resource that the plan has read matches the query, if it is in the query's
-// places.
+// Match reports whether a resource in the runs matches the query. The resource must lie in the places of the query.
 func (p *Plan) Match(v *filter.Values) bool { return p.rest.Match(v) }
 
 // planner plans one query.
@@ -231,13 +228,13 @@ type planner struct {
 	trees      *index.Kind // nil if the kind is not in memory
 	want       *Want
 	conditions filter.All
-	// measured counts the runs that were measured, see Plan.Measured. The runs of an Any with too many of
-	// them count, too.
+	// measured counts the runs that were measured; see Plan.Measured. The runs of an Any that has too many are counted
+	// as well.
 	measured int
 }
 
-// plan chooses between the shortest choice and the order of the page: the cases of the package
-// comment behind the first two.
+// plan chooses between the shortest choice and reading in the order of the page. It handles all cases in the package
+// comment except names.
 func (p *planner) plan() Plan {
 	best, ok := p.shortest(p.conditions)
 	by, ordered := p.orderedBy()
@@ -276,7 +273,7 @@ func (p *planner) plan() Plan {
 	return p.gather(out, best)
 }
 
-// without returns the conditions except one, counted from 1; all of them if it is 0.
+// without returns all conditions except one, which is counted from 1; 0 means none.
 func (p *planner) without(one int) filter.All {
 	switch {
 	case one == 0:
@@ -287,14 +284,14 @@ func (p *planner) without(one int) filter.All {
 	return slices.Concat(p.conditions[:one-1], p.conditions[one:])
 }
 
-// estimateWalk estimates how many of rows are read, in the order of the page, until it is full, if
-// matches of them match. matches is not 0.
+// estimateWalk estimates how many of rows must be read in the order of the page until it is full, if matches of them
+// match. matches must not be 0.
 func (p *planner) estimateWalk(rows, matches int) int {
 	return min((p.want.Limit()*rows+matches-1)/matches, rows)
 }
 
-// alongNames returns the plan that reads a choice in name order, forward or backward. The choice has one
-// run of one value, or is inOrder. A total is the length of the runs if nothing in them needs testing.
+// alongNames returns the plan that reads a choice in the order of names, forward or backward. The choice must have a
+// single run of one value, or be inOrder. If nothing in the runs has to be tested, the total is their length.
 func (p *planner) alongNames(c choice) Plan {
 	out := Plan{
 		Sorting: Sorted,
@@ -330,7 +327,7 @@ func (p *planner) alongNames(c choice) Plan {
 	return out
 }
 
-// clip returns the part of a choice's run, in name order, that the page's interval can hold.
+// clip returns the part of a choice's run that can be on the page. The run must be in the order of names.
 func (p *planner) clip(r index.Run) index.Run {
 	var value []byte
 	if r.Index != "" {
@@ -339,7 +336,7 @@ func (p *planner) clip(r index.Run) index.Run {
 	return p.q.clip(p.want.In, r, value)
 }
 
-// gather completes the plan that reads all of a choice, for a count or for a page.
+// gather completes the plan that reads a choice as a whole.
 func (p *planner) gather(out Plan, c choice) Plan {
 	out.Exact = c.exact
 	out.Once = c.once

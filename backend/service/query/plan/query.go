@@ -12,39 +12,38 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// Common is shared by the queries of one field for all its parents. It does not change.
+// Common is the part that the queries of one field share for all its parents. It is immutable.
 type Common struct {
 	Kind *kind.Kind
-	// Reference is the path by which the resources refer to a parent of ParentKind; empty means
-	// that there is no parent.
+	// Reference is the path by which resources refer to a parent of ParentKind; empty if there is no parent.
 	Reference, ParentKind string
 	Filter                filter.Filter
 	Order                 Order
-	// Scope has the resources that the caller may see; nil means all.
+	// Scope are the resources that the caller may see; nil means all.
 	Scope *access.Scope
 }
 
-// Query selects and orders the resources of a connection. [Query.Narrow] completes it.
+// Query selects and orders the resources of a connection. It is complete after [Query.Narrow].
 type Query struct {
 	*Common
-	// Namespace is the namespace of the resources. Empty means all namespaces.
+	// Namespace is the namespace of the resources; empty for all.
 	Namespace string
-	// ParentNamespace and ParentName name the parent.
+	// ParentNamespace and ParentName identify the parent.
 	ParentNamespace, ParentName string
-	// Names are the names of the resources, sorted and each once; nil means all.
+	// Names are the names of the resources, sorted and without duplicates; nil means all.
 	Names []string
-	// places is the range of places that the resources have.
+	// places is the range of places in which the resources lie.
 	places filter.Range
-	// scope is the part of Scope that matters in Namespace; nil if the caller may see everything there.
+	// scope is the part of Scope within Namespace; nil if the caller may see everything there.
 	scope *access.Scope
-	// bounds holds three parts in one allocation, as one operation may have hundreds of queries:
-	// the parent's value in an index (parentEnd bytes), the namespace, and 0xFF, which with the
-	// two is the end of the range that they begin.
+	// bounds is one allocation for three values, because an operation may have hundreds of queries: the parent's value
+	// in an index (the first parentEnd bytes), the namespace, and 0xFF. The first two are the begin of a range, and all
+	// three its end.
 	bounds    []byte
 	parentEnd int
 }
 
-// Parent returns the key of the resource that the resources refer to.
+// Parent returns the key of the parent.
 func (q *Query) Parent() backend.Key {
 	return backend.Key{Kind: q.ParentKind, Namespace: q.ParentNamespace, Name: q.ParentName}
 }
@@ -52,8 +51,8 @@ func (q *Query) Parent() backend.Key {
 // parentValue returns the parent's value in an index.
 func (q *Query) parentValue() []byte { return q.bounds[:q.parentEnd:q.parentEnd] }
 
-// parentRange returns the range of rows with the parent's value, or of the names if there is no
-// parent. The query has no filter.
+// parentRange returns the range of rows with the parent's value, or of names if there is no parent. The query must not
+// have a filter.
 func (q *Query) parentRange() (r filter.Range) {
 	if n := len(q.bounds) - 1; n > 0 {
 		r = filter.Range{Start: q.bounds[:n:n], End: q.bounds}
@@ -61,9 +60,8 @@ func (q *Query) parentRange() (r filter.Range) {
 	return r
 }
 
-// Narrow completes a query: it derives the namespace, the names or a range of names from the
-// filter, encodes the bounds, and drops the scope if it makes no difference in the namespace. The
-// whole filter still has to be matched.
+// Narrow completes a query. It derives the namespace, the names or a range of names from the filter, encodes the
+// bounds, and drops the scope if it makes no difference. The whole filter must still be tested.
 func (q *Query) Narrow() {
 	namespaced := q.Kind.Scope != descriptor.Global
 	if q.Reference == "" && q.Names == nil && !q.Filter.Empty() {
@@ -100,8 +98,8 @@ func (q *Query) Narrow() {
 	}
 }
 
-// namesOf returns the valid names that one of the conditions lists, sorted and each once. It is
-// nil if no condition lists names.
+// namesOf returns the valid names that one of the conditions lists, sorted and without duplicates; nil if no condition
+// lists names.
 func namesOf(conditions filter.All) []string {
 	for _, e := range conditions {
 		t, _ := e.(filter.Test)
@@ -120,7 +118,8 @@ func namesOf(conditions filter.All) []string {
 	return nil
 }
 
-// inOneNamespace reports whether the order of places is the order of names.
+// inOneNamespace reports whether all resources are in one namespace, or GLOBAL, so that ordering places means ordering
+// names.
 func (q *Query) inOneNamespace() bool {
 	return q.Namespace != "" || q.Kind.Scope == descriptor.Global
 }
@@ -131,7 +130,7 @@ func (q *Query) Filtered() bool { return q.Reference != "" || !q.Filter.Empty() 
 // Scoped reports whether the caller may not see all resources in the query's namespace.
 func (q *Query) Scoped() bool { return q.scope != nil }
 
-// ScopeKey returns a text that tells the scopes of queries apart.
+// ScopeKey returns a text that differs for queries with different scopes.
 func (q *Query) ScopeKey() string {
 	if q.scope == nil {
 		return ""
@@ -139,13 +138,13 @@ func (q *Query) ScopeKey() string {
 	return q.scope.Key()
 }
 
-// Plain reports whether a page in name order is wanted, of a query without a filter, names and a
-// scope. It may have a parent.
+// Plain reports whether w is a page in the order of names, and the query has no filter, names or scope. It may have a
+// parent.
 func (q *Query) Plain(w *Want) bool {
 	return q.Filter.Empty() && q.Names == nil && len(q.Order) == 0 && !w.Count && !q.Scoped()
 }
 
-// Match reports whether a resource in the query's places matches.
+// Match reports whether a resource in the places of the query matches.
 func (q *Query) Match(v *filter.Values) bool {
 	if q.scope != nil && !(inScope{q.scope}).Match(v) {
 		return false
@@ -157,16 +156,16 @@ func (q *Query) Match(v *filter.Values) bool {
 	return q.Filter.Match(v)
 }
 
-// Within reports whether place is one of the query's places.
+// Within reports whether a place lies in the places of the query.
 func (q *Query) Within(place string) bool { return q.places.Holds(place) }
 
-// inNameOrder reports whether the query is in name order, ascending or descending.
+// inNameOrder reports whether the query is ordered by name, ascending or descending.
 func (q *Query) inNameOrder() bool {
 	return len(q.Order) == 0 || q.Order[0].Field == filter.Name && q.inOneNamespace()
 }
 
-// clip returns the part of a run that an interval of the order can hold. All rows of the run begin
-// with value, and so are in name order.
+// clip returns the part of a run that can lie in an interval of sort keys. All rows of the run must begin with value,
+// so that they are ordered by name.
 func (q *Query) clip(in Interval, r index.Run, value []byte) index.Run {
 	_, after := q.Order.Split(in.After)
 	_, from := q.Order.Split(in.From)
@@ -175,9 +174,8 @@ func (q *Query) clip(in Interval, r index.Run, value []byte) index.Run {
 	descending := len(q.Order) > 0 && q.Order[0].Descending
 	switch {
 	case descending:
-		// Before is the key of a place or the successor of one. Without its last byte, the range
-		// begins at that place in both cases, or earlier; the keys are compared with the interval
-		// afterwards.
+		// Before is the key of a place, or the successor of one. Without its last byte it is at most that place in both
+		// cases. The range may then be a little too large, but keys are compared with the interval afterwards.
 		page = filter.Range{Start: before[:max(len(before)-1, 0)], End: after}
 		if after == nil && from != nil {
 			page.End = backend.Successor(from)

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// inScope is the condition that the caller may see a resource. It is planned like the conditions of filters:
+// inScope is the condition that the caller may see a resource. It is planned like the conditions of a filter:
 //
 //	scope {team-a, team-b: x}    names    a/n1 | team-a/n1 | team-a/n2 | team-b/a | team-b/x | team-c/n1
 //	                                             '----- a run ------'              '- one -'
@@ -21,21 +21,20 @@ func (s inScope) Match(v *filter.Values) bool {
 	return s.Has(v.Resource.Namespace, v.Resource.Name)
 }
 
-// Bounds of the runs of a scope. If there are more, each resource is tested instead.
+// The maximum numbers of runs for a scope. If it needs more, each resource is tested instead.
 const (
-	// maxMeasuredPlaces is for runs that are measured, to compare them with other conditions.
+	// maxMeasuredPlaces applies if the runs are measured, to compare them with other choices.
 	maxMeasuredPlaces = 128
-	// maxPlaces is for runs that are read in any case.
+	// maxPlaces applies if the runs are read in any case.
 	maxPlaces = 4096
-	// maxStorePlaces is for the runs of a kind that is not in memory.
+	// maxStorePlaces applies to kinds that are not in memory.
 	maxStorePlaces = 32
 )
 
-// scopeChoice returns the runs that hold the resources in a scope. It returns false if each
-// resource has to be tested instead.
+// scopeChoice returns the runs with the resources in a scope. It returns false if there are too many, so that each
+// resource must be tested.
 func (p *planner) scopeChoice(s *access.Scope) (choice, bool) {
-	// A store's count includes unreadable resources. Their number is known only for whole
-	// namespaces.
+	// Counts by the store include unreadable resources, whose number is known only for whole namespaces.
 	out := choice{exact: p.trees != nil || s.Whole(), once: true, oneValue: true, inOrder: true}
 	if p.q.inOneNamespace() {
 		for _, name := range s.NamesIn(p.q.Namespace) {
@@ -59,7 +58,7 @@ func (p *planner) scopeChoice(s *access.Scope) (choice, bool) {
 	return out, true
 }
 
-// mostPlaces returns how many runs a scope may have in this plan.
+// mostPlaces returns the maximum number of runs for a scope in this plan.
 func (p *planner) mostPlaces() int {
 	switch {
 	case p.trees == nil:
@@ -70,7 +69,7 @@ func (p *planner) mostPlaces() int {
 	return maxMeasuredPlaces
 }
 
-// addPlace adds the run of a place, cut to the range within.
+// addPlace adds the run of a place, restricted to the range within.
 func (c *choice) addPlace(place, within filter.Range) {
 	if !within.Whole() {
 		place = place.And(within)
@@ -81,8 +80,7 @@ func (c *choice) addPlace(place, within filter.Range) {
 	c.runs = append(c.runs, index.Run{Start: place.Start, End: place.End})
 }
 
-// Counts returns the ranges whose lengths a store counts for a query. The plan must
-// have Length.
+// Counts returns the ranges that the store must count for a query. The plan must have Length.
 func (p *Plan) Counts(q *Query) []backend.Range {
 	if !q.Scoped() {
 		return []backend.Range{

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// orderedBy returns the index in whose order the page can be read; empty means the tree of names.
+// orderedBy returns the index whose order is the order of the page; "" is the tree of names.
 func (p *planner) orderedBy() (by string, ok bool) {
 	if p.q.inNameOrder() {
 		return "", true
@@ -17,29 +17,29 @@ func (p *planner) orderedBy() (by string, ok bool) {
 	return by, by != filter.Namespace && p.trees != nil && p.trees.Has(by)
 }
 
-// walk says which rows are read in the order of a page: a whole index, or the part of a creation index
-// that has one value. A creation index orders the rows of each value by the time of creation:
+// walk describes which rows are read in the order of a page: a whole index, or the part of a creation index with one
+// value. A creation index orders the rows of each value by the time of creation:
 //
 //	created              10:00 a/n2 | 10:05 b/n1 | 10:07 a/n7
 //	labels by creation   app=x 10:05 b/n1 | app=x 10:07 a/n7 | app=y 10:00 a/n2
 type walk struct {
 	by    string // the index of the order
 	index string // the index that is read
-	// of is the attribute that has value, if index is its creation index.
+	// of is the attribute with the value, if index is a creation index.
 	of    string
 	value []byte // nil for all resources
-	// meets is the condition, counted from 1, that wants value; 0 for all resources.
+	// meets is the number, counted from 1, of the condition that requires value; 0 if the walk reads a whole index.
 	meets int
 }
 
-// run returns the run of a range of the order.
+// run returns the part of the walk in a range.
 func (w *walk) run(b filter.Range) index.Run {
 	b = b.WithPrefix(w.value)
 	return index.Run{Index: w.index, Start: b.Start, End: b.End}
 }
 
-// along returns the shortest walk in the order of by that holds all matches, and its number of rows.
-// A walk is not limited to the query's places, so the rows of all namespaces count.
+// along returns the shortest walk in the order of by that contains all matches, and its number of rows. A walk is not
+// restricted to the places of the query, so it contains rows of all namespaces.
 func (p *planner) along(by string) (w walk, rows int) {
 	w, rows = walk{by: by, index: by}, p.length(index.Run{})
 	for i, e := range p.conditions {
@@ -53,9 +53,9 @@ func (p *planner) along(by string) (w walk, rows int) {
 	return w, rows
 }
 
-// byCreation returns the walk, in the order of creation, that holds exactly the matches of a
-// condition. There is one if the condition wants one value of an attribute that has a creation
-// index, such as a label.
+// byCreation returns the walk in the order of creation that contains exactly the matches of a condition. ok is false
+// unless by is the creation time and the condition requires one value of an attribute with a creation index, such as a
+// label.
 func (p *planner) byCreation(by string, e filter.Condition) (w walk, ok bool) {
 	t, _ := e.(filter.Test)
 	value, one := t.Equal()
@@ -63,9 +63,8 @@ func (p *planner) byCreation(by string, e filter.Condition) (w walk, ok bool) {
 	return w, one && by == index.CreatedIndex && p.trees.Has(w.index)
 }
 
-// tied estimates the rows that are read only because they tie with others: with several criteria, all
-// rows that are equal by the first one are read. The estimate is the larger of two groups of ties, the
-// first value's and the nulls'.
+// tied estimates how many rows are read in addition because they are equal by the first of several criteria. It returns
+// the larger number of the rows with the first value and the rows without a value.
 func (p *planner) tied(w walk) (rows int) {
 	if len(p.q.Order) < 2 {
 		return 0
@@ -77,24 +76,24 @@ func (p *planner) tied(w walk) (rows int) {
 	return max(rows, p.length(p.nulls(w.by)))
 }
 
-// nulls returns the run of resources without a value in an index.
+// nulls returns the run of the resources that have no value in an index.
 func (p *planner) nulls(by string) index.Run {
 	return index.Run{Index: index.NullIndex(by), Start: p.q.places.Start, End: p.q.places.End}
 }
 
-// walkPlan returns the plan that follows a walk from where the page begins. Values are read upward
-// if the order ascends and the page is read forward, or both are reversed:
+// walkPlan returns the plan that reads a walk from where the page begins. Values are read upward if the order ascends
+// and the page is read forward, or if both are reversed:
 //
 //	upward    nulls | values, small to large
 //	downward  values, large to small | nulls
 //
-// A page that begins at a value skips what is read before it in that direction.
+// If the page begins at a value, the runs before that value are left out.
 func (p *planner) walkPlan(w walk) Plan {
 	out := Plan{Sorting: Sorted, Once: true, rest: p.without(w.meets), how: "order of " + w.by}
 	if w.value != nil {
 		out.how += ", of one value of " + w.of
 	}
-	// In all namespaces, and without a condition that the walk does not satisfy, every row matches.
+	// Without a namespace, and without a condition besides the one that the walk requires, every row matches.
 	out.Exact = p.q.places.Whole() && (len(p.conditions) == 0 || len(p.conditions) == 1 && w.value != nil)
 	single := len(p.q.Order) == 1
 	if !single {
@@ -128,7 +127,7 @@ func (p *planner) walkPlan(w walk) Plan {
 	return out
 }
 
-// begin returns the key at which the page begins in its direction; nil if it is open there.
+// begin returns the sort key at which the page begins, in its direction; nil if it has no bound there.
 func (p *planner) begin() []byte {
 	in := &p.want.In
 	switch {
@@ -141,13 +140,13 @@ func (p *planner) begin() []byte {
 	}
 }
 
-// valueRun returns the part of a walk that begins at a place among the resources of a value, or
-// at the first value. It is limited to the values that the conditions want.
+// valueRun returns the part of a walk with values that the conditions allow. It begins at a place among the resources
+// with a value, or at the first value.
 func (p *planner) valueRun(w walk, value, place []byte, upward bool) Run {
 	var b filter.Range
 	single := len(p.q.Order) == 1
-	// Ties are in name order, whichever the order of the values is. So names are read upward
-	// on a forward page: if values are read downward, each group of ties has to be reversed.
+	// Rows with the same value are ordered by name, in either order of values, so a forward page reads them upward. If
+	// values are read downward, the rows of each value must be reversed.
 	turned := single && upward == p.want.Backward
 	if !p.many(w.by) {
 		b, _ = p.q.Filter.Range(w.by)
