@@ -17,33 +17,33 @@ import (
 // KeptExtension is the name of the statistics extension that reports that an answer was kept.
 const KeptExtension = "kept"
 
-// answering is a query that is being answered, by a kept answer or by a new one that may be kept.
+// answering is a query for which a kept answer may be used, or whose new answer may be kept.
 type answering struct {
 	engine   *Engine
 	plan     *plan
 	snapshot *query.Snapshot
-	// key is zero if answers to the query cannot be kept.
+	// key identifies the query among the kept answers; zero if its answers cannot be kept.
 	key answer.Key
-	// turn is nil if the answer is not kept.
+	// turn is the right to execute the query while equal queries wait for its answer; nil if none was given.
 	turn *answer.Turn
 }
 
 var _ answer.State = (*answering)(nil)
 
-// keeps reports whether the answers of an operation may be kept.
+// keeps reports whether answers of an operation may be kept.
 func (e *Engine) keeps(ctx context.Context, oc *graphql.OperationContext, p *plan) bool {
 	return e.answers != nil && p.number != 0 && oc.Operation.Operation == ast.Query &&
 		queryplan.ExplanationFrom(ctx) == nil
 }
 
-// countNotKept counts a query that [Engine.keeps] excludes.
+// countNotKept counts a query whose answers may not be kept.
 func (e *Engine) countNotKept(ctx context.Context, oc *graphql.OperationContext) {
 	if e.answers != nil && oc.Operation.Operation == ast.Query {
 		e.answers.NotAsked(budget.From(ctx).Spent(budget.Steps))
 	}
 }
 
-// find returns the answer that is kept for a query. If it returns nil, the query is executed, and then end is called.
+// find returns a kept answer for the query. If it returns nil, the caller executes the query and then calls end.
 func (a *answering) find(ctx context.Context, oc *graphql.OperationContext) *answer.Kept {
 	if a.plan.small.Load() {
 		return nil
@@ -60,7 +60,7 @@ func (a *answering) find(ctx context.Context, oc *graphql.OperationContext) *ans
 	return kept
 }
 
-// setKey sets the key of the query. It returns false if the query has none.
+// setKey sets the key of the query. It returns false if answers to the query cannot be kept.
 func (a *answering) setKey(ctx context.Context, oc *graphql.OperationContext) (ok bool) {
 	a.key.Variables, ok = variablesKey(oc.Variables)
 	if !ok {
@@ -88,8 +88,7 @@ func (a *answering) Renew(ctx context.Context) bool {
 	return err == nil && rights.Key() == a.key.Rights
 }
 
-// end passes the finished answer to the cache, which may keep it. body is nil if there is no
-// answer or if it has errors.
+// end gives the finished answer to the cache, which may keep it. body is nil if there is no answer or if it has errors.
 func (a *answering) end(ctx context.Context, body []byte) {
 	r := answer.Result{
 		Body: body, Steps: budget.From(ctx).Spent(budget.Steps), Interrupted: ctx.Err() != nil,
@@ -114,7 +113,7 @@ func (a *answering) end(ctx context.Context, body []byte) {
 	a.plan.small.Store(small && !a.plan.large.Load())
 }
 
-// basis returns what the answer depends on, nil if it may not be kept.
+// basis returns what the answer depends on; nil if it may not be kept.
 func (a *answering) basis(body []byte) *query.Basis {
 	if body == nil {
 		return nil
@@ -126,14 +125,14 @@ func (a *answering) basis(body []byte) *query.Basis {
 	return &basis
 }
 
-// variablesKey returns a text that is equal only for equal values of variables. It returns false if
-// the text would be too long or cannot be made.
+// variablesKey returns a text that is equal only for equal values of variables. It returns false if there is no such
+// text, or if it would be too long.
 func variablesKey(variables map[string]any) (string, bool) {
 	if len(variables) == 0 {
 		return "", true
 	}
 	text, err := json.Marshal(variables) // it sorts the keys of maps
-	// Invalid UTF-8 is always written as this escape, so different values could have the same text.
+	// json.Marshal writes all invalid UTF-8 as this escape, so different values could have the same text.
 	if err != nil || len(text) > answer.MaxVariables || bytes.Contains(text, []byte(`\ufffd`)) {
 		return "", false
 	}

@@ -18,18 +18,18 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// arguments are the coerced arguments of a field, or the error that refuses one. An
-// absent argument has no entry; null is nil.
+// arguments are the coerced arguments of a field, or the error of an argument that is not valid. An absent argument has
+// no entry; the entry of a null is nil.
 type arguments struct {
 	values map[string]any
 	err    error
-	// request is the request of a connection.
+	// request is the request for a page, if the field is a connection.
 	request query.ListRequest
-	// steps is the price of reading and using them.
+	// steps is the number of steps to be charged for coercing and using them.
 	steps int
 }
 
-// read reads the arguments of a field into out, which is empty. It calls pay before it reads an object or a list.
+// read reads the arguments of a field into out, which must be empty. It calls pay before it reads an object or a list.
 func (e *Engine) read(out *arguments, node *ast.Field, vars map[string]any, pay func(name string, v any)) {
 	for _, def := range node.Definition.Arguments {
 		v, ok := e.valueOf(node, def, vars)
@@ -50,14 +50,14 @@ func (e *Engine) read(out *arguments, node *ast.Field, vars map[string]any, pay 
 	}
 }
 
-// ask sets the request of a connection by its arguments.
+// ask sets the request for a page from the arguments, if the field is a connection.
 func (a *arguments) ask(f *field) {
 	if f.connection && a.err == nil {
 		a.request = listRequest(f, a.values)
 	}
 }
 
-// inputSize returns the number of values in a tree, and the bytes of its texts and names.
+// inputSize returns the number of values in a tree, and the number of bytes in its strings and names.
 func inputSize(v any) (values, texts int) {
 	values = 1
 	add := func(inner any) {
@@ -80,7 +80,7 @@ func inputSize(v any) (values, texts int) {
 	return values, texts
 }
 
-// inputSteps returns the price of coercing and using an argument.
+// inputSteps returns the number of steps to be charged for coercing and using an argument.
 func inputSteps(name string, values, texts int) int {
 	steps := values*budget.InputValue + texts/budget.InputBytes
 	if name == "filter" {
@@ -89,7 +89,7 @@ func inputSteps(name string, values, texts int) int {
 	return steps
 }
 
-// valueOf returns the coerced value of an argument, and whether it has one.
+// valueOf returns the coerced value of an argument. ok is false if it has none.
 func (e *Engine) valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[string]any) (v any, ok bool) {
 	given := def.DefaultValue
 	if a := node.Arguments.ForName(def.Name); a != nil && a.Value.Kind != ast.Variable {
@@ -106,8 +106,8 @@ func (e *Engine) valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[
 	return coercion.Coercer{Schema: e.schema}.Literal(def.Type, given, vars), true
 }
 
-// stored returns a coerced value in its stored form: with the stored names of enum values and
-// fields, and with the entries of a map as an object. The value is not changed.
+// stored converts a coerced value to its stored form: with the stored names of fields and enum values, and with a map
+// as an object instead of a list of entries. The value itself is not modified.
 func (e *Engine) stored(t *ast.Type, v any, at *failure.Path) (any, error) {
 	switch {
 	case v == nil:
@@ -171,7 +171,7 @@ func (e *Engine) storedObject(def *ast.Definition, fields map[string]any, at *fa
 	return out, nil
 }
 
-// entriesObject returns the entries of a map of strings as the object that is stored. In a patch, a value can be null.
+// entriesObject converts a list of entries to an object. In a patch, the value of an entry may be null.
 func entriesObject(list []any, at *failure.Path) (any, error) {
 	out := make(map[string]any, len(list))
 	for i, e := range list {
@@ -185,7 +185,7 @@ func entriesObject(list []any, at *failure.Path) (any, error) {
 	return out, nil
 }
 
-// optional returns an argument, nil if it is absent or null.
+// optional returns an argument; nil if it is absent or null.
 func optional[T any](args map[string]any, name string) *T {
 	v, ok := args[name].(T)
 	if !ok {
@@ -194,13 +194,13 @@ func optional[T any](args map[string]any, name string) *T {
 	return &v
 }
 
-// value returns an argument, the zero value if it is absent or null.
+// value returns an argument; the zero value if it is absent or null.
 func value[T any](args map[string]any, name string) T {
 	v, _ := args[name].(T)
 	return v
 }
 
-// count returns an argument of type Int.
+// count returns an argument of type Int; nil if it is absent or null.
 func count(args map[string]any, name string) *int {
 	n, ok := args[name].(json.Number)
 	if !ok {
@@ -210,7 +210,7 @@ func count(args map[string]any, name string) *int {
 	return &i
 }
 
-// listRequest returns the request of a connection, without its parent.
+// listRequest returns the request for a page of a connection, without its parent.
 func listRequest(f *field, args map[string]any) query.ListRequest {
 	req := query.ListRequest{
 		Namespace:    optional[string](args, "namespace"),
@@ -240,7 +240,7 @@ func listRequest(f *field, args map[string]any) query.ListRequest {
 	return req
 }
 
-// metadata returns the metadata in an input.
+// metadata returns the metadata in the input of a mutation.
 func metadata(in map[string]any) service.Metadata {
 	m := service.Metadata{Description: description(in), ExpiresAt: expiry(in)}
 	_, m.Labels.Set = in["labels"]
@@ -260,7 +260,7 @@ func metadata(in map[string]any) service.Metadata {
 	return m
 }
 
-// metadataPatch returns the changes of the metadata in a patch.
+// metadataPatch returns the changes of metadata in the input of a patch.
 func metadataPatch(in map[string]any) service.MetadataPatch {
 	return service.MetadataPatch{
 		Labels:           pairPatch(in, "labels"),
@@ -287,7 +287,7 @@ func expiry(in map[string]any) (out service.Optional[time.Time]) {
 	return out
 }
 
-// pairPatch returns the changes of labels or annotations; null removes all.
+// pairPatch returns the changes of labels or annotations in the input of a patch. null removes all.
 func pairPatch(in map[string]any, name string) (out service.Optional[[]service.PairPatch]) {
 	_, out.Set = in[name]
 	if in[name] != nil {
@@ -302,7 +302,7 @@ func pairPatch(in map[string]any, name string) (out service.Optional[[]service.P
 	return out
 }
 
-// elementsOf returns the elements of a list whose elements all have one type.
+// elementsOf returns the elements of a list in an input. All must have the type T.
 func elementsOf[T any](in map[string]any, name string) (out []T) {
 	for _, e := range value[[]any](in, name) {
 		one, _ := e.(T)
@@ -311,7 +311,7 @@ func elementsOf[T any](in map[string]any, name string) (out []T) {
 	return out
 }
 
-// Limits of arguments.
+// The maximum length of a mutation's id in characters, and the maximum numbers of elements of ids and kinds.
 const (
 	maxMutationID = 128
 	maxIDs        = 100

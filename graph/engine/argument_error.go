@@ -2,14 +2,14 @@ package engine
 
 import "github.com/sluicegw/sluice/backend/service/failure"
 
-// argumentError is an error of a value in an argument.
+// argumentError is the error of a value in an argument.
 type argumentError struct {
-	// path has the steps of the path from the argument.
+	// path are the steps from the argument to the value, beginning with the name of the argument.
 	path []any
 	err  error
 }
 
-// refuseAt returns the error of the value at a path of an argument.
+// refuseAt returns the error of the value at a path within the arguments.
 func refuseAt(at *failure.Path, err error) error {
 	return &argumentError{at.Steps(failure.APINames), err}
 }

@@ -15,29 +15,28 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// halted is the panic value with which a run stops at any depth of the answer, because its budget
-// is spent or its context has ended. The function that began to answer recovers it.
+// halted is the value with which a run panics to stop at any depth of the answer: its budget is spent, or its context
+// has ended. The function that began the answer recovers it.
 type halted struct{ err *gqlerror.Error }
 
-// spending counts what a run spends. A single goroutine writes the answer, so it counts here without locks and charges
-// the budget at the end.
+// spending counts what a run spends. Since only one goroutine writes the answer, it counts without locks, and charges
+// the budget from time to time.
 type spending struct {
 	budget *budget.Budget
-	// objects and links are the numbers counted since the last charge; mostObjects and mostLinks
-	// are their bounds.
+	// objects and links were counted since the last charge. mostObjects and mostLinks are their maxima.
 	objects, links, mostObjects, mostLinks int
-	// limit is the most bytes of the answer, which starts at begin in its buffer. The buffer may grow up to until;
-	// granted is the memory that the budget has granted.
+	// limit is the maximum number of bytes of the answer, which begins at begin in its buffer. granted is the memory
+	// that the budget has granted, and until the length of the buffer up to which no more is needed.
 	limit, begin, until, granted int
-	// errors is the approximate size of the answer's errors in bytes.
+	// errors is the approximate size of the errors in the answer, in bytes.
 	errors int
-	// inputs is the bytes that coerced arguments hold.
+	// inputs is the number of bytes that coerced arguments hold.
 	inputs int
-	// elements is the number of elements of lists that were written, see [run.element].
+	// elements is the number of list elements that were written; see [run.element].
 	elements uint
 }
 
-// openBudget makes the run charge the budget of the context. The answer starts at begin in its buffer.
+// openBudget sets the budget of the run from ctx. begin is where the answer begins in its buffer.
 func (r *run) openBudget(ctx context.Context, begin int) {
 	b := budget.From(ctx)
 	r.spent = spending{
@@ -53,24 +52,24 @@ func (r *run) openBudget(ctx context.Context, begin int) {
 	}
 }
 
-// firstBytes is how much of an answer the initial grant of an operation or an event covers.
+// firstBytes is the size of an answer for which the initial grant of an operation or event suffices.
 const firstBytes = 8 << 10
 
-// grant sets how many bytes the answer may grow to.
+// grant sets the number of bytes that are granted to the answer.
 func (r *run) grant(n int) {
 	r.spent.granted = n
 	r.spent.until = r.spent.begin + min(n, r.spent.limit)
 }
 
-// chargeWritten charges the objects and bytes that were written.
+// chargeWritten charges the objects and bytes that were written since the last charge.
 func (r *run) chargeWritten(bytes int) {
 	_ = r.spent.budget.Spend(budget.Objects, r.spent.objects) // count has compared it with the limit
 	_ = r.spent.budget.Spend(budget.Bytes, bytes+r.spent.errors)
 	r.spent.objects, r.spent.errors = 0, 0
 }
 
-// chargeObjects charges the objects written so far. An event takes them from the allowance of all
-// events.
+// chargeObjects charges the objects that were written since the last charge. If many are written in one event, it takes
+// them from the allowance that all events share.
 func (r *run) chargeObjects(f *field) {
 	n := r.spent.objects
 	r.spent.objects, r.spent.mostObjects = 0, r.spent.mostObjects-n
@@ -79,10 +78,10 @@ func (r *run) chargeObjects(f *field) {
 	}
 }
 
-// errorBytes is the size of an error in the answer besides its message and its path.
+// errorBytes is the approximate size of an error in the answer without its message and path, in bytes.
 const errorBytes = 200
 
-// countError counts the bytes of an error: a field can have one in each place of the answer.
+// countError counts the size of an error. A field can have an error for each object of the answer.
 func (r *run) countError(err *gqlerror.Error) {
 	n := errorBytes + len(err.Message)
 	for _, step := range err.Path {
@@ -100,14 +99,14 @@ func (r *run) countError(err *gqlerror.Error) {
 	r.spent.errors += n
 }
 
-// charge spends steps, or halts.
+// charge charges steps to the budget. It halts the run if the budget is spent.
 func (r *run) charge(f *field, steps int) {
 	if err := r.spent.budget.Spend(budget.Steps, steps); err != nil {
 		r.halt(err, f)
 	}
 }
 
-// count counts n objects before they are written. It halts if there are too many.
+// count counts n objects that are about to be written. It halts the run if there are too many.
 func (r *run) count(f *field, n int) {
 	r.spent.objects += n
 	if r.spent.objects > r.spent.mostObjects {
@@ -115,19 +114,18 @@ func (r *run) count(f *field, n int) {
 	}
 }
 
-// countLink counts a reference or a connection before it is read. It halts if there are
-// too many.
+// countLink counts a reference or a connection that is about to be read. It halts the run if there are too many.
 func (r *run) countLink(f *field) {
 	if r.spent.links++; r.spent.links > r.spent.mostLinks {
 		r.exceed(budget.Objects, f, r.spent.links)
 	}
 }
 
-// longValue is the size from which a value asks for room before it is written.
+// longValue is the length of a value, in bytes, from which room is called before the value is written.
 const longValue = 4 << 10
 
-// room halts if the answer, including errors and a value of n bytes, becomes too long or finds no
-// memory. It returns the answer in a buffer with the granted room.
+// room makes sure that n more bytes can be appended to buf, and returns the buffer with enough capacity. It halts the
+// run if the answer would become too long or there is no memory.
 func (r *run) room(ctx context.Context, f *field, buf []byte, n int) []byte {
 	n += len(buf) + r.spent.errors
 	if n > r.spent.until {
@@ -136,7 +134,7 @@ func (r *run) room(ctx context.Context, f *field, buf []byte, n int) []byte {
 	return buf
 }
 
-// grow asks for memory for a buffer of n bytes.
+// grow claims memory for a buffer of n bytes.
 func (r *run) grow(ctx context.Context, f *field, buf []byte, n int) []byte {
 	n -= r.spent.begin
 	if n > r.spent.limit {
@@ -148,7 +146,7 @@ func (r *run) grow(ctx context.Context, f *field, buf []byte, n int) []byte {
 	return slices.Grow(buf, max(r.spent.until-len(buf), 0))
 }
 
-// hold halts if the budget has refused memory with err.
+// hold halts the run if err, an error of claiming memory, is not nil.
 func (r *run) hold(ctx context.Context, f *field, err error) {
 	if err != nil {
 		if !errors.Is(err, budget.ErrBusy) {
@@ -160,7 +158,7 @@ func (r *run) hold(ctx context.Context, f *field, err error) {
 
 const timedOut = "the request took longer than it may, or its client has left"
 
-// element halts, on every 64th call, if the context has ended.
+// element is called for each element of a list. On every 64th call it halts the run if its context has ended.
 func (r *run) element(ctx context.Context, f *field) {
 	if r.spent.elements++; r.spent.elements%64 == 0 {
 		r.checkContext(ctx, f)
@@ -168,7 +166,7 @@ func (r *run) element(ctx context.Context, f *field) {
 	}
 }
 
-// checkContext halts if the context of the run has ended.
+// checkContext halts the run if its context has ended.
 func (r *run) checkContext(ctx context.Context, f *field) {
 	r.spent.budget.Pace(ctx)
 	if ctx.Err() != nil {
@@ -176,12 +174,12 @@ func (r *run) checkContext(ctx context.Context, f *field) {
 	}
 }
 
-// exceed halts because n is more than what is left of a limit.
+// exceed halts the run because n exceeds what is left of a limit.
 func (r *run) exceed(t budget.Thing, f *field, n int) {
 	r.halt(r.spent.budget.Spend(t, n), f)
 }
 
-// haltOn halts if err ends the run: the budget is spent, there is no memory, or the context has
+// haltOn halts the run if err means that it cannot go on: the budget is spent, there is no memory, or the context has
 // ended.
 func (r *run) haltOn(ctx context.Context, err error, f *field) {
 	var known *failure.Error
@@ -192,8 +190,8 @@ func (r *run) haltOn(ctx context.Context, err error, f *field) {
 	}
 }
 
-// halt stops the run at a field. The error has the field's path in the answer, if it is known, and in the extensions
-// its path in the document.
+// halt stops the run at a field, which may be nil. The error has the path in the answer, as far as it is known. Its
+// extensions have the path of the field in the document.
 func (r *run) halt(err error, f *field) {
 	out := &gqlerror.Error{Err: err, Message: err.Error(), Path: r.where(), Extensions: map[string]any{}}
 	if f != nil {
@@ -211,9 +209,9 @@ func (r *run) halt(err error, f *field) {
 	panic(&halted{out})
 }
 
-// mutationField answers one root field of a mutation; fields and answers have one element. If it
-// halts or panics, its error reports whether the change was made. After a halt the following fields
-// are not executed; after a panic they are.
+// mutationField executes one root field of a mutation, the only element of fields and answers. If it halts or panics,
+// the error reports whether the change was made. After a halt the following root fields are not executed; after a panic
+// they are.
 func (r *run) mutationField(
 	ctx context.Context, buf []byte, fields []field, answers []resolved,
 ) (out []byte, some bool) {
@@ -257,8 +255,7 @@ func (r *run) mutationField(
 	return r.room(ctx, f, out, 0), some
 }
 
-// panicked reports a panic in a root field of a mutation, and drops what the field had begun to
-// read.
+// panicked adds the error of a panic in a root field of a mutation, and drops what the field has begun to read.
 func (r *run) panicked(ctx context.Context, v any, f *field, a *resolved) {
 	r.path = r.path[:0]
 	r.level = r.level[:0]
@@ -272,8 +269,8 @@ func (r *run) panicked(ctx context.Context, v any, f *field, a *resolved) {
 	r.report(ctx, err, f, ast.Path{ast.PathName(f.alias)})
 }
 
-// explained returns the error of a root field that halted, or that follows such a
-// field.
+// explained returns the error of a root field that has halted, or that was not executed because an earlier one has.
+// what begins its message.
 func explained(what string, cause error, retryable bool) error {
 	var known *failure.Error
 	if errors.As(cause, &known) {

@@ -8,26 +8,25 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// maxTruths is the most plans of one operation that are kept: one for each combination of values of
-// its Boolean variables.
+// maxTruths is the maximum number of plans that are kept for an operation. There is one for each combination of values
+// of its Boolean variables.
 const maxTruths = 64
 
-// plans are the plans of the documents in the gateway's cache. The zero value
-// is ready; safe for concurrent use.
+// plans has the plans of all documents in the server's cache. The zero value is empty. Safe for concurrent use.
 type plans struct {
 	mu   sync.RWMutex // guards docs and all below
 	docs map[*ast.QueryDocument]*document
 }
 
-// document has the plans of a document in the cache.
+// document has the plans of a cached document.
 type document struct {
 	weigh func(fields int) // is called with the number of fields that were added
-	// plans has the plans of each operation, by the values of its Boolean variables.
+	// plans maps an operation and the values of its Boolean variables to a plan.
 	plans map[*ast.OperationDefinition]map[string]*plan
 }
 
-// Keep makes the engine keep the plans of a document until [Engine.Forget]. It calls weigh with the number of fields
-// whenever it keeps more of them; a field takes some 300 bytes.
+// Keep makes the engine keep the plans of a document until [Engine.Forget]. Whenever it keeps another plan, it calls
+// weigh with the number of its fields. A field takes about 300 bytes.
 func (e *Engine) Keep(doc *ast.QueryDocument, weigh func(fields int)) {
 	e.plans.mu.Lock()
 	defer e.plans.mu.Unlock()
@@ -46,7 +45,7 @@ func (e *Engine) Forget(doc *ast.QueryDocument) {
 	delete(e.plans.docs, doc)
 }
 
-// plan returns the plan of an operation, compiled if necessary.
+// plan returns the plan of an operation, compiling it if necessary.
 func (e *Engine) plan(oc *graphql.OperationContext) (*plan, error) {
 	var space [32]byte
 	truth := space[:0]

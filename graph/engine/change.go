@@ -6,12 +6,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// changesRootField is a subscription for changes, whose values come from the stream.
+// changesRootField returns the entry of a subscription to changes. Its values come from the stream.
 func changesRootField() derivedField {
 	return derivedField{compile: compileArguments, write: writeRootObject}
 }
 
-// changeFields are the fields of an event of a stream of changes.
+// changeFields returns the fields of an event in a stream of changes.
 func changeFields() fieldTable {
 	return fieldTable{
 		"type":       {write: text(func(src source) string { return string(src.root.change.Type) })},
@@ -31,7 +31,7 @@ func writeChangedID(_ context.Context, r *run, buf []byte, _ *field, src source)
 	return r.appendID(buf, key), true
 }
 
-// writeChanged reads the links of the changed resource and writes it.
+// writeChanged writes the changed resource, after reading its links.
 func writeChanged(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	b, err := src.root.change.Body()
 	if err != nil {

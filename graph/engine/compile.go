@@ -12,9 +12,9 @@ import (
 	"github.com/sluicegw/sluice/graph/coercion"
 )
 
-// compiler makes the plan of an operation whose document is valid. A field without an entry in the tables of types is
-// a fault of the engine: the compiler panics with a [compileError], and compile returns that as an error. Below an
-// interface, whose selections are compiled while the plan runs, it is a panic of the run.
+// compiler compiles the plan of an operation whose document is valid. If a field has no entry in the tables of types,
+// the engine has a bug: the compiler panics with a [compileError], which compile returns as an error. Selections on
+// interfaces are compiled while the plan runs; there the panic ends the run.
 //
 //	object            collects the fields of a selection, and compiles each:
 //	  field           its entry in the table of the object's type, and what that needs
@@ -22,20 +22,19 @@ import (
 type compiler struct {
 	engine *Engine
 	doc    *ast.QueryDocument
-	// truths are the values of the Boolean variables, some of which are used in @skip and
-	// @include.
+	// truths are the values of the Boolean variables that @skip and @include may use.
 	truths map[string]any
 
 	mu sync.Mutex // guards the rest, since selections on interfaces are compiled later
-	// literals are the arguments of fields without variables, nil for other fields. A field of a
-	// fragment can occur in many places.
+	// literals caches the arguments of fields that use no variables; nil for other fields. A field of a fragment is
+	// compiled in each place where the fragment is spread.
 	literals map[*ast.Field]*arguments
-	// fields is the number of fields; if the plan is kept, weigh is called when it grows.
+	// fields is the number of fields. If the plan is kept, weigh is called whenever it grows.
 	fields int
 	weigh  func(fields int)
 }
 
-// compileError is a field for which the tables have no entry.
+// compileError reports a field that has no entry in the tables.
 type compileError struct{ what string }
 
 func (e *compileError) Error() string { return "engine: no way to execute " + e.what }
@@ -74,14 +73,14 @@ func (e *Engine) isRoot(def *ast.Definition) bool {
 	return def == e.schema.Query || def == e.schema.Mutation || def == e.schema.Subscription
 }
 
-// selected is a field with the selections below it.
+// selected is a field of the answer. set has the selections of all merged fields.
 type selected struct {
 	*ast.Field
 	set ast.SelectionSet
 }
 
-// collect is CollectFields of the specification (October 2021, section 6.3.2):
-// fields of one response name are merged, in the order of their first place.
+// collect is CollectFields of the specification (October 2021, section 6.3.2). It merges fields with the same response
+// name, in the order in which they first occur.
 func (c *compiler) collect(
 	def *ast.Definition, set ast.SelectionSet, visited map[string]bool, out []*selected,
 ) []*selected {
@@ -124,10 +123,10 @@ func (c *compiler) applies(def *ast.Definition, condition string) bool {
 	return of != nil && of.Kind == ast.Union && slices.Contains(of.Types, def.Name)
 }
 
-// included evaluates @skip and @include.
+// included reports whether a selection is included according to @skip and @include.
 func (c *compiler) included(list ast.DirectiveList) bool { return coercion.Included(list, c.truths) }
 
-// object compiles a selection on an object type below a field, nil for a root.
+// object compiles a selection on an object type. above is the field that has the selection; nil for the root.
 func (c *compiler) object(def *ast.Definition, set ast.SelectionSet, above *field) *object {
 	list := c.collect(def, set, map[string]bool{}, nil)
 	o := &object{fields: make([]field, len(list))}
@@ -178,7 +177,7 @@ func (c *compiler) below(f *field, typ string) {
 	f.sub = c.object(def, f.set, f)
 }
 
-// field sets how a field is executed.
+// field sets how a field of the type def is executed.
 func (c *compiler) field(def *ast.Definition, f *field) {
 	e := c.engine
 	if e.isRoot(def) {
@@ -230,7 +229,7 @@ func (c *compiler) rootField(def *ast.Definition, f *field) {
 	root.compile(c, f, nil)
 }
 
-// inverse compiles the connection of the resources that refer to one.
+// inverse compiles a connection of the resources that refer to a resource.
 func (c *compiler) inverse(inv *inverse, f *field) {
 	f.write = writeLink
 	f.link = linkInverse
@@ -239,7 +238,7 @@ func (c *compiler) inverse(inv *inverse, f *field) {
 	c.connection(f)
 }
 
-// reference compiles a field that is derived from a reference of a type, which owner names.
+// reference compiles a field that resolves a reference. t is the type that has the field, and owner its name.
 func (c *compiler) reference(t *typeInfo, owner string, f *field) {
 	f.ref = t.refs[f.node.Name]
 	if f.ref == nil {
@@ -254,7 +253,7 @@ func (c *compiler) reference(t *typeInfo, owner string, f *field) {
 	}
 }
 
-// shapeField compiles a field of an object of a spec or status.
+// shapeField compiles a field of an object in a spec or status.
 func (c *compiler) shapeField(t *typeInfo, f *field) {
 	slot, ok := t.slots[f.node.Name]
 	if !ok {
@@ -269,7 +268,7 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 	f.otherwise = effective(f, sf)
 }
 
-// connection compiles a field that is a connection: its arguments, and which facts are read with its page.
+// connection compiles a connection: its arguments, and what must be read with the page.
 func (c *compiler) connection(f *field) {
 	f.connection = true
 	f.changeCursor = c.selects(f.set, "changeCursor")
@@ -278,13 +277,13 @@ func (c *compiler) connection(f *field) {
 	c.arguments(f)
 }
 
-// compileConnection is derivedField.compile of connections.
+// compileConnection is the function compile of connections.
 func compileConnection(c *compiler, f *field, _ *typeInfo) { c.connection(f) }
 
-// compileArguments is derivedField.compile of fields that have arguments and need nothing else.
+// compileArguments is the function compile of fields that need only their arguments.
 func compileArguments(c *compiler, f *field, _ *typeInfo) { c.arguments(f) }
 
-// selectedFields are the fields of a selection set, fragments expanded.
+// selectedFields yields the fields in a selection set, including those in fragments.
 func selectedFields(set ast.SelectionSet) iter.Seq[*ast.Field] {
 	return func(yield func(*ast.Field) bool) {
 		for _, s := range set {
@@ -308,7 +307,7 @@ func selectedFields(set ast.SelectionSet) iter.Seq[*ast.Field] {
 	}
 }
 
-// selects reports whether a selection has a field at a path of names.
+// selects reports whether a selection contains a field at a path of names.
 func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	return slices.ContainsFunc(set, func(s ast.Selection) bool {
 		switch s := s.(type) {
@@ -327,7 +326,7 @@ func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	})
 }
 
-// count adds to the number of fields.
+// count adds to the number of fields of the plan.
 func (c *compiler) count(fields int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -337,7 +336,7 @@ func (c *compiler) count(fields int) {
 	}
 }
 
-// kept calls weigh with the number of fields, now and when it grows.
+// kept sets weigh and calls it with the present number of fields.
 func (c *compiler) kept(weigh func(fields int)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -345,7 +344,7 @@ func (c *compiler) kept(weigh func(fields int)) {
 	weigh(c.fields)
 }
 
-// arguments evaluates the arguments of a field that contain no variable.
+// arguments sets the arguments of a field, if they contain no variable.
 func (c *compiler) arguments(f *field) {
 	if literal := c.literal(f.node); literal != nil {
 		args := *literal
@@ -354,7 +353,7 @@ func (c *compiler) arguments(f *field) {
 	}
 }
 
-// literal returns the arguments of a field that contain no variable, nil if one does.
+// literal returns the arguments of a field; nil if they contain a variable.
 func (c *compiler) literal(node *ast.Field) *arguments {
 	c.mu.Lock()
 	defer c.mu.Unlock()

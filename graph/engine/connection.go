@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// connectionFields are the fields of a connection of resources.
+// connectionFields returns the fields of a connection of resources.
 func connectionFields() fieldTable {
 	return fieldTable{
 		"edges":           {write: writeEdges, compile: compileEdges},
@@ -15,7 +15,7 @@ func connectionFields() fieldTable {
 	}.with(pageFields())
 }
 
-// edgeFields are the fields of an edge of a connection of resources.
+// edgeFields returns the fields of an edge of a connection of resources.
 func edgeFields() fieldTable {
 	return fieldTable{
 		"cursor": {write: writeCursor},
@@ -23,7 +23,7 @@ func edgeFields() fieldTable {
 	}
 }
 
-// pageFields are the fields that connections of resources and of dependencies have in common.
+// pageFields returns the fields that all connections, of resources and of dependencies, have in common.
 func pageFields() fieldTable {
 	return fieldTable{
 		"pageInfo":   {write: writeBelow},
@@ -31,7 +31,7 @@ func pageFields() fieldTable {
 	}
 }
 
-// pageInfoFields are the fields of the page info of all connections.
+// pageInfoFields returns the fields of PageInfo.
 func pageInfoFields() fieldTable {
 	return fieldTable{
 		"hasNextPage":     {write: writeHasNextPage},
@@ -51,7 +51,7 @@ func (r *run) connection(ctx context.Context, buf []byte, f *field, p *connectio
 
 func compileEdges(_ *compiler, f *field, _ *typeInfo) { f.edges = true }
 
-// writeEdges writes a list with an object for each edge of a page, none of which can be null.
+// writeEdges writes the edges of a page.
 func writeEdges(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	p := src.page
 	return r.elements(ctx, buf, f, len(p.items), func(buf []byte, i int) ([]byte, bool) {
@@ -67,8 +67,7 @@ func writeNodes(ctx context.Context, r *run, buf []byte, f *field, src source) (
 	})
 }
 
-// elements writes a list of n objects of a page, none of which can be null. write writes one
-// of them.
+// elements writes a list of n objects that cannot be null. write appends the i-th object.
 func (r *run) elements(ctx context.Context,
 	buf []byte, f *field, n int, write func(buf []byte, i int) ([]byte, bool),
 ) (out []byte, ok bool) {
@@ -91,7 +90,7 @@ func (r *run) elements(ctx context.Context,
 	return append(buf, ']'), ok
 }
 
-// writeNode writes the resource of an edge. resourceOn counts it.
+// writeNode writes the resource of an edge.
 func writeNode(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	return r.resourceOn(ctx, buf, f, &src.page.items[src.index])
 }
@@ -101,7 +100,7 @@ func writeCursor(_ context.Context, _ *run, buf []byte, _ *field, src source) ([
 	return append(buf, '"'), true
 }
 
-// writeBelow writes an object that has the same data as its parent.
+// writeBelow writes an object whose fields are read from the same source as the fields of its parent.
 func writeBelow(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	return r.below(ctx, buf, f, src)
 }
@@ -142,7 +141,7 @@ func writeHasPreviousPage(ctx context.Context, r *run, buf []byte, f *field, src
 	return r.yes(ctx, buf, f, src.page.PageInfo().HasPreviousPage)
 }
 
-// yes writes a Boolean value after reading it.
+// yes reads a Boolean value and writes it.
 func (r *run) yes(ctx context.Context, buf []byte, f *field, read func(context.Context) (bool, error)) ([]byte, bool) {
 	yes, err := read(ctx)
 	if err != nil {

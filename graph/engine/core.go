@@ -18,11 +18,11 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// typeField is the alias of __typename in operations of the core. No field has this name.
+// typeField is the alias of __typename in operations for the core. No field of the API has this name.
 const typeField = "$type"
 
-// coreField returns a field of the core for gqlgen, with the collected selections, so that the
-// answer has the fields of the plan.
+// coreField returns a field for gqlgen's code to execute. Its selections are the collected ones, so that the answer has
+// exactly the fields of the plan.
 func (c *compiler) coreField(f *field) *ast.Field {
 	node := *f.node
 	node.Directives, node.SelectionSet = nil, nil // @skip and @include were evaluated
@@ -53,19 +53,19 @@ func (c *compiler) coreSet(o *object) (set ast.SelectionSet) {
 	return set
 }
 
-// isCore reports whether no possible type of an abstract type is a kind's.
+// isCore reports whether none of the possible types of an abstract type belongs to a kind.
 func (e *Engine) isCore(def *ast.Definition) bool {
 	return !slices.ContainsFunc(e.schema.PossibleTypes[def.Name], func(d *ast.Definition) bool {
 		return e.types[d.Name] != nil
 	})
 }
 
-// coreAtOnce is the most root fields that the core executes at a time. gqlgen starts a goroutine
-// for each element of each list, so more of them would delay other requests.
+// coreAtOnce is the number of root fields that the core executes at once. gqlgen starts a goroutine for each element of
+// each list, so more fields would delay other requests.
 const coreAtOnce = 4
 
-// executeCore executes the root fields of the core, a few in each operation, and adds their errors
-// to the answer. Resources that resolvers left to the engine are read with the next level.
+// executeCore executes the root fields of the core, a few at once, and adds their errors to the answer. Resources that
+// resolvers left to the engine are added to the next level.
 func (r *run) executeCore(ctx context.Context, fields []field, answers []resolved) {
 	var set ast.SelectionSet
 	for i := range fields {
@@ -105,11 +105,11 @@ func (r *run) executeCore(ctx context.Context, fields []field, answers []resolve
 	}
 }
 
-// isResolved reports whether a field of the core has a resolver: introspection has none.
+// isResolved reports whether a field of the core has a resolver, which fields of introspection have not.
 func isResolved(f ast.Selection) bool { return !strings.HasPrefix(f.(*ast.Field).Name, "__") }
 
-// mutateCore has the core execute the root field of a mutation, records whether the change was
-// made, and returns the response and its errors.
+// mutateCore executes a root field of a mutation in the core and records whether the change was made. It returns the
+// response and its errors.
 func (r *run) mutateCore(ctx context.Context, a *resolved) (*graphql.Response, gqlerror.List) {
 	m := &coreMutation{run: r}
 	ctx = m.context(ctx)
@@ -118,18 +118,18 @@ func (r *run) mutateCore(ctx context.Context, a *resolved) (*graphql.Response, g
 	return res, graphql.GetErrors(ctx)
 }
 
-// coreOf returns the first field of the core.
+// coreOf returns the first field of the core. There must be one.
 func coreOf(fields []field) *field {
 	return &fields[slices.IndexFunc(fields, func(f field) bool { return f.byCore })]
 }
 
-// coreContext returns a context in which the core executes some root fields.
+// coreContext returns a context in which the core executes the root fields of set.
 func (r *run) coreContext(ctx context.Context, m *placeholders, set ast.SelectionSet) context.Context {
 	return context.WithValue(graphql.WithOperationContext(ctx, r.operationOf(set)), placeholdersKey{}, m)
 }
 
-// takeCore takes the values of the fields out of the answer of the core, and begins to read
-// the resources that resolvers left to the engine.
+// takeCore copies the values of fields from an answer of the core, and adds the resources that resolvers left to the
+// engine to the next level.
 func (r *run) takeCore(
 	ctx context.Context, fields []field, answers []resolved, m *placeholders, res *graphql.Response,
 ) {
@@ -155,16 +155,14 @@ func (r *run) takeCore(
 	r.readPlaceholders(ctx, found)
 }
 
-// errLeft returns the error of fields that the core does not begin because the client has left. No
-// client reads it, and it is not logged.
+// errLeft returns the error of fields that the core does not execute because the client has left. It is not logged.
 func errLeft() error {
 	return &failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}
 }
 
-// coreMiddleware is the middleware of query fields that the core executes. It begins no field if
-// the client has left or the budget is spent. It charges the value of a field before gqlgen begins
-// the fields below it, with a goroutine for each element of a list. Introspection was charged
-// before.
+// coreMiddleware is the middleware of query fields in the core. It does not execute a field if the client has left or
+// the budget is spent. It charges the value of a field before gqlgen executes the fields below it, for which gqlgen
+// starts a goroutine for each element of a list. Introspection was charged before.
 func (r *run) coreMiddleware(ctx context.Context, next graphql.Resolver) (any, error) {
 	spent := r.spent.budget
 	if ctx.Err() != nil {
@@ -197,7 +195,7 @@ func (r *run) coreMiddleware(ctx context.Context, next graphql.Resolver) (any, e
 	return out, err
 }
 
-// elements returns the number of objects in the value of a resolver.
+// elements returns the number of objects in the result of a resolver.
 func elements(v any) int {
 	switch of := reflect.ValueOf(v); {
 	case !of.IsValid() || of.Kind() == reflect.Pointer && of.IsNil():
@@ -208,7 +206,7 @@ func elements(v any) int {
 	return 1
 }
 
-// operationOf returns a copy of the run's operation with other root fields.
+// operationOf returns a copy of the run's operation with the root fields of set.
 func (r *run) operationOf(set ast.SelectionSet) *graphql.OperationContext {
 	operation := *r.oc.Operation
 	operation.SelectionSet = set
@@ -232,13 +230,14 @@ func (r *run) operationOf(set ast.SelectionSet) *graphql.OperationContext {
 	}
 }
 
-// coreWriter writes values of the core, in which placeholders stand for resources and pages.
+// coreWriter writes values of the core, and replaces the placeholders in them by resources and pages.
 type coreWriter struct {
 	*run
 	placeholders *placeholders
 }
 
-// value writes a value. Null propagates to the nearest enclosing value that may be null.
+// value writes a value of type t. It returns false if the value is null, or if a null that is not allowed has
+// propagated to it.
 func (w coreWriter) value(ctx context.Context, buf []byte, f *field, t *ast.Type, v gjson.Result) ([]byte, bool) {
 	if v.Type == gjson.Null {
 		return buf, false
@@ -271,7 +270,7 @@ func (w coreWriter) value(ctx context.Context, buf []byte, f *field, t *ast.Type
 	return w.object(ctx, buf, f.onCore(v), v)
 }
 
-// object writes an object.
+// object writes an object of the core.
 func (w coreWriter) object(ctx context.Context, buf []byte, o *object, v gjson.Result) ([]byte, bool) {
 	if len(o.fields) == 0 { // all were skipped
 		return append(buf, "{}"...), true
@@ -297,7 +296,7 @@ func (w coreWriter) object(ctx context.Context, buf []byte, o *object, v gjson.R
 	return append(buf, '}'), ok
 }
 
-// onCore returns the selection on an object of the core.
+// onCore returns the selection below the field for an object of the core.
 func (f *field) onCore(v gjson.Result) *object {
 	if f.abstract != nil {
 		return f.abstract.on(v.Get(typeField).String())

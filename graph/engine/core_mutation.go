@@ -10,15 +10,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// coreMutation follows the execution of a mutation's root field by the core, so that errors report
-// whether the change was made. Such a field has no dry run.
+// coreMutation observes how the core executes a root field of a mutation, so that errors can report whether the change
+// was made. Such fields have no dry run.
 type coreMutation struct {
 	run *run
-	// begun is set once the resolver of the root field is called, and applied once it has returned without an error.
+	// begun is set when the resolver of the root field is called. applied is set when it has returned without an error.
 	begun, applied bool
 }
 
-// context returns a context for the core whose errors have the outcome of the change.
+// context returns a context for the core in which errors report the outcome of the change.
 func (m *coreMutation) context(ctx context.Context) context.Context {
 	oc := graphql.GetOperationContext(ctx)
 	oc.ResolverMiddleware = m.middleware(oc.ResolverMiddleware)
@@ -26,7 +26,7 @@ func (m *coreMutation) context(ctx context.Context) context.Context {
 	return graphql.WithResponseContext(ctx, m.present, m.recovered)
 }
 
-// middleware returns the middleware that notes what becomes of the root field.
+// middleware returns the middleware that sets begun and applied.
 func (m *coreMutation) middleware(next graphql.FieldMiddleware) graphql.FieldMiddleware {
 	return func(ctx context.Context, resolve graphql.Resolver) (any, error) {
 		if graphql.GetFieldContext(ctx).Object != m.run.engine.schema.Mutation.Name {
@@ -39,7 +39,7 @@ func (m *coreMutation) middleware(next graphql.FieldMiddleware) graphql.FieldMid
 	}
 }
 
-// present returns an error with the outcome APPLIED if the change was made.
+// present returns the error for the client, with the outcome APPLIED if the change was made.
 func (m *coreMutation) present(ctx context.Context, err error) *gqlerror.Error {
 	out := graphql.DefaultErrorPresenter(ctx, err)
 	if m.applied {
@@ -51,8 +51,8 @@ func (m *coreMutation) present(ctx context.Context, err error) *gqlerror.Error {
 	return out
 }
 
-// recovered returns the error of a panic. A panic of the resolver may have come before or after the
-// change.
+// recovered returns the error after a panic. If the resolver itself has panicked, it is not known whether the change
+// was made.
 func (m *coreMutation) recovered(ctx context.Context, v any) error {
 	err := m.run.oc.RecoverFunc(ctx, v)
 	if m.begun && !m.applied {

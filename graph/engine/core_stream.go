@@ -13,20 +13,20 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// coreEvents makes the answers of a subscription whose resolver is written by hand. The resources that the resolver
-// leaves to the engine are read for each event.
+// coreEvents makes the answers of a subscription with a hand-written resolver. For each event it reads the resources
+// that the resolver left to the engine.
 type coreEvents struct {
 	engine *Engine
 	oc     *graphql.OperationContext
 	plan   *plan
 	run    *run
-	// next returns the next answer of the core, nil at the end.
+	// next returns the next answer of the core; nil at the end.
 	next graphql.ResponseHandler
-	// waiting ends with the subscription, or earlier when the catalogue is replaced.
+	// waiting is a context that ends with the subscription, or earlier when the catalogue is replaced.
 	waiting context.Context
 }
 
-// subscribeCore begins a subscription whose resolver is written by hand.
+// subscribeCore begins a subscription with a hand-written resolver.
 func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext, p *plan) stream.Events {
 	r := &run{engine: e, oc: oc, plan: p}
 	set := ast.SelectionSet{p.root.fields[0].core}
@@ -75,15 +75,14 @@ func (s *coreEvents) Next(ctx context.Context) (answer stream.Answer) {
 	return stream.Answer{Response: &graphql.Response{Data: r.event(ctx, &fields[0], &answers[0])}}
 }
 
-// ofCore waits for the next answer of the core, until the catalogue is replaced.
+// ofCore waits for the next answer of the core. It returns when the catalogue is replaced.
 func (s *coreEvents) ofCore(ctx context.Context, m *placeholders) *graphql.Response {
 	event, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 	defer context.AfterFunc(s.waiting, interrupt)()
 	core := s.plan.root.fields[0].core
 	event = loader.With(s.run.coreContext(event, m, ast.SelectionSet{core}), s.engine.svc.Reader, s.engine.wait)
-	// The core writes an event in the context of the caller of next, so this is where the path of its errors
-	// begins.
+	// The core executes an event with the context that is passed to next, so the paths of errors begin with this field.
 	event = graphql.WithFieldContext(event, &graphql.FieldContext{
 		Object: s.engine.schema.Subscription.Name,
 		Field:  graphql.CollectedField{Field: core},
@@ -94,7 +93,7 @@ func (s *coreEvents) ofCore(ctx context.Context, m *placeholders) *graphql.Respo
 	return s.next(event)
 }
 
-// replaced returns the end of a subscription without cursors whose catalogue was replaced.
+// replaced returns the last answer of a subscription without cursors whose catalogue was replaced.
 func (s *coreEvents) replaced(ctx context.Context) stream.Answer {
 	if ctx.Err() != nil {
 		return stream.Answer{} // nobody listens any more

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// dependencyConnectionFields are the fields of a connection of dependencies.
+// dependencyConnectionFields returns the fields of a connection of dependencies.
 func dependencyConnectionFields() fieldTable {
 	return fieldTable{
 		"edges":       {write: writeEdges, compile: compileEdges},
@@ -16,7 +16,7 @@ func dependencyConnectionFields() fieldTable {
 	}.with(pageFields())
 }
 
-// dependencyEdgeFields are the fields of an edge of a connection of dependencies.
+// dependencyEdgeFields returns the fields of an edge of a connection of dependencies.
 func dependencyEdgeFields() fieldTable {
 	return fieldTable{
 		"cursor": {write: writeCursor},
@@ -24,7 +24,7 @@ func dependencyEdgeFields() fieldTable {
 	}
 }
 
-// dependencyFields are the fields of a dependency.
+// dependencyFields returns the fields of a dependency.
 func dependencyFields() fieldTable {
 	return fieldTable{
 		"resourceId": {write: writeDependencyID},
@@ -38,7 +38,7 @@ func dependencyFields() fieldTable {
 	}
 }
 
-// dependency returns the dependency that an edge of a page has.
+// dependency returns the dependency of an edge.
 func (src source) dependency() *query.Dependency { return &src.page.Dependencies[src.index] }
 
 func hiddenCount(ctx context.Context, src source) (int, error) { return src.page.Hidden(ctx) }
@@ -60,7 +60,7 @@ func writeDependencyResource(ctx context.Context, r *run, buf []byte, f *field, 
 	return r.resourceOn(ctx, buf, f, it)
 }
 
-// compileDependencies returns derivedField.compile of a connection of dependencies.
+// compileDependencies returns the function compile of a connection of dependencies.
 func compileDependencies(relation query.Relation) func(*compiler, *field, *typeInfo) {
 	return func(c *compiler, f *field, _ *typeInfo) {
 		f.link = linkDependencies
@@ -71,7 +71,7 @@ func compileDependencies(relation query.Relation) func(*compiler, *field, *typeI
 	}
 }
 
-// dependencies returns the request of a connection of dependencies.
+// dependencies returns the request for a page of dependencies.
 func (r *run) dependencies(w *want) query.DependencyRequest {
 	b, asked := w.item.body, &w.args.request
 	return query.DependencyRequest{
@@ -87,7 +87,7 @@ func (r *run) dependencies(w *want) query.DependencyRequest {
 	}
 }
 
-// blockers reads a page of the resources that hold up a deletion.
+// blockers reads a page of the resources that prevent a deletion.
 func (r *run) blockers(ctx context.Context, f *field, w *service.Written) link {
 	args := r.evaluated(ctx, f)
 	if args.err != nil {

@@ -5,34 +5,34 @@ import (
 	"maps"
 )
 
-// derivedField tells how to execute a field that the API derives for every kind. To add one, add an
-// entry to the table of its type, which is in the file of that type, beside the function that
-// writes the value, and declare it in graph/kinds: api.graphqls (interface Resource, or Metadata)
-// and, for a resource, derived.graphqls.tmpl and kindFields, unless laterKindFields has it already.
-// enginetest/reference.go answers it for the tests.
+// derivedField describes how to execute a field that the API derives for every kind. To add such a field:
+//   - add an entry to the table of its type, which is in the file of that type, with a function that writes the value
+//   - declare it in graph/kinds: in api.graphqls (interface Resource, or Metadata) and, for a field of a resource, in
+//     derived.graphqls.tmpl and kindFields, unless laterKindFields already has it
+//   - let enginetest/reference.go answer it for the tests
 type derivedField struct {
-	// compile prepares the field for the other functions; nil if nothing is needed. on is the type
-	// of the object.
+	// compile prepares the field for the other functions. It may be nil. on is the type of the object with the field.
 	compile func(c *compiler, f *field, on *typeInfo)
-	// resolve reads the value of a root field, before anything is written.
+	// resolve reads the value of a root field, before anything is written. It is nil for fields that are not root
+	// fields.
 	resolve func(ctx context.Context, r *run, f *field, a *resolved, args *arguments) error
-	// read reads the data of a payload field after the mutation, before anything is written; nil if
-	// nothing is needed.
+	// read reads what a field of a mutation's payload needs, after the mutation and before anything is written. It may
+	// be nil.
 	read func(ctx context.Context, r *run, f *field, w *written)
-	// write appends the value to the answer.
+	// write appends the value of the field to the answer.
 	write fieldWriter
 }
 
-// A fieldWriter appends the value of a field to the answer. If it returns false, the value is null, and the caller
-// drops the bytes that it has appended. If the schema does not allow null, the nearest enclosing value that may be null
-// becomes null (GraphQL, October 2021, section 6.4.4). The other fields are still written, so that all errors are
+// A fieldWriter appends the value of a field to buf and returns the buffer. If it returns false, the value is null, and
+// the caller drops what was appended. If the schema does not allow null, the nearest enclosing value that may be null
+// becomes null (GraphQL, October 2021, section 6.4.4). The remaining fields are still written, so that all errors are
 // reported.
 type fieldWriter func(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool)
 
-// fieldTable has the fields of a type by their names.
+// fieldTable maps the names of a type's fields to their entries.
 type fieldTable map[string]derivedField
 
-// derivedFields returns the tables of the types whose fields are the same for all kinds.
+// derivedFields returns the tables of the types whose fields do not depend on the kind.
 func derivedFields() map[role]fieldTable {
 	return map[role]fieldTable{
 		roleResource:             resourceFields(),
@@ -58,14 +58,14 @@ func derivedFields() map[role]fieldTable {
 	}
 }
 
-// with returns the table with the fields of another.
+// with returns the union of two tables.
 func (t fieldTable) with(other fieldTable) fieldTable {
 	out := maps.Clone(t)
 	maps.Copy(out, other)
 	return out
 }
 
-// find returns the entry of a field of a type.
+// find returns the entry of a field. on is the type with the field.
 func (t fieldTable) find(on *typeInfo, name string) (derivedField, bool) {
 	if on.kind != nil {
 		for _, named := range []struct{ entry, name string }{
@@ -81,10 +81,10 @@ func (t fieldTable) find(on *typeInfo, name string) (derivedField, bool) {
 	return entry, ok
 }
 
-// Names of entries for fields whose names depend on the kind. No field of the API has such a name.
+// The names of entries whose fields have names that depend on the kind. No field of the API has such a name.
 const (
-	// singularName is the singular of the kind: network.
+	// singularName is the entry of the field with the singular of the kind as its name, such as network.
 	singularName = "$kind"
-	// deletedIDName is the id of a deleted resource: deletedNetworkId.
+	// deletedIDName is the entry of a field with the id of a deleted resource, such as deletedNetworkId.
 	deletedIDName = "deleted$KindId"
 )

@@ -1,9 +1,7 @@
-// Package engine executes operations of the API over kinds that are data: no Go
-// is generated for any of them.
+// Package engine executes operations of the API. The kinds are data: no Go code is generated for any of them.
 //
-// An operation is compiled once to a plan: a tree of functions, prepared bytes
-// and slots, which are the positions of fields in stored bodies. A run executes
-// it in three parts:
+// An operation is compiled once to a plan: a tree of functions, prepared bytes and slots, which are the positions of
+// fields in stored bodies. A run executes the plan in three parts:
 //
 //	resolve the root fields
 //	  executeCore     the fields of the core, a schema that gqlgen generates: introspection
@@ -25,17 +23,16 @@
 //	level 1    net-a  net-b          one call reads both pages of subnets
 //	           nothing selected below a subnet is a link: no other level
 //
-// Writing meets the links of an item in the order in which they were collected,
-// so item.links is a list and item.at the position in it.
+// The links of an item are written in the order in which they were collected, so item.links is a list, and item.at the
+// position of the next link.
 //
-// A query resolves all its root fields, then reads, then writes. A mutation does all
-// three for one root field after the other. An event of a subscription comes resolved; the
-// links of the changed resource are read when it is about to be written (changeField).
+// A query resolves all root fields, then reads, then writes. A mutation does all three for one root field after the
+// other. For an event of a subscription the changed resource is given; its links are read just before it is written
+// (writeChanged).
 //
-// A run belongs to one goroutine. If it must not go on (its budget is spent, or
-// nobody waits for the answer), it panics with [halted], however deep it is.
-// respond recovers that for a query, mutationField for a root field of a mutation, and
-// answer for an event.
+// A run belongs to one goroutine. If it cannot go on, because its budget is spent or its context has ended, it panics
+// with [halted] at any depth. The panic is recovered by respond for a query, by mutationField for a root field of a
+// mutation, and by Answer for an event.
 //
-// The engine calls no field middleware of gqlgen.
+// The engine does not call gqlgen's field middleware.
 package engine

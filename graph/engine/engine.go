@@ -20,34 +20,35 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Config of an engine.
+// Config configures an [Engine].
 type Config struct {
-	// Service answers for all kinds. Required.
+	// Service reads and writes resources. Required.
 	Service *service.Service
-	// Schema is the whole API as clients see it. Required.
+	// Schema is the schema of the whole API. Required.
 	Schema *ast.Schema
-	// Core executes introspection and the fields that are resolved by hand. Required.
+	// Core executes introspection and the fields with hand-written resolvers. Required.
 	Core graphql.ExecutableSchema
-	// LoaderWait is how long the first read of a hand-written resolver waits for
-	// others, to read all in one call. Default 1 ms.
+	// LoaderWait is how long the first read of a hand-written resolver waits for other reads, to make one call for all.
+	// Default 1 ms.
 	LoaderWait time.Duration
-	// BadTime is called with the kind of a resource for each stored time that is invalid, and is shown as null.
-	// Default: none.
+	// BadTime is called with the name of a kind for each stored time that is not valid and is therefore shown as null.
+	// Default: no call.
 	BadTime func(kind string)
-	// Deprecated is called with the schema coordinate of each deprecated field that a manifest or a patch in stored
-	// form sets in an operation. Optional.
+	// Deprecated is called with the schema coordinate of each deprecated field that a manifest, or a patch in JSON,
+	// sets in an operation. Default: no call.
 	Deprecated func(oc *graphql.OperationContext, coordinate string)
-	// Streams is the set of all subscriptions. When it ends, they end with CATALOGUE_CHANGED. Default: it never ends.
+	// Streams is the set that all subscriptions join. When the set ends, they end with CATALOGUE_CHANGED. Default: it
+	// never ends.
 	Streams *stream.Set
-	// EveryKind is the set of the subscriptions for changes of every kind. Default: it never ends.
+	// EveryKind is the set that subscriptions to changes of all kinds join in addition. Default: it never ends.
 	EveryKind *stream.Set
-	// Answers keeps the answers to queries. Default: none is kept.
+	// Answers is the cache of answers to queries. Default: no answer is kept.
 	Answers *answer.Cache
-	// Tracer traces deliveries of changes that were made by traced requests. Default: none are.
+	// Tracer traces the delivery of changes that were made by traced requests. Default: no traces.
 	Tracer *span.Tracer
 }
 
-// Engine is gqlgen's executable schema over kinds. It is safe for concurrent use.
+// Engine executes operations over kinds. It implements [graphql.ExecutableSchema]. It is safe for concurrent use.
 type Engine struct {
 	svc    *service.Service
 	schema *ast.Schema
@@ -57,26 +58,26 @@ type Engine struct {
 	deprecated func(oc *graphql.OperationContext, coordinate string)
 	// badTime is Config.BadTime.
 	badTime func(kind string)
-	// streams and everyKind are as in Config.
+	// streams and everyKind are Config.Streams and Config.EveryKind.
 	streams, everyKind *stream.Set
 	types              map[string]*typeInfo
 	derived            map[role]fieldTable
 	roots              map[fieldName]rootField
-	// enums are the stored forms of enum values, by type and name.
+	// enums maps a type and the name of an enum value to its stored form.
 	enums map[string]map[string]string
-	// storedNames are the stored names of fields of inputs that have another name in the API.
+	// storedNames has the stored names of input fields whose API names differ.
 	storedNames map[fieldName]string
 	plans       plans
-	// answers and tracer are as in Config.
+	// answers and tracer are Config.Answers and Config.Tracer.
 	answers *answer.Cache
 	tracer  *span.Tracer
-	// spare are runs for reuse.
+	// spare has runs that can be used again.
 	spare sync.Pool
 }
 
 var _ graphql.ExecutableSchema = (*Engine)(nil)
 
-// New returns an engine for the kinds of a service.
+// New returns an engine for the kinds of cfg.Service.
 func New(cfg Config) (*Engine, error) {
 	if cfg.Service == nil || cfg.Schema == nil || cfg.Core == nil {
 		return nil, errors.New("engine: config: Service, Schema and Core are needed")
@@ -98,14 +99,13 @@ func New(cfg Config) (*Engine, error) {
 // Schema implements [graphql.ExecutableSchema].
 func (e *Engine) Schema() *ast.Schema { return e.schema }
 
-// Complexity implements [graphql.ExecutableSchema]. It sets no limits; package server
-// does.
+// Complexity implements [graphql.ExecutableSchema]. There is no limit here; package server limits operations.
 func (e *Engine) Complexity(context.Context, string, string, int, map[string]any) (int, bool) {
 	return 0, false
 }
 
-// Subject returns the name of the kind of the first root field of a valid operation, and the verb that the field asks
-// for. The kind is empty if the field belongs to no kind, or to all; the verb is empty if the field has none.
+// Subject returns the name of the kind that the first root field of a valid operation is about, and the verb that it
+// needs. kind is empty if the field is about no kind or about all kinds. verb is empty if the field needs none.
 func (e *Engine) Subject(op *ast.OperationDefinition) (kind string, verb descriptor.Verb) {
 	fields := slices.Collect(selectedFields(op.SelectionSet))
 	root := e.roots[fieldName{e.rootType(op.Operation).Name, fields[0].Name}]
@@ -135,7 +135,7 @@ func (e *Engine) Exec(ctx context.Context) graphql.ResponseHandler {
 	}
 }
 
-// respond answers a query or a mutation.
+// respond executes a query or a mutation, or returns a kept answer.
 func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *plan) *graphql.Response {
 	ctx, snapshot := query.WithSnapshot(ctx)
 	output := stream.OutputOf(ctx)
@@ -166,8 +166,7 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 	return res
 }
 
-// execute executes a query or a mutation. After a panic, and after a query has halted, the answer has no data: see
-// [halted].
+// execute executes a query or a mutation. If it panics, or if a query halts (see [halted]), the answer has no data.
 func (e *Engine) execute(ctx context.Context, r *run, output *stream.Output) (res *graphql.Response) {
 	defer func() {
 		v := recover()

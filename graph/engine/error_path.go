@@ -7,9 +7,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// inArguments converts a path of the service to a path from an argument of the field; nil if there
-// is none. A path of the service begins in the resource or in the manifest, and has the names of
-// the field's arguments.
+// inArguments converts a path in an error of the service to a path that begins with an argument of the field; nil if
+// that is not possible. Paths of the service begin in the resource or in the manifest, and use the field names of the
+// arguments.
 func inArguments(f *field, path string) []any {
 	steps := failure.Steps(path)
 	if len(steps) == 0 {
@@ -32,8 +32,8 @@ func inArguments(f *field, path string) []any {
 	return steps
 }
 
-// inEntries converts a path into a map of strings to a path into the list of entries that
-// represents the map in the API.
+// inEntries converts the key of a map in a path to an index. The service treats a map of strings as an object; in the
+// API it is a list of entries.
 func (r *run) inEntries(f *field, path []any, rule string) []any {
 	if f.input != inputTyped { // JSON has maps
 		return path
@@ -70,7 +70,7 @@ func (r *run) inEntries(f *field, path []any, rule string) []any {
 	return path
 }
 
-// placed returns the extensions of an error about a value in the arguments; nil for no path.
+// placed returns the extensions of an error about a value in the arguments; nil if the path is empty.
 func placed(path []any) map[string]any {
 	if len(path) == 0 {
 		return nil

@@ -9,19 +9,16 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// naming has the arguments by which a request names a resource: id, or namespace and
-// name.
+// naming are the arguments that identify a resource: id, or namespace and name.
 type naming struct {
 	values map[string]any
-	// namespaced reports whether the caller gave the namespace, which can also be a default.
+	// namespaced reports whether the caller has sent the namespace, so that it is not a default.
 	namespaced bool
-	// at is the path of the argument that contains these values; nil if they are arguments
-	// themselves.
+	// at is the path of the input object with the values; nil if they are arguments.
 	at *failure.Path
 }
 
-// refuse returns BAD_USER_INPUT for the value called name, or for all of them if name
-// is empty.
+// refuse returns BAD_USER_INPUT for the value with a name, or for all of them if name is empty.
 func (n naming) refuse(name, format string, args ...any) error {
 	at := n.at
 	if name != "" {
@@ -30,7 +27,8 @@ func (n naming) refuse(name, format string, args ...any) error {
 	return refuseAt(at, failure.BadInput("", format, args...))
 }
 
-// identity returns the resource that a field names. A create and an upsert have no id.
+// identity returns the identity of the resource that the arguments of a field select. A create and an upsert have no
+// id.
 func (r *run) identity(f *field, n naming) (kind.Identity, error) {
 	id := kind.Identity{
 		Kind:      value[string](n.values, "kind"),
@@ -64,7 +62,7 @@ func (r *run) identity(f *field, n naming) (kind.Identity, error) {
 	return id, nil
 }
 
-// idAlone returns an error if the caller gave a name or a namespace beside the id.
+// idAlone returns an error if the caller has sent a name or a namespace in addition to the id.
 func (n naming) idAlone() error {
 	switch {
 	case n.values["name"] != nil:
@@ -75,7 +73,7 @@ func (n naming) idAlone() error {
 	return nil
 }
 
-// key returns the key of the id. Its kind must be kindName, unless that is empty.
+// key returns the key in the id. If kindName is not empty, the key must have that kind.
 func (r *run) key(n naming, kindName string) (backend.Key, error) {
 	key, err := r.engine.svc.KeyOf(value[string](n.values, "id"))
 	switch {
@@ -99,7 +97,7 @@ func namespaceOf(key backend.Key) *string {
 	return &key.Namespace
 }
 
-// followed narrows a stream to the resource whose id was given.
+// followed restricts a stream to one resource if the arguments have an id.
 func (r *run) followed(f *field, args map[string]any, req *change.Request) error {
 	n, of := naming{values: args, namespaced: req.Namespace != nil}, ""
 	switch {
@@ -121,7 +119,7 @@ func (r *run) followed(f *field, args map[string]any, req *change.Request) error
 	return nil
 }
 
-// given reports whether the caller gives an argument a value that is not null.
+// given reports whether the caller has sent a value other than null for an argument.
 func (r *run) given(f *field, name string) bool {
 	a := f.node.Arguments.ForName(name)
 	if a == nil {

@@ -11,38 +11,35 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 )
 
-// introspection counts the values that a selection on the schema writes, before the core executes
-// it. Fields that are merged, skipped or deprecated count too, so the count may be too high but
-// never too low. A selection on a type is counted once. Above most the count stops, because the
-// operation is refused anyway.
+// introspection counts the values that a selection on the schema will write, before the core executes it. Merged,
+// skipped and deprecated fields are counted too, so the count may be too high but is never too low. Counts of
+// selections on a type are cached. Above most the count stops, since the operation is refused anyway.
 type introspection struct {
 	schema *ast.Schema
 	most   int
 	known  map[shown]int
 }
 
-// shown is a selection on a type.
+// shown identifies a selection on a type.
 type shown struct {
 	set *ast.Selection // its first element
 	typ string
 }
 
-// descriptionBytes is the number of bytes of a description or an alias that are charged as
-// one value.
+// descriptionBytes is how many bytes of a description or an alias are charged like one value.
 const descriptionBytes = 64
 
-// maxIntrospection stands for all larger counts.
+// maxIntrospection is the maximum count; it stands for all larger ones.
 const maxIntrospection = math.MaxInt32
 
 const (
-	// introspectedBytes is the memory that a value of the schema takes until the answer is complete.
+	// introspectedBytes is the memory that a value takes until the answer is complete.
 	introspectedBytes = 100
-	// longIntrospection is the number of values from which an introspection takes longer than
-	// most operations.
+	// longIntrospection is the number of values above which introspection takes longer than most operations.
 	longIntrospection = 5000
 )
 
-// chargeIntrospection charges the values that introspection among the fields will write.
+// chargeIntrospection charges the values that the introspection among the fields will write.
 func (r *run) chargeIntrospection(ctx context.Context, fields []field) {
 	for i := range fields {
 		f := &fields[i]
@@ -66,12 +63,11 @@ func (r *run) chargeIntrospection(ctx context.Context, fields []field) {
 	}
 }
 
-// corePlaces is an estimate of how often a field occurs in the core's answer, like the fields of
-// all kinds.
+// corePlaces is an estimate of how often a field can occur in an answer of the core, for example once for each kind.
 const corePlaces = 1000
 
-// checkAliases halts if the answer of the core may be too long because of the document's aliases. The core cannot be
-// stopped while it writes.
+// checkAliases halts the run if long aliases might make the answer of the core too long. The core cannot be stopped
+// while it writes.
 func (r *run) checkAliases(fields []field) {
 	n, left := 0, r.spent.budget.Left(budget.Bytes)
 	for i := range fields {
@@ -86,7 +82,7 @@ func (r *run) checkAliases(fields []field) {
 	}
 }
 
-// aliasBytes returns the bytes of the aliases of a selection, up to maxIntrospection.
+// aliasBytes returns the number of bytes of the aliases in a selection, at most maxIntrospection.
 func aliasBytes(set ast.SelectionSet) (n int) {
 	for f := range selectedFields(set) {
 		if f.Alias != f.Name {
@@ -97,7 +93,8 @@ func aliasBytes(set ast.SelectionSet) (n int) {
 	return n
 }
 
-// count returns the number of values of a selection on an element of the schema, or some number above in.most.
+// count returns the number of values that a selection on an element of the schema will write, or some number above
+// in.most.
 func (in *introspection) count(set ast.SelectionSet, element any) (n int) {
 	if len(set) == 0 {
 		return 0
@@ -143,7 +140,7 @@ func (in *introspection) count(set ast.SelectionSet, element any) (n int) {
 	return n
 }
 
-// below calls visit with each element that a field of an element of the schema shows.
+// below calls visit for each element that a field of an element of the schema leads to.
 func (in *introspection) below(element any, field string, visit func(any)) {
 	switch e := element.(type) {
 	case *ast.Schema:

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 )
 
-// metadataFields are the fields of the metadata of a resource.
+// metadataFields returns the fields of the metadata of a resource.
 func metadataFields() fieldTable {
 	return fieldTable{
 		"namespace":           {write: writeNamespace},
@@ -59,7 +59,7 @@ func writeExpiresAt(_ context.Context, _ *run, buf []byte, _ *field, src source)
 	return appendTime(buf, src.item.body.Stored.ExpiresAt)
 }
 
-// metadataSpan returns where a value of the stored metadata is; zero if it is absent.
+// metadataSpan returns the position of a value in the stored metadata; zero if it is absent.
 func metadataSpan(b *body.Body, slot int) body.Span {
 	if s := b.At(body.Root, body.SlotMetadata); !s.IsZero() {
 		return b.At(b.Object(s), slot)
@@ -67,7 +67,7 @@ func metadataSpan(b *body.Body, slot int) body.Span {
 	return body.Span{}
 }
 
-// metadataText returns a writer of a string of the stored metadata.
+// metadataText returns the writer of a string in the stored metadata.
 func metadataText(slot int) fieldWriter {
 	return optionalText(func(src source) string {
 		return src.item.body.Text(metadataSpan(src.item.body, slot))
@@ -114,14 +114,14 @@ func appendRevision(buf []byte, r backend.Revision) []byte {
 	return strconv.AppendUint(append(buf, '-'), r.Seq, 10)
 }
 
-// sortedEntries returns the entries of a map, by key.
+// sortedEntries returns the entries of a map, sorted by key.
 func sortedEntries(b *body.Body, s body.Span) []entry {
 	var out []entry
 	for k, v := range b.Entries(s) {
 		out = append(out, entry{k, v})
 	}
 	slices.SortStableFunc(out, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
-	// If a key is stored twice, the last value counts.
+	// If a key is repeated, its last value counts.
 	for i := len(out) - 1; i > 0; i-- {
 		if out[i].key == out[i-1].key {
 			out = slices.Delete(out, i-1, i)

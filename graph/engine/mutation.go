@@ -11,20 +11,21 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// writeRootField is a mutation of a resource.
+// writeRootField returns the entry of a mutation of one resource.
 func writeRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveMutation(writeResource), write: writeRootObject}
 }
 
-// applyRootField is the mutation that applies a manifest.
+// applyRootField returns the entry of the mutation that applies a manifest.
 func applyRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveMutation(applyManifest), write: writeRootObject}
 }
 
-// mutation calls the service for a root field of a mutation.
+// mutation executes a root field of a mutation by a call of the service.
 type mutation func(ctx context.Context, r *run, f *field, in map[string]any) (*service.Written, error)
 
-// resolveMutation returns derivedField.resolve of a mutation. It reads what the payload shows.
+// resolveMutation returns the function resolve of a mutation. It executes the mutation and reads what its payload
+// needs.
 func resolveMutation(execute mutation) func(context.Context, *run, *field, *resolved, *arguments) error {
 	return func(ctx context.Context, r *run, f *field, a *resolved, args *arguments) error {
 		in := value[map[string]any](args.values, "input")
@@ -52,8 +53,8 @@ func resolveMutation(execute mutation) func(context.Context, *run, *field, *reso
 	}
 }
 
-// countDeprecated counts each deprecated field that a write in stored form sets, once. Deprecated
-// fields of typed inputs are counted from the document and its variables.
+// countDeprecated counts each deprecated field that a manifest or a write in JSON has set, once. Those in typed inputs
+// are found in the document and its variables.
 func (r *run) countDeprecated(warnings []failure.Warning) {
 	if r.engine.deprecated == nil {
 		return
@@ -69,7 +70,7 @@ func (r *run) countDeprecated(warnings []failure.Warning) {
 	}
 }
 
-// readPayload reads what the payload of a mutation shows.
+// readPayload reads what the payload of a mutation needs.
 func (r *run) readPayload(ctx context.Context, w *written) {
 	if b := bodyOf(w.Resource); b != nil {
 		w.item = &item{body: b, kind: r.kindOf(b)}
@@ -94,7 +95,7 @@ func applyManifest(ctx context.Context, r *run, _ *field, in map[string]any) (*s
 	})
 }
 
-// writeResource executes the verb of a field.
+// writeResource executes the verb of a mutation.
 func writeResource(ctx context.Context, r *run, f *field, in map[string]any) (*service.Written, error) {
 	id, err := r.target(f, in)
 	if err != nil {
@@ -179,7 +180,8 @@ func nullPatch(f *field, kindName string) error {
 	}
 }
 
-// target returns the resource that a mutation changes. A mutation of any kind names it by its id.
+// target returns the identity of the resource that a mutation changes. A mutation that works for all kinds identifies
+// it by its id.
 func (r *run) target(f *field, in map[string]any) (kind.Identity, error) {
 	n := naming{values: in, namespaced: in["namespace"] != nil, at: failure.At("input")}
 	if f.kind != nil {
@@ -189,8 +191,8 @@ func (r *run) target(f *field, in map[string]any) (kind.Identity, error) {
 	return kind.Identity{Kind: key.Kind, Namespace: namespaceOf(key), Name: key.Name}, err
 }
 
-// part returns the name of the spec or the status in the input of a write. A mutation of any kind
-// takes them as JSON in stored form.
+// part returns the name of spec or status in the input of a mutation. In a mutation that works for all kinds they are
+// JSON, and have other names.
 func (f *field) part(name string) string {
 	if f.kind == nil {
 		return name + "JSON"
@@ -198,8 +200,8 @@ func (f *field) part(name string) string {
 	return name
 }
 
-// fieldNames returns the names by which the field's arguments name fields of resources. A mutation
-// of any kind uses stored names.
+// fieldNames selects the names of resource fields in the arguments of the field: stored names in a mutation that works
+// for all kinds, otherwise API names.
 func (f *field) fieldNames() failure.FieldNames {
 	if f.kind == nil {
 		return failure.StoredNames
@@ -207,8 +209,8 @@ func (f *field) fieldNames() failure.FieldNames {
 	return failure.APINames
 }
 
-// given returns an object of the arguments for the service, which may change it. If a plan keeps
-// the arguments, the object is a copy.
+// given returns an object of the arguments for the service. If the arguments belong to this run, the service may modify
+// the object; if they belong to the plan, it must copy it.
 func given(f *field, tree any) any {
 	if tree, ok := tree.(map[string]any); ok && f.args == nil {
 		return jsontree.Given(tree)

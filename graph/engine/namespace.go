@@ -6,7 +6,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// namespacesRootField is the connection of the namespaces.
+// namespacesRootField returns the entry of the field namespaces.
 func namespacesRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveNamespaces, write: writeRootObject}
 }
@@ -20,7 +20,7 @@ func resolveNamespaces(ctx context.Context, r *run, _ *field, a *resolved, args 
 	return err
 }
 
-// namespaceConnectionFields are the fields of the connection of the namespaces.
+// namespaceConnectionFields returns the fields of the connection of namespaces.
 func namespaceConnectionFields() fieldTable {
 	return fieldTable{
 		"edges":      {write: writeNamespaces},
@@ -30,7 +30,7 @@ func namespaceConnectionFields() fieldTable {
 	}
 }
 
-// namespaceEdgeFields are the fields of an edge of the connection of the namespaces.
+// namespaceEdgeFields returns the fields of an edge of the connection of namespaces.
 func namespaceEdgeFields() fieldTable {
 	return fieldTable{
 		"cursor": {write: text(func(src source) string { return src.root.namespaces.Cursor(src.group) })},
@@ -38,7 +38,7 @@ func namespaceEdgeFields() fieldTable {
 	}
 }
 
-// namespaceFields are the fields of a namespace.
+// namespaceFields returns the fields of a namespace.
 func namespaceFields() fieldTable {
 	return fieldTable{
 		"name":   {write: text(func(src source) string { return src.namespace().Name })},
@@ -46,7 +46,7 @@ func namespaceFields() fieldTable {
 	}
 }
 
-// namespaceCountFields are the fields of a count of a namespace.
+// namespaceCountFields returns the fields of a count of a namespace.
 func namespaceCountFields() fieldTable {
 	return fieldTable{
 		"kind":  {write: text(func(src source) string { return src.namespace().Counts[src.index].Kind })},
@@ -74,7 +74,7 @@ func writeNamespaceCounts(ctx context.Context, r *run, buf []byte, f *field, src
 	}), true
 }
 
-// appendNamespaceCursor writes the cursor of a namespace of a page, null if the page is empty.
+// appendNamespaceCursor appends the cursor of a namespace on a page; null if the page is empty.
 func appendNamespaceCursor(buf []byte, p *query.NamespacePage, i int) ([]byte, bool) {
 	if len(p.Namespaces) == 0 {
 		return buf, false

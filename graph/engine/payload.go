@@ -9,19 +9,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// written is the result of a mutation.
+// written is the result of a mutation, from which its payload is written.
 type written struct {
 	*service.Written
 	field      *field
 	mutationID *string
-	// item is the stored resource, or with DryRun the resource that would be stored. It is nil if
-	// the resource cannot be read, or the caller may not read it.
+	// item is the stored resource or, in a dry run, the resource that would be stored. It is nil if the resource cannot
+	// be read, or if the caller may not read it.
 	item *item
-	// blockers are the pages of resources that hold up a deletion, by the fields that show them.
+	// blockers has, for each field that selects them, a page of the resources that prevent a deletion.
 	blockers map[*field]link
 }
 
-// payloadFields are the fields of the payload of a mutation.
+// payloadFields returns the fields of the payload of a mutation.
 func payloadFields() fieldTable {
 	return fieldTable{
 		"clientMutationId": {write: writeMutationID},
@@ -41,7 +41,7 @@ func payloadFields() fieldTable {
 	}
 }
 
-// warningFields are the fields of a warning.
+// warningFields returns the fields of a warning.
 func warningFields() fieldTable {
 	return fieldTable{
 		"code":    {write: text(func(src source) string { return string(src.warning().Code) })},
@@ -51,7 +51,7 @@ func warningFields() fieldTable {
 	}
 }
 
-// previewFields are the fields of the preview of a resource that a dry run would have stored.
+// previewFields returns the fields of a preview, the resource that a dry run would have stored.
 func previewFields() fieldTable {
 	return fieldTable{
 		"kind":       {write: writePreviewKind},
@@ -110,7 +110,7 @@ func writeDeletedID(_ context.Context, r *run, buf []byte, _ *field, src source)
 	return r.appendID(buf, w.Resource.Stored.Key), true
 }
 
-// readBlockers reads a page of the resources that hold up a deletion.
+// readBlockers reads a page of the resources that prevent a deletion.
 func readBlockers(ctx context.Context, r *run, f *field, w *written) {
 	w.blockers[f] = r.blockers(ctx, f, w.Written)
 }
@@ -125,10 +125,10 @@ func writeWarnings(ctx context.Context, r *run, buf []byte, f *field, src source
 	}), true
 }
 
-// warning returns the warning of a mutation.
+// warning returns the warning to be written.
 func (src source) warning() *failure.Warning { return &src.root.written.Warnings[src.index] }
 
-// warningPath returns the path of a warning from an argument; nil for none.
+// warningPath returns the path of a warning, beginning with an argument; nil if it has none.
 func warningPath(src source) []any {
 	return inArguments(src.root.written.field, src.warning().Path)
 }
@@ -150,7 +150,7 @@ func writeWarningField(_ context.Context, _ *run, buf []byte, _ *field, src sour
 	return appendText(buf, failure.Text(path)), true
 }
 
-// unreadable returns the error of a resource that was stored and cannot be read back.
+// unreadable returns the error of a resource that was stored but cannot be read.
 func unreadable(w *written) error {
 	err := failure.Of(backend.ErrUnreadable, w.Resource.Stored.Key)
 	err.Outcome = failure.OutcomeApplied

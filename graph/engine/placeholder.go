@@ -23,7 +23,7 @@ func placeholdersFrom(ctx context.Context) *placeholders {
 	return m
 }
 
-// placeholders are the values that resolvers of an operation leave to the engine.
+// placeholders are the values that resolvers of an operation have left to the engine.
 type placeholders struct {
 	engine *Engine
 	mu     sync.Mutex // guards list
@@ -33,14 +33,13 @@ type placeholders struct {
 type placeholder struct {
 	ref  *Ref
 	page *query.Page
-	// item or made is the value once it was read; err is the reason why it cannot be
-	// shown.
+	// item or made is the value, once it was read. err is the reason why there is none.
 	item *item
 	made *connectionPage
 	err  error
 }
 
-// kinds returns the kinds of the resources of a placeholder.
+// kinds returns the kinds of the resources that a placeholder stands for.
 func (v *placeholder) kinds() []string {
 	switch {
 	case v.page != nil:
@@ -55,11 +54,10 @@ func (v *placeholder) kinds() []string {
 	return []string{v.ref.key.Kind}
 }
 
-// placeholderPrefix is the beginning of a placeholder in the core's answer: {"$":3}. No other
-// object has a field named $.
+// placeholderPrefix begins a placeholder in an answer of the core, such as {"$":3}. No field of the API has the name $.
 const placeholderPrefix = `{"$":`
 
-// writePlaceholder writes a placeholder in place of a value.
+// writePlaceholder writes a placeholder for a value that the engine will write.
 func writePlaceholder(ctx context.Context, w io.Writer, v placeholder) error {
 	m := placeholdersFrom(ctx)
 	if m == nil {
@@ -73,14 +71,13 @@ func writePlaceholder(ctx context.Context, w io.Writer, v placeholder) error {
 	return err
 }
 
-// placeholderField is a placeholder and its field.
+// placeholderField is a placeholder with the field whose value it is.
 type placeholderField struct {
 	placeholder *placeholder
 	field       *field
 }
 
-// placeholderOf returns the placeholder for a value of the core, nil if the value is
-// not a placeholder.
+// placeholderOf returns the placeholder that a value of the core represents; nil if it represents none.
 func (m *placeholders) placeholderOf(v gjson.Result) *placeholder {
 	if !v.IsObject() || len(v.Raw) < len(placeholderPrefix) || v.Raw[:len(placeholderPrefix)] != placeholderPrefix {
 		return nil
@@ -92,7 +89,7 @@ func (m *placeholders) placeholderOf(v gjson.Result) *placeholder {
 	return &m.list[n]
 }
 
-// collectPlaceholders appends the placeholders in a value of the core.
+// collectPlaceholders appends the placeholders in a value of the core, which has type t.
 func (r *run) collectPlaceholders(
 	out []placeholderField, m *placeholders, f *field, t *ast.Type, v gjson.Result,
 ) []placeholderField {
@@ -118,14 +115,13 @@ func (r *run) collectPlaceholders(
 	return out
 }
 
-// readPlaceholders reads in one call the resources whose keys resolvers returned, and
-// adds all resources of placeholders to the next level.
+// readPlaceholders reads all resources that resolvers returned as keys, in one call. It adds the resources of all
+// placeholders to the next level.
 func (r *run) readPlaceholders(ctx context.Context, found []placeholderField) {
 	for _, at := range found {
 		at.placeholder.err = r.checkPlaceholder(at)
 		if ref := at.placeholder.ref; at.placeholder.err == nil && ref != nil {
-			// A resource that a resolver has read is not read again, so the answer shows one state
-			// of it.
+			// A resource that a resolver has read is used for the whole answer, so that all of it shows the same state.
 			if b := bodyOf(ref.resource); b != nil && r.claim(b.Stored.Key) {
 				r.found[b.Stored.Key] = b
 			}
@@ -173,7 +169,7 @@ func (r *run) placeholderItem(f *field, b *body.Body) *item {
 	return r.shared(f, r.kindOf(b), b)
 }
 
-// checkPlaceholder returns the error of a resource that cannot be a value of its field.
+// checkPlaceholder returns an error if the type of a field does not allow the resources of its placeholder.
 func (r *run) checkPlaceholder(at placeholderField) error {
 	typ := at.field.node.Definition.Type.Name()
 	wanted := r.engine.types[typ] // nil for an interface
@@ -188,11 +184,10 @@ func (r *run) checkPlaceholder(at placeholderField) error {
 	return nil
 }
 
-// errNull is the error of a null that the schema does not allow.
+// errNull means that a value is null although the schema does not allow null.
 var errNull = errors.New("must not be null")
 
-// placeholderValue writes the value of a placeholder. The current path already includes
-// the field.
+// placeholderValue writes the value of a placeholder. The field has been added to the current path.
 func (r *run) placeholderValue(ctx context.Context, buf []byte, f *field, t *ast.Type, v *placeholder) ([]byte, bool) {
 	switch {
 	case v.made != nil:

@@ -11,88 +11,84 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// plan is a compiled operation, for one combination of values of its Boolean variables. Selections on
-// interfaces are compiled at first use; the rest never changes.
+// plan is a compiled operation, for one combination of values of its Boolean variables. Selections on interfaces are
+// compiled at first use; everything else is immutable.
 type plan struct {
 	compiler *compiler
 	root     *object
 	// number identifies the plan in the keys of kept answers; 0 if its answers are not kept.
 	number uint64
-	// small is set if all answers so far took too little work to be kept. Then kept answers
-	// are not looked up.
+	// small is set while all answers were too cheap to be kept. Then the cache is not asked for answers.
 	small atomic.Bool
-	// large is set if an answer took enough work to be kept.
+	// large is set once an answer was expensive enough to be kept.
 	large atomic.Bool
 }
 
-// object is the selection on an object type.
+// object is a selection on an object type.
 type object struct {
 	fields []field
-	// links are the fields that lead to other resources, directly or below.
+	// links are the fields through which other resources are reached, directly or in their selections.
 	links []*field
 }
 
-// field is one field of the answer.
+// field is a field of the answer.
 type field struct {
-	// derivedField executes the field, unless gqlgen's code does. Its write is nil for scalars of a
-	// body, see [run.object].
+	// derivedField executes the field, unless byCore is set. Its write is nil for scalars of a body; see [run.object].
 	derivedField
-	// prefix stands before the value: {"alias": or ,"alias":
+	// prefix is what precedes the value: {"alias": or ,"alias":
 	prefix []byte
 	alias  string
-	// above is the field that has this one in its selection, nil for a root field.
+	// above is the field whose selection has this field; nil for a root field.
 	above *field
-	// nonNull and elementNonNull report whether the value, and an element of it, cannot be null.
+	// nonNull reports whether the value must not be null, and elementNonNull whether its elements must not be.
 	nonNull, elementNonNull bool
 	// byCore reports whether gqlgen's code executes the field.
 	byCore bool
 	// list reports whether the value is a list.
 	list bool
-	// slot is the slot of a field of a body.
+	// slot is the slot of the field, if it is a field of a body.
 	slot int
-	// otherwise is the effective default, written if the field is absent; nil for none.
+	// otherwise is the effective default, which is written if the field is absent; nil if there is none.
 	otherwise []byte
-	// inner is the slot of conditions in the status.
+	// inner is the slot of the conditions in the status.
 	inner int
-	// inside is the type of the objects in a body that are the field's value; nil for none.
+	// inside is the type of the object, or of the list elements, that a field of a body has; nil for other fields.
 	inside *typeInfo
-	// enum has the names of enum values by their stored forms.
+	// enum maps the stored forms of enum values to their API names.
 	enum map[string]string
-	// constant is the value of a field that is the same in every answer.
+	// constant is the value of a field that has the same value in every answer.
 	constant []byte
-	// sub is the selection below an object type, abstract the one below an interface.
+	// sub is the selection below the field if its type is an object type; abstract is set if its type is an interface.
 	sub      *object
 	abstract *abstract
-	// link is how the field leads to other resources, linkNone if it does not.
+	// link describes how other resources are reached through the field.
 	link linkType
-	// ref is the reference that the field resolves; inverse is the connection of the
-	// resources that refer to one.
+	// ref is the reference that the field resolves. inverse is set if the field is a connection of referring resources.
 	ref     *reference
 	inverse *inverse
-	// relation is that of a connection of dependencies.
+	// relation is set for a connection of dependencies.
 	relation query.Relation
 	// connection reports whether the field is a connection of resources or of dependencies.
 	connection bool
 	// edges reports whether the field is the list of the edges of a connection.
 	edges bool
 	kind  *kindInfo
-	// input, verb and merge describe a mutation: see rootField.
+	// input, verb and merge describe a mutation; see rootField.
 	input input
 	verb  descriptor.Verb
 	merge bool
-	// changeCursor, ahead and total report whether a connection's change cursor, whether it has
-	// another page, and its number of resources are selected.
+	// changeCursor, ahead and total report whether the selection on a connection needs its change cursor, whether there
+	// is another page, and the number of its resources.
 	changeCursor, ahead, total bool
-	// targets reports whether states or resources of a connection of dependencies are
-	// selected.
+	// targets reports whether the selection on a connection of dependencies needs their states or resources.
 	targets bool
-	// node is the first of the merged fields; it has the arguments.
+	// node is the first of the merged fields in the document. It has the arguments.
 	node *ast.Field
-	// set is the selections below, of all merged fields.
+	// set has the selections of all merged fields.
 	set ast.SelectionSet
-	// core is a root field of the core in the form that gqlgen executes.
+	// core is the field in the form in which gqlgen's code executes it; set for root fields of the core.
 	core *ast.Field
-	// args are the arguments, if they have no variables.
+	// args are the arguments, if they contain no variables; else nil.
 	args *arguments
 }
 
@@ -104,27 +100,27 @@ func (f *field) locations() []gqlerror.Location {
 	return nil
 }
 
-// linkType is the way in which a field leads from a resource to others, which are read
-// level by level.
+// linkType is a way of reaching other resources from a resource. They are read level by level.
 type linkType uint8
 
 const (
 	linkNone linkType = iota
-	// linkRef leads to one resource, linkRefs to a connection of those that a list of references names.
+	// linkRef leads to the resource that a reference names, and linkRefs to a connection of the resources that a list
+	// of references names.
 	linkRef
 	linkRefs
-	// linkInverse leads to a connection of the resources that refer to one.
+	// linkInverse leads to a connection of the resources that refer to a resource.
 	linkInverse
 	// linkDependencies leads to a connection of dependencies.
 	linkDependencies
 )
 
-// linked reports whether the field leads to other resources.
+// linked reports whether other resources are reached through the field or its selection.
 func (f *field) linked() bool {
 	return f.link != linkNone || f.abstract != nil || f.sub != nil && len(f.sub.links) > 0
 }
 
-// on returns the selection on a kind below the field.
+// on returns the selection below the field for resources of a kind.
 func (f *field) on(k *kindInfo) *object {
 	if f.abstract != nil {
 		return f.abstract.on(k.Name)
@@ -132,7 +128,7 @@ func (f *field) on(k *kindInfo) *object {
 	return f.sub
 }
 
-// abstract is a selection on an interface. It is compiled for each type when the first value of that type is written.
+// abstract is a selection on an interface. For each type it is compiled when the first value of that type is written.
 type abstract struct {
 	compiler *compiler
 	field    *field

@@ -7,14 +7,14 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// This file manages the memory that operations reuse: the pieces of a run and the buffer of its
-// answer. BenchmarkGraph of graph/server measures it: without reuse, 20 networks with their subnets
-// and ports cost twice as much. A run that panics is not reused.
+// This file manages memory that operations use again: parts of a run, and the buffer of its answer. BenchmarkGraph of
+// graph/server measures it: without it, 20 networks with their subnets and ports would take twice as long. A run that
+// has panicked is not used again.
 //
 //	begin -> execute -> end                                          the answer is in memory of its own
 //	begin -> execute -> Output.Fill ... Release -> TakeBack -> end   the transport sends it from run.buf
 
-// begin returns a run that reads a snapshot, a spare one if there is one.
+// begin returns a run for an operation. s is the state from which it reads.
 func (e *Engine) begin(oc *graphql.OperationContext, p *plan, s *query.Snapshot) *run {
 	r, _ := e.spare.Get().(*run)
 	if r == nil {
@@ -31,10 +31,10 @@ func (e *Engine) begin(oc *graphql.OperationContext, p *plan, s *query.Snapshot)
 	return r
 }
 
-// maxSpare is the most bytes of a buffer that is kept for another answer.
+// maxSpare is the maximum size of a buffer that is kept for another answer, in bytes.
 const maxSpare = 1 << 20
 
-// keptPieces is the most links, pages and items whose memory is kept for the next answer.
+// keptPieces is the maximum number of links, pages and items whose memory is kept for another answer.
 const keptPieces = 2048
 
 var _ stream.OutputOwner = (*run)(nil)
@@ -42,7 +42,7 @@ var _ stream.OutputOwner = (*run)(nil)
 // TakeBack implements [stream.OutputOwner].
 func (r *run) TakeBack(buf []byte) { r.engine.end(r, buf) }
 
-// end gives a run back, with the buffer of its answer.
+// end makes a run and the buffer of its answer available to other operations.
 func (e *Engine) end(r *run, buf []byte) {
 	if cap(buf) > maxSpare {
 		buf = nil
@@ -63,8 +63,7 @@ func (e *Engine) end(r *run, buf []byte) {
 	e.spare.Put(r)
 }
 
-// release drops everything that was read, since a stream may wait long for its next
-// event.
+// release drops everything that was read, because a stream may wait for its next event for a long time.
 func (r *run) release() {
 	clear(r.wanted)
 	clear(r.level)
@@ -86,10 +85,10 @@ func (r *run) releaseArguments() {
 	r.spent.inputs = 0
 }
 
-// maxAsked is the most requests whose memory is reused.
+// maxAsked is the maximum number of requests whose memory is kept.
 const maxAsked = 1024
 
-// emptied returns the memory of answered requests for reuse.
+// emptied returns the emptied slices of answered requests, for the requests of the next level.
 func (p *pageRequests) emptied() pageRequests {
 	if max(cap(p.list), cap(p.related), len(p.same)) > maxAsked {
 		return pageRequests{}

@@ -13,20 +13,20 @@ import (
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// want is a link to be read.
+// want is a link that must be read.
 type want struct {
 	item *item
-	// link is its index in the item's links.
+	// link is the index of the link in item.links.
 	link  int
 	field *field
-	// key is the key of a resource; zero for a page.
+	// key is the key of a referenced resource; zero if the link is a page.
 	key backend.Key
-	// args are the arguments of a page, names the names in a list of references.
+	// args are the arguments of a page, and names the names in a list of references.
 	args  *arguments
 	names []string
 }
 
-// resolve reads all links, level by level.
+// resolve reads all links of the answer, level by level.
 func (r *run) resolve(ctx context.Context) {
 	for len(r.next) > 0 {
 		r.checkContext(ctx, nil)
@@ -36,7 +36,7 @@ func (r *run) resolve(ctx context.Context) {
 	}
 }
 
-// collectLevel makes the next level the current one and collects its links that have to be read.
+// collectLevel makes the next level the current one, and collects the links in it that must be read.
 func (r *run) collectLevel(ctx context.Context) {
 	clear(r.level)
 	clear(r.wanted)
@@ -47,8 +47,8 @@ func (r *run) collectLevel(ctx context.Context) {
 	}
 }
 
-// readLevel reads the requested links and enqueues their targets. Up to three concurrent calls
-// read the resources, the pages, and the pages of dependencies.
+// readLevel reads the links of the current level and adds the resources that it finds to the next level. It makes up to
+// three calls at once: for resources, for pages, and for pages of dependencies.
 func (r *run) readLevel(ctx context.Context) {
 	keys, requests := r.unread(), r.requests()
 	var resources []*query.Resource
@@ -77,11 +77,11 @@ func (r *run) readLevel(ctx context.Context) {
 	r.spareRequests = requests.emptied()
 }
 
-// linkBytes is the memory that the links of a selection on an item take while they are read.
+// linkBytes is the memory for reading the links of one selection on an item, in bytes.
 const linkBytes = 256
 
-// together calls functions concurrently and returns when all have returned. If one panics, together
-// panics in the caller's goroutine, so that the caller can recover.
+// together runs functions concurrently and waits for all of them. If one panics, together panics in the goroutine of
+// its caller, who can recover it.
 func together(calls []func()) {
 	if len(calls) < 2 {
 		for _, call := range calls {
@@ -112,8 +112,8 @@ func together(calls []func()) {
 	}
 }
 
-// collectLinks adds the links of a selection on an object of an item's body, in the
-// order in which they will be written.
+// collectLinks adds the links that a selection on an object of an item's body needs, in the order in which they will be
+// written.
 func (r *run) collectLinks(ctx context.Context, it *item, on *object, t body.Table) {
 	b := it.body
 	for _, f := range on.links {
@@ -160,7 +160,7 @@ func (r *run) collectLinks(ctx context.Context, it *item, on *object, t body.Tab
 	}
 }
 
-// refSpan returns the value of a reference; found is false if its object is absent.
+// refSpan returns the position of a reference in a body. found is false if the object with the reference is absent.
 func refSpan(b *body.Body, ref *reference, t body.Table) (s body.Span, found bool) {
 	if ref.fromRoot {
 		t = body.Root
@@ -176,7 +176,7 @@ func refSpan(b *body.Body, ref *reference, t body.Table) (s body.Span, found boo
 	return b.At(t, ref.slots[last]), true
 }
 
-// refName returns the name in a reference, empty if there is none.
+// refName returns the name in a reference; "" if there is none.
 func refName(b *body.Body, ref *reference, t body.Table) string {
 	s, found := refSpan(b, ref, t)
 	if found && s.IsZero() {
@@ -185,7 +185,7 @@ func refName(b *body.Body, ref *reference, t body.Table) string {
 	return b.Text(s)
 }
 
-// refNames returns the distinct names in a list of references, in order.
+// refNames returns the names in a list of references, in order and without duplicates.
 func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string]) []string {
 	names := room.Take(fewNames)[:0]
 	span, _ := refSpan(b, ref, t)
@@ -199,10 +199,10 @@ func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string
 	return names
 }
 
-// fewNames is the initial capacity of a list of references.
+// fewNames is the initial capacity for the names in a list of references.
 const fewNames = 4
 
-// unread returns the wanted keys that were not read before in this run.
+// unread returns the wanted keys that this run has not read yet.
 func (r *run) unread() (keys []backend.Key) {
 	for i := range r.wanted {
 		w := &r.wanted[i]
@@ -216,7 +216,7 @@ func (r *run) unread() (keys []backend.Key) {
 	return keys
 }
 
-// claim reports whether a resource was not claimed before. The caller that gets true reads it.
+// claim reports whether the caller must read a resource. It returns true only once for each key.
 func (r *run) claim(key backend.Key) bool {
 	if _, ok := r.found[key]; ok {
 		return false
@@ -228,28 +228,27 @@ func (r *run) claim(key backend.Key) bool {
 	return true
 }
 
-// pageRequests are the distinct requests of a level.
+// pageRequests are the requests of a level, without duplicates.
 type pageRequests struct {
 	list []query.ListRequest
-	// related are the requests of dependencies.
+	// related are the requests for dependencies.
 	related []query.DependencyRequest
-	// of has the index of each want's request in list or related, -1 for a resource.
+	// of maps each wanted link to the index of its request in list or related; -1 if it is a resource.
 	of []int
-	// same maps lists of references to their request, so that equal lists are read
-	// once.
+	// same maps a list of references to the index of its request, so that equal lists are read only once.
 	same map[sameRequest]int
 }
 
-// sameRequest is the key under which equal lists of references share a request.
+// sameRequest identifies a list of references.
 type sameRequest struct {
 	field     *field
 	namespace string
-	// names is a single name, or n names encoded.
+	// names is the only name, or an encoding of n names.
 	names string
 	n     int
 }
 
-// requests returns the requests of the wanted pages.
+// requests returns the requests for the wanted pages.
 func (r *run) requests() (out pageRequests) {
 	out, r.spareRequests = r.spareRequests, pageRequests{}
 	for i := range r.wanted {
@@ -289,8 +288,7 @@ func (r *run) requests() (out pageRequests) {
 	return out
 }
 
-// joined returns a text that is equal only for equal lists, among lists of the same
-// length.
+// joined returns a text that differs for different lists of names of the same length.
 func (r *run) joined(names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -302,7 +300,7 @@ func (r *run) joined(names []string) string {
 	return string(r.scratch)
 }
 
-// linkResources sets the links of references to the resources that were found.
+// linkResources sets the links that are references to the resources that were read.
 func (r *run) linkResources(ctx context.Context, failed error) {
 	for i := range r.wanted {
 		w := &r.wanted[i]
@@ -323,7 +321,7 @@ func (r *run) linkResources(ctx context.Context, failed error) {
 	}
 }
 
-// forgetAbsent forgets the resources that were not found. After a failed read they may exist.
+// forgetAbsent forgets the resources that were not found. After a failed read they may still exist.
 func (r *run) forgetAbsent() {
 	for key, b := range r.found {
 		if b == nil {
@@ -332,8 +330,8 @@ func (r *run) forgetAbsent() {
 	}
 }
 
-// shared returns the item of a resource for a selection, which all places that show it
-// share.
+// shared returns the item of a referenced resource for a selection. All places that show the resource with this
+// selection share it.
 func (r *run) shared(f *field, k *kindInfo, b *body.Body) *item {
 	key := itemKey{f.on(k), b}
 	it := r.sharedItems[key]
@@ -347,13 +345,13 @@ func (r *run) shared(f *field, k *kindInfo, b *body.Body) *item {
 	return it
 }
 
-// answeredPages are the pages of requests, each with its own error.
+// answeredPages has a page or an error for each request.
 type answeredPages struct {
 	pages []*query.Page
 	errs  []error
 }
 
-// linkPages sets the links of connections to their pages.
+// linkPages sets the links that are connections to the pages that were read.
 func (r *run) linkPages(ctx context.Context, requests *pageRequests, pages, related answeredPages) {
 	made := make([]*connectionPage, len(pages.pages))
 	for i, n := range requests.of {

@@ -18,15 +18,15 @@ import (
 	"github.com/sluicegw/sluice/graph/coercion"
 )
 
-// Ref is a resource that a hand-written resolver returns, as the value of a kind or of
-// an interface of kinds. In the schema of the core such a type is a scalar. The engine
-// reads the resource's links and writes the selected fields.
+// Ref is a resource that a hand-written resolver returns as the value of a kind, or of an interface of kinds. In the
+// schema of the core such a type is a scalar; the engine reads the links of the resource and writes the selected
+// fields.
 type Ref struct {
 	resource *query.Resource
 	key      backend.Key
 }
 
-// RefTo returns a reference to a resource that was read.
+// RefTo returns a reference to a resource that the resolver has read.
 func RefTo(r *query.Resource) *Ref {
 	if r == nil {
 		return nil
@@ -34,14 +34,14 @@ func RefTo(r *query.Resource) *Ref {
 	return &Ref{resource: r}
 }
 
-// RefByKey returns a reference to a resource that the engine reads, together with the others of the
-// answer. If the resource does not exist, the value is null.
+// RefByKey returns a reference to a resource that the engine will read, together with others of the answer. If the
+// resource does not exist, the value is null.
 func RefByKey(key backend.Key) *Ref { return &Ref{key: key} }
 
-// PageRef is a page of a connection that a hand-written resolver returns.
+// PageRef is a page of resources that a hand-written resolver returns.
 type PageRef struct{ page *query.Page }
 
-// RefToPage returns a reference to a page that was read.
+// RefToPage returns a reference to a page that the resolver has read.
 func RefToPage(p *query.Page) *PageRef {
 	if p == nil {
 		return nil
@@ -49,15 +49,15 @@ func RefToPage(p *query.Page) *PageRef {
 	return &PageRef{page: p}
 }
 
-// Input is an argument of a hand-written resolver whose type is an input or an enum derived from a
-// kind, such as a filter.
+// Input is an argument of a hand-written resolver whose type is derived from a kind, such as a filter.
 type Input struct {
 	value any
-	// path is the path of the value in the request, for errors.
+	// path is the path of the value in the request, for use in errors.
 	path ast.Path
 }
 
-// Coerce returns the input as the tree of JSON that the service takes; nil stays nil. ctx is the context of a resolver.
+// Coerce coerces the input to the type named typ, and returns it as the service takes it: as JSON with stored names.
+// ctx must be the context of a resolver. A nil input stays nil.
 func (in *Input) Coerce(ctx context.Context, typ string) (any, error) {
 	m := placeholdersFrom(ctx)
 	if m == nil {
@@ -93,7 +93,7 @@ func (in *Input) Coerce(ctx context.Context, typ string) (any, error) {
 	return out, err
 }
 
-// jsonTree returns a value as a tree of JSON. Literals in it are as gqlparser reads them.
+// jsonTree returns a value as a tree of JSON. The value can contain literals as gqlparser reads them.
 func jsonTree(v any) (out any, err error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -105,36 +105,33 @@ func jsonTree(v any) (out any, err error) {
 	return out, err
 }
 
-// UnmarshalGQLContext implements gqlgen's interface for inputs.
+// UnmarshalGQLContext implements [graphql.ContextUnmarshaler].
 func (in *Input) UnmarshalGQLContext(ctx context.Context, v any) error {
 	in.value, in.path = v, graphql.GetPath(ctx)
 	return nil
 }
 
-// MarshalGQLContext implements gqlgen's interface for outputs. It fails, since an input
-// is never written.
+// MarshalGQLContext implements [graphql.ContextMarshaler]. It returns an error: an input cannot be part of an answer.
 func (Input) MarshalGQLContext(context.Context, io.Writer) error {
 	return errors.New("engine: an input is no value of an answer")
 }
 
-// MarshalGQLContext writes a placeholder.
+// MarshalGQLContext implements [graphql.ContextMarshaler]. It writes a placeholder.
 func (v Ref) MarshalGQLContext(ctx context.Context, w io.Writer) error {
 	return writePlaceholder(ctx, w, placeholder{ref: &v})
 }
 
-// UnmarshalGQLContext implements gqlgen's interface for inputs. It fails, since a
-// resource is not an input.
+// UnmarshalGQLContext implements [graphql.ContextUnmarshaler]. It returns an error: a resource cannot be an argument.
 func (*Ref) UnmarshalGQLContext(context.Context, any) error {
 	return errors.New("engine: a resource is no input")
 }
 
-// MarshalGQLContext writes a placeholder.
+// MarshalGQLContext implements [graphql.ContextMarshaler]. It writes a placeholder.
 func (v PageRef) MarshalGQLContext(ctx context.Context, w io.Writer) error {
 	return writePlaceholder(ctx, w, placeholder{page: v.page})
 }
 
-// UnmarshalGQLContext implements gqlgen's interface for inputs. It fails, since a page
-// is not an input.
+// UnmarshalGQLContext implements [graphql.ContextUnmarshaler]. It returns an error: a page cannot be an argument.
 func (*PageRef) UnmarshalGQLContext(context.Context, any) error {
 	return errors.New("engine: a page is no input")
 }

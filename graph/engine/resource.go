@@ -12,11 +12,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// manifestObjects is the number of objects that a manifest counts as, since rendering
-// it costs as much.
+// manifestObjects is the number of objects that a manifest is charged as, because rendering it costs as much.
 const manifestObjects = 20
 
-// resourceFields are the fields of a resource of every kind: see [derivedField] for how to add one.
+// resourceFields returns the fields that resources of all kinds have; see [derivedField] for how to add one.
 func resourceFields() fieldTable {
 	return fieldTable{
 		"id":           {write: writeID},
@@ -99,7 +98,7 @@ func writeLink(ctx context.Context, r *run, buf []byte, f *field, src source) ([
 	return r.linked(ctx, buf, f, it.links[it.at-1])
 }
 
-// linked writes the resource or the page of a link.
+// linked writes the resource or page that a link leads to.
 func (r *run) linked(ctx context.Context, buf []byte, f *field, l link) ([]byte, bool) {
 	switch {
 	case l.err != nil:
@@ -112,7 +111,7 @@ func (r *run) linked(ctx context.Context, buf []byte, f *field, l link) ([]byte,
 	return r.resource(ctx, buf, f, l.item)
 }
 
-// compileConditions compiles the field of the conditions, which are in the status.
+// compileConditions compiles the field conditions, whose value is in the status.
 func compileConditions(_ *compiler, f *field, on *typeInfo) {
 	if on.kind.Conditions() == nil {
 		f.write = writeConstant
@@ -124,7 +123,7 @@ func compileConditions(_ *compiler, f *field, on *typeInfo) {
 	f.inside = on.kind.status.below[f.inner]
 }
 
-// writeConditions writes the conditions of the status, an empty list if it has none yet.
+// writeConditions writes the conditions of the status; an empty list if there are none yet.
 func writeConditions(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	b := src.item.body
 	if status := b.At(body.Root, f.slot); !status.IsZero() {
@@ -158,7 +157,7 @@ type manifest struct {
 	text   string
 }
 
-// manifestOf returns a manifest, which is rendered once for all aliases of a resource.
+// manifestOf returns the manifest of a resource. It is rendered only once if several aliases select it.
 func (r *run) manifestOf(
 	ctx context.Context, f *field, stored *backend.Resource, format service.ManifestFormat,
 ) (string, error) {
@@ -182,7 +181,7 @@ func (r *run) manifestOf(
 	return text, err
 }
 
-// partJSON writes the spec or the status in stored form.
+// partJSON writes the spec or the status as JSON with stored names. read returns it.
 func (r *run) partJSON(ctx context.Context,
 	buf []byte, f *field, stored *backend.Resource, read func(*backend.Resource) ([]byte, error),
 ) ([]byte, bool) {
@@ -197,7 +196,7 @@ func (r *run) partJSON(ctx context.Context,
 	return append(buf, raw...), raw != nil
 }
 
-// appendID writes a global id: see [kind.GlobalID].
+// appendID appends a global id; see [kind.GlobalID].
 func (r *run) appendID(buf []byte, key backend.Key) []byte {
 	r.scratch = kind.AppendGlobalID(r.scratch[:0], key)
 	buf = base64.RawURLEncoding.AppendEncode(append(buf, '"'), r.scratch)

@@ -14,22 +14,22 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// resolved is the value of a root field, before it is written.
+// resolved is the value of a root field before it is written.
 type resolved struct {
 	err     error
 	item    *item
 	page    *connectionPage
 	nodes   []link // of the field nodes: each a resource, nothing, or why its id is refused
 	written *written
-	// writing is set while the service writes. Whether it has stored something is then
-	// unknown.
+	// writing is set while the service is executing a write, so that it is not known whether something was stored.
 	writing bool
-	// byCore is set once a resolver of the core has made a change.
+	// byCore is set if a resolver of the core has made a change.
 	byCore     bool
 	change     *change.Change
 	summary    *query.Summary
 	namespaces *query.NamespacePage
-	// core is the value of a field of the core; placeholders are the values in it that resolvers left to the engine.
+	// core is the value of a field of the core. placeholders are the values in it that resolvers have left to the
+	// engine.
 	core         []byte
 	placeholders *placeholders
 }
@@ -37,8 +37,8 @@ type resolved struct {
 // applied reports whether the field has made a change.
 func (a *resolved) applied() bool { return a.byCore || a.written != nil && !a.written.DryRun }
 
-// execute resolves the root fields, of a query together and of a mutation
-// one after the other, and appends the answer.
+// execute executes the root fields and appends the answer to buf. Root fields of a query are executed together, root
+// fields of a mutation one after the other.
 func (r *run) execute(ctx context.Context, buf []byte) []byte {
 	r.openBudget(ctx, len(buf))
 	r.traced = span.Of(ctx).Recording()
@@ -81,27 +81,27 @@ func (r *run) execute(ctx context.Context, buf []byte) []byte {
 	return append(buf, '}')
 }
 
-// getRootField is a field that reads the resource of a name.
+// getRootField returns the entry of a field that reads one resource of a kind.
 func getRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveGet, write: writeRootItem}
 }
 
-// nodeRootField is the field node.
+// nodeRootField returns the entry of the field node.
 func nodeRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveNode, write: writeRootItem}
 }
 
-// nodesRootField is the field nodes.
+// nodesRootField returns the entry of the field nodes.
 func nodesRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveNodes, write: writeRootNodes}
 }
 
-// listRootField is a connection of the resources of a kind, or of any.
+// listRootField returns the entry of a connection of the resources of one kind, or of any.
 func listRootField() derivedField {
 	return derivedField{compile: compileConnection, resolve: resolveList, write: writeRootPage}
 }
 
-// resolveRoot executes a root field.
+// resolveRoot executes a root field that the core does not execute.
 func (r *run) resolveRoot(ctx context.Context, f *field, a *resolved) {
 	if f.resolve == nil {
 		return
@@ -150,7 +150,7 @@ func resolveList(ctx context.Context, r *run, f *field, a *resolved, args *argum
 	return nil
 }
 
-// setItem sets the value of a field that reads one resource.
+// setItem sets the value of a root field that reads one resource.
 func (r *run) setItem(f *field, a *resolved, res *query.Resource) {
 	if b := bodyOf(res); b != nil {
 		a.item = r.newItem(b, f)
@@ -200,7 +200,7 @@ func (r *run) writeRoot(ctx context.Context, buf []byte, f *field, a *resolved) 
 	return f.write(ctx, r, buf, f, source{root: a})
 }
 
-// writeRootObject writes an object whose data is the value of the root field.
+// writeRootObject writes an object whose fields are read from the value of the root field.
 func writeRootObject(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	return r.below(ctx, buf, f, src)
 }

@@ -16,61 +16,62 @@ import (
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// run is one execution of a plan, see the package comment. One goroutine uses it.
+// run is one execution of a plan. It is used by one goroutine. See the package comment.
 type run struct {
 	engine *Engine
 	oc     *graphql.OperationContext
 	plan   *plan
-	// buf is the buffer of the answer, which the next run reuses.
+	// buf is the buffer of the answer. The next operation that uses the run uses it again.
 	buf  []byte
 	path []step
-	// level are the selections whose links are being read, next those of the level after.
+	// level has the selections whose links are being read, and next the selections of the following level.
 	level, next []visit
-	// wanted are the links of level that have to be read.
+	// wanted are the links of level that must be read.
 	wanted []want
-	// The slabs allocate many links, pages and items at once: a level may have hundreds.
+	// The slabs allocate links, pages and items many at a time, because a level may have hundreds.
 	linkSlab slab.Slab[link]
 	pageSlab slab.Slab[connectionPage]
 	itemSlab slab.Slab[item]
-	// nameSlab has the names in lists of references.
+	// nameSlab allocates the names in lists of references.
 	nameSlab slab.Slab[string]
 	// answers are the values of the root fields.
 	answers []resolved
-	// spareRequests is memory for the requests of a level: see BenchmarkGraph of graph/server, three-levels.
+	// spareRequests is memory for the requests of the next level; measured by BenchmarkGraph of graph/server,
+	// three-levels.
 	spareRequests pageRequests
-	// found are the resources that were read by their keys, nil for absent ones.
+	// found maps the key of each resource that was read to its body; nil if it was absent.
 	found map[backend.Key]*body.Body
-	// sharedItems are the items of references: all that show a resource with one selection share one.
+	// sharedItems has the items of referenced resources; see shared.
 	sharedItems map[itemKey]*item
-	// snapshot is the state of the store that all reads see.
+	// snapshot is the state from which everything is read.
 	snapshot *query.Snapshot
-	// args are the arguments that have variables, evaluated once.
+	// args has the arguments that contain variables, after their coercion.
 	args    map[*field]*arguments
 	scratch []byte
 	spent   spending
-	// manifests are the two manifests that were rendered last.
+	// manifests are the last two manifests that were rendered.
 	manifests [2]manifest
-	// applied reports whether the current root field of a mutation has changed something. Then its
-	// errors have the outcome APPLIED.
+	// applied reports whether the current root field of a mutation has made a change, so that its errors get the
+	// outcome APPLIED.
 	applied bool
 	// traced reports whether the operation has a span.
 	traced bool
-	// ended is the reason why the remaining root fields of a mutation are not executed.
+	// ended is the reason why the remaining root fields of a mutation are not executed; nil if they are.
 	ended error
 }
 
-// step of a path: a field, or an index if field is nil.
+// step is a step of a path: a field, or an index if field is nil.
 type step struct {
 	field *field
 	index int
 }
 
-// item is a resource in the answer, with the links of its selection in the order in which they are written.
+// item is a resource in the answer, with the links that its selection needs, in the order in which they are written.
 type item struct {
 	body  *body.Body
 	kind  *kindInfo
 	links []link
-	// at is the link that is written next.
+	// at is the index of the link to be written next.
 	at int
 }
 
@@ -79,26 +80,26 @@ type itemKey struct {
 	body *body.Body
 }
 
-// link is the resource of a reference or the page of a connection.
+// link is the resource that a reference leads to, or the page of a connection.
 type link struct {
 	item *item
 	page *connectionPage
 	err  error
 }
 
-// connectionPage is a page of a connection.
+// connectionPage is a page of a connection with its items.
 type connectionPage struct {
 	*query.Page
 	items []item
 }
 
-// visit is a selection on an item whose links will be read.
+// visit is a selection on an item whose links must be read.
 type visit struct {
 	item *item
 	on   *object
 }
 
-// bodyOf returns the body of a resource, nil for none.
+// bodyOf returns the body of a resource, which may be nil.
 func bodyOf(r *query.Resource) *body.Body {
 	if r == nil {
 		return nil
@@ -109,7 +110,7 @@ func bodyOf(r *query.Resource) *body.Body {
 // kindOf returns the kind of a resource.
 func (r *run) kindOf(b *body.Body) *kindInfo { return r.engine.types[b.Stored.Kind].kind }
 
-// newItem returns an item, and adds it to the next level.
+// newItem returns an item for a resource, and adds its selection to the next level.
 func (r *run) newItem(b *body.Body, f *field) *item {
 	it := r.itemSlab.One()
 	it.body, it.kind = b, r.kindOf(b)
@@ -117,14 +118,14 @@ func (r *run) newItem(b *body.Body, f *field) *item {
 	return it
 }
 
-// enqueue adds a selection with links to the next level.
+// enqueue adds a selection to the next level, unless it has no links.
 func (r *run) enqueue(it *item, on *object) {
 	if len(on.links) > 0 {
 		r.next = append(r.next, visit{it, on})
 	}
 }
 
-// newPage returns a page, and adds its items to the next level.
+// newPage returns a page with items, and adds their selections to the next level.
 func (r *run) newPage(p *query.Page, f *field) *connectionPage {
 	out := r.pageSlab.One()
 	*out = connectionPage{Page: p, items: r.itemSlab.Take(len(p.Edges))}
@@ -135,7 +136,8 @@ func (r *run) newPage(p *query.Page, f *field) *connectionPage {
 		}
 		it := &out.items[i]
 		it.body, it.kind = b, r.kindOf(b)
-		// An item has the links of nodes and of edges, in the order in which they are written.
+		// If the selection has both nodes and edges, an item has the links of both, in the order in which they are
+		// written.
 		for _, l := range f.sub.links {
 			if !l.edges {
 				r.enqueueNode(it, l, p.Dependencies != nil)
@@ -149,8 +151,8 @@ func (r *run) newPage(p *query.Page, f *field) *connectionPage {
 	return out
 }
 
-// enqueueNode adds the resource of a node to the next level. The node is the item itself or, if
-// dependency is set, a dependency with the item as its resource.
+// enqueueNode adds the selection on a node to the next level. The node is the item itself, or a dependency whose
+// resource is the item.
 func (r *run) enqueueNode(it *item, node *field, dependency bool) {
 	if !dependency {
 		r.enqueue(it, node.on(it.kind))
@@ -161,14 +163,13 @@ func (r *run) enqueueNode(it *item, node *field, dependency bool) {
 	}
 }
 
-// arguments returns the arguments of a field, evaluated once for all its places in the answer.
+// arguments returns the arguments of a field. They are coerced once for all places in which the field occurs.
 func (r *run) arguments(ctx context.Context, f *field) (map[string]any, error) {
 	a := r.evaluated(ctx, f)
 	return a.values, a.err
 }
 
-// evaluated returns the arguments of a field. They are charged once for each operation,
-// before they are coerced.
+// evaluated returns the arguments of a field. Coercing them is charged once for each operation, in advance.
 func (r *run) evaluated(ctx context.Context, f *field) *arguments {
 	if f.args != nil && f.args.steps == 0 {
 		return f.args
@@ -189,7 +190,7 @@ func (r *run) evaluated(ctx context.Context, f *field) *arguments {
 	return a
 }
 
-// coerced returns the arguments of a field with the variables that are in them.
+// coerced returns the coerced arguments of a field that uses variables.
 func (r *run) coerced(ctx context.Context, f *field) *arguments {
 	a := &arguments{values: map[string]any{}}
 	r.engine.read(a, f.node, r.oc.Variables, func(name string, v any) {
@@ -202,7 +203,7 @@ func (r *run) coerced(ctx context.Context, f *field) *arguments {
 	return a
 }
 
-// forget makes later reads use a new state of the store.
+// forget makes later reads of the run see a new state of the store.
 func (r *run) forget() {
 	r.snapshot.Forget()
 	clear(r.found)
@@ -213,13 +214,13 @@ func (r *run) push(f *field)   { r.path = append(r.path, step{field: f}) }
 func (r *run) pushIndex(i int) { r.path = append(r.path, step{index: i}) }
 func (r *run) pop()            { r.path = r.path[:len(r.path)-1] }
 
-// failed adds an error of a field to the answer, or halts.
+// failed adds an error of a field to the answer. If the error means that the run cannot go on, failed halts it.
 func (r *run) failed(ctx context.Context, err error, f *field) {
 	r.haltOn(ctx, err, f)
 	r.reportAll(ctx, err, f)
 }
 
-// reportAll adds an error of a field to the answer, one for each violation.
+// reportAll adds the error of a field to the answer. An error with violations becomes one error for each.
 func (r *run) reportAll(ctx context.Context, err error, f *field) {
 	r.push(f)
 	defer r.pop()
@@ -234,8 +235,8 @@ func (r *run) reportAll(ctx context.Context, err error, f *field) {
 	}
 }
 
-// report adds an error of a field to the answer, at the current path followed by rest. If the error
-// is about an argument, its extensions have the path of the value.
+// report adds an error of a field to the answer. Its path is the current path followed by rest. If it is about an
+// argument, its extensions have the path of the value.
 func (r *run) report(ctx context.Context, err error, f *field, rest ast.Path) {
 	out := &gqlerror.Error{Message: err.Error(), Path: append(r.where(), rest...), Locations: f.locations()}
 	var argument *argumentError
@@ -257,7 +258,7 @@ func (r *run) report(ctx context.Context, err error, f *field, rest ast.Path) {
 	graphql.AddError(ctx, out)
 }
 
-// where returns the current path.
+// where returns the current path in the answer.
 func (r *run) where() ast.Path {
 	out := make(ast.Path, 0, len(r.path)+2)
 	for _, s := range r.path {

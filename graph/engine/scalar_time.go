@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/coercion"
 )
 
-// MarshalTime writes a time in RFC 3339 form; the zero time is null.
+// MarshalTime writes a time in RFC 3339 form; the zero time as null.
 func MarshalTime(t time.Time) graphql.Marshaler {
 	if t.IsZero() {
 		return graphql.Null

@@ -14,9 +14,9 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// Key implements [stream.Execution]. It depends on the document, the operation, the variables, the extensions and
-// the rights of the caller. It does not depend on the cursor from which the client resumes, nor on the caller's name,
-// nor on the version of the API: groups are those of one version.
+// Key implements [stream.Execution]. The key depends on the document, the operation, the variables, the extensions and
+// the rights of the caller. It does not depend on the cursor from which the client resumes, nor on the name of the
+// caller. It need not depend on the version of the API, since each version has groups of its own.
 func (s *execution) Key() stream.ShareKey {
 	oc := s.oc
 	variables := oc.Variables
@@ -33,7 +33,7 @@ func (s *execution) Key() stream.ShareKey {
 		rights = r.Key()
 	}
 	h := sha256.New()
-	// The encoder sorts the keys of maps.
+	// json sorts the keys of maps.
 	err := json.NewEncoder(h).Encode([]any{oc.RawQuery, oc.Operation.Name, variables, oc.Extensions, rights})
 	if err != nil { // equal to no other
 		_, _ = fmt.Fprintf(h, "%p", s)
@@ -41,8 +41,8 @@ func (s *execution) Key() stream.ShareKey {
 	return stream.ShareKey(h.Sum(nil))
 }
 
-// onlyFor returns the variable that is the value of an argument of the root field, if the document
-// uses it nowhere else; else "".
+// onlyFor returns the variable that an argument of the root field uses, if the document uses it nowhere else; otherwise
+// "".
 func onlyFor(oc *graphql.OperationContext, f *field, argument string) string {
 	a := f.node.Arguments.ForName(argument)
 	if a == nil || a.Value == nil || a.Value.Kind != ast.Variable || named(oc.RawQuery, a.Value.Raw) != 2 {
@@ -51,8 +51,8 @@ func onlyFor(oc *graphql.OperationContext, f *field, argument string) string {
 	return a.Value.Raw
 }
 
-// named returns how often a document names a variable; 0 if it does not parse. Blanks and comments may stand between $
-// and the name.
+// named returns how often a document contains a variable; 0 if it does not parse. There can be blanks and comments
+// between $ and the name.
 func named(document, variable string) (n int) {
 	l := lexer.New(&ast.Source{Input: document})
 	for sign := false; ; {
@@ -71,15 +71,15 @@ func named(document, variable string) (n int) {
 	}
 }
 
-// Follow implements [stream.Execution]. It drops plan and run, which a following execution rarely
-// needs.
+// Follow implements [stream.Execution]. A follower rarely answers by itself, so it shares the plan of its leader and
+// drops its run.
 func (s *execution) Follow(leader stream.Execution) {
 	s.plan = leader.(*execution).plan
 	s.run = nil
 }
 
-// Lead begins an execution that equal subscriptions share, and which takes the place of the first of them in its stream
-// of changes. It ends when ctx does.
+// Lead begins an execution that equal subscriptions share. It takes over the stream of changes of the subscription of,
+// and ends with ctx.
 func (e *Engine) Lead(ctx context.Context, of stream.Execution) stream.Execution {
 	first := of.(*execution)
 	s := &execution{

@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// execution answers the changes of a subscription, which a [stream.Loop] or a group takes.
+// execution answers the changes of a subscription. A [stream.Loop] or a group passes the changes to it.
 type execution struct {
 	engine  *Engine
 	oc      *graphql.OperationContext
@@ -21,16 +21,16 @@ type execution struct {
 	changes *change.Stream
 	// run writes the answers; nil until it is needed.
 	run *run
-	// waiting ends with the stream, or earlier when the catalogue is replaced.
+	// waiting is a context that ends with the stream, or earlier when the catalogue is replaced.
 	waiting context.Context
-	// everyKind reports whether the subscription is for changes of all kinds.
+	// everyKind reports whether the subscription is to changes of all kinds.
 	everyKind bool
 }
 
 var _ stream.Execution = (*execution)(nil)
 
-// Subscribe begins the subscription of the operation of ctx. It resumes at the cursor after, or at the argument of the
-// document if after is empty. If it cannot begin, it adds the errors to ctx and returns nil.
+// Subscribe begins the subscription in ctx. It resumes from the cursor after or, if that is empty, from the argument in
+// the document. If the subscription cannot begin, Subscribe adds errors to ctx and returns nil.
 func (e *Engine) Subscribe(ctx context.Context, after string) stream.Events {
 	oc := graphql.GetOperationContext(ctx)
 	p, err := e.plan(oc)
@@ -63,10 +63,10 @@ func (s *execution) Changes() *change.Stream { return s.changes }
 // Waiting implements [stream.Execution].
 func (s *execution) Waiting() context.Context { return s.waiting }
 
-// field returns the root field.
+// field returns the root field of the subscription.
 func (s *execution) field() *field { return &s.plan.root.fields[0] }
 
-// answers returns the run that writes answers.
+// answers returns the run with which answers are written.
 func (s *execution) answers() *run {
 	if s.run == nil {
 		s.run = &run{engine: s.engine, oc: s.oc, plan: s.plan}
@@ -74,7 +74,7 @@ func (s *execution) answers() *run {
 	return s.run
 }
 
-// sets returns the sets of streams that a subscription belongs to.
+// sets returns the sets that a subscription joins.
 func (e *Engine) sets(everyKind bool) []*stream.Set {
 	if everyKind {
 		return []*stream.Set{e.streams, e.everyKind}
@@ -82,8 +82,8 @@ func (e *Engine) sets(everyKind bool) []*stream.Set {
 	return []*stream.Set{e.streams}
 }
 
-// join returns a context that ends with ctx, or when one of some sets ends. It calls last at the end of ctx, if that is
-// not nil. shared is as in [stream.Set.Join].
+// join returns a context that ends with ctx, or when one of the sets ends. When ctx ends, last is called unless it is
+// nil. shared has the same meaning as in [stream.Set.Join].
 func join(ctx context.Context, shared bool, last func(), sets ...*stream.Set) context.Context {
 	waiting, interrupt := context.WithCancel(ctx)
 	leave := make([]func(), 0, len(sets))
@@ -102,7 +102,7 @@ func join(ctx context.Context, shared bool, last func(), sets ...*stream.Set) co
 	return waiting
 }
 
-// changes opens the stream of changes that the arguments ask for.
+// changes opens the stream of changes that the arguments of a field request.
 func (r *run) changes(
 	ctx context.Context, f *field, after string,
 ) (changes *change.Stream, req change.Request, err error) {
@@ -143,7 +143,7 @@ func (s *execution) Present(ctx context.Context, err error) *gqlerror.Error {
 	return s.answers().present(ctx, err, s.field())
 }
 
-// present returns an error that ends a subscription as the client reads it, whose path is the root field.
+// present returns an error that ends a subscription in the form for clients. Its path is the root field.
 func (r *run) present(ctx context.Context, err error, f *field) *gqlerror.Error {
 	r.path = r.path[:0]
 	r.reportAll(ctx, err, f)
@@ -151,7 +151,7 @@ func (r *run) present(ctx context.Context, err error, f *field) *gqlerror.Error 
 	return all[len(all)-1]
 }
 
-// Answer implements [stream.Execution]. After a panic the answer has no data.
+// Answer implements [stream.Execution]. If it panics, the answer has no data.
 func (s *execution) Answer(ctx context.Context, c *change.Change) (res *graphql.Response, ended *gqlerror.Error) {
 	r, f := s.answers(), s.field()
 	defer func() {
@@ -174,8 +174,9 @@ func (s *execution) Answer(ctx context.Context, c *change.Change) (res *graphql.
 	return &graphql.Response{Data: r.event(ctx, f, &resolved{change: c})}, nil
 }
 
-// recovered returns the answer to an event after a panic: one without data, or the error that ends the subscription if
-// the event exceeds its budget. A client that resumes after the event's cursor goes on with the next event.
+// recovered returns the answer to an event after a panic: an answer without data or, if the event has exceeded its
+// budget, the error that ends the subscription. A client that resumes from the cursor in that error continues with the
+// next event.
 func (r *run) recovered(ctx context.Context, v any, cursor string) (*graphql.Response, *gqlerror.Error) {
 	h, over := v.(*halted)
 	switch {
@@ -201,10 +202,10 @@ func (r *run) renew(ctx context.Context) {
 	r.openBudget(ctx, 0)
 }
 
-// maxSpareEvent is the most bytes of a buffer that a subscription keeps for the next event.
+// maxSpareEvent is the maximum size of a buffer that a subscription keeps for the next event, in bytes.
 const maxSpareEvent = 4 << 10
 
-// event returns the answer for an event, in the buffer of the previous answer.
+// event writes the answer to an event into the buffer of the previous answer.
 func (r *run) event(ctx context.Context, f *field, a *resolved) []byte {
 	buf := append(r.buf[:0], f.prefix...)
 	at := len(buf)

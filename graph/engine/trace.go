@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// traceRead begins the span of a root field that reads, if the operation is traced.
+// traceRead begins a span for a root field of a query, if the operation is traced.
 func (r *run) traceRead(ctx context.Context, f *field) (context.Context, span.Span) {
 	if !r.traced || r.oc.Operation.Operation != ast.Query { // a mutation has spans of its verbs
 		return ctx, span.Span{}
@@ -23,7 +23,7 @@ func (r *run) traceRead(ctx context.Context, f *field) (context.Context, span.Sp
 	return ctx, s
 }
 
-// traceLevel begins the span of the calls that read one level of the answer, if the operation is traced.
+// traceLevel begins a span for the reads of one level, if the operation is traced.
 func (r *run) traceLevel(ctx context.Context, resources, pages int) (context.Context, span.Span) {
 	if !r.traced {
 		return ctx, span.Span{}
@@ -33,9 +33,9 @@ func (r *run) traceLevel(ctx context.Context, resources, pages int) (context.Con
 	return ctx, s
 }
 
-// traceDelivery begins the span of the answer to a change, if the request that made the change was traced: in a trace
-// of its own, with a link to the write, which may be one of another gateway. Subscriptions that share an execution
-// share it.
+// traceDelivery begins a span for the answer to a change, if the request that made the change was traced. The span
+// begins a new trace with a link to the write, which another gateway may have made. Subscriptions that share an
+// execution share the span.
 func (s *execution) traceDelivery(ctx context.Context, c *change.Change) (context.Context, span.Span) {
 	tracer := s.engine.tracer
 	if tracer == nil {
@@ -64,5 +64,5 @@ func (s *execution) traceDelivery(ctx context.Context, c *change.Change) (contex
 	return ctx, traced
 }
 
-// maxTracedName is the most bytes of the name of an operation in a span.
+// maxTracedName is the maximum length of an operation's name in a span, in bytes.
 const maxTracedName = 64

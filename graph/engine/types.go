@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// role is the part that an object type plays in the API.
+// role is the role of an object type in the API.
 type role uint8
 
 const (
@@ -42,74 +42,73 @@ type typeInfo struct {
 	role  role
 	kind  *kindInfo   // of a resource, a connection and so on; nil for resources of any kind
 	shape *body.Shape // of a part of a body
-	// slots are the slots of the fields of a shape, by their names in the API.
+	// slots maps the API names of a shape's fields to their slots.
 	slots map[string]int
-	// below are the types of the objects in a shape, by the slots of their fields. An object type
-	// has several shapes if the stored bodies have fields, in some of its places, that the API does
-	// not have.
+	// below maps the slot of a field to the type of the objects that it has. An object type has several shapes if
+	// stored bodies have, in some of the places where it occurs, fields that the API lacks.
 	below map[int]*typeInfo
-	// refs are the fields that are derived from references.
+	// refs are the fields that resolve references, by name.
 	refs map[string]*reference
 }
 
-// kindInfo is a descriptor with tables derived from it.
+// kindInfo is the descriptor of a kind, with tables derived from it.
 type kindInfo struct {
 	*descriptor.Kind
 	body *body.Shape
-	// spec and status are the types of the parts of the body; status is nil for a kind without one.
+	// spec and status are the types of these parts; status is nil if the kind has none.
 	spec, status *typeInfo
-	// quoted is the name as a string of JSON.
+	// quoted is the name of the kind as a JSON string.
 	quoted   []byte
 	inverses map[string]*inverse
-	// orders maps the values of the order enum to the paths of fields.
+	// orders maps the values of the kind's order enum to paths of fields.
 	orders map[string]string
 }
 
-// reference is a field that is derived from a reference.
+// reference is a field that resolves a reference.
 type reference struct {
 	kind *kindInfo
 	list bool
-	// slots lead to the value: from the root of the body if fromRoot is set, else from the object
-	// that contains the reference. No step is a list.
+	// slots is the path of the reference: from the root of the body if fromRoot is set, otherwise from the object with
+	// the field. No step is a list.
 	slots    []int
 	fromRoot bool
-	// otherwise is the effective default of the reference; empty for none.
+	// otherwise is the effective default of the reference; "" if there is none.
 	otherwise string
 }
 
-// inverse is the connection of the resources that refer to one.
+// inverse is a connection of the resources that refer to a resource.
 type inverse struct {
 	kind *kindInfo
-	// path is the path of the reference.
+	// path is the path of the reference in the referring kind.
 	path string
 }
 
 // fieldName is the name of a field of a type.
 type fieldName struct{ typ, field string }
 
-// rootField tells how a root field is executed.
+// rootField describes how to execute a root field.
 type rootField struct {
 	derivedField
 	kind *kindInfo // nil: of any kind
-	// verb that a caller needs; empty if it depends on the input.
+	// verb is the verb that the caller needs; empty if it depends on the input.
 	verb descriptor.Verb
-	// input and merge describe a mutation. merge reports whether a write of the status merges
-	// into it instead of replacing it.
+	// input and merge describe a mutation. merge reports whether a status is merged into the stored one instead of
+	// replacing it.
 	input input
 	merge bool
 }
 
-// input is the form in which a mutation takes the data to write.
+// input is the form in which a mutation gets the data to write.
 type input uint8
 
 const (
-	// inputNone: queries and subscriptions write nothing.
+	// inputNone is for queries and subscriptions.
 	inputNone input = iota
-	// inputTyped is an input object in names of the API.
+	// inputTyped is an input object with API names.
 	inputTyped
-	// inputJSON has the spec and the status as JSON, in stored names.
+	// inputJSON has spec and status as JSON with stored names.
 	inputJSON
-	// inputManifest is the text of a manifest, in stored names.
+	// inputManifest is the text of a manifest, with stored names.
 	inputManifest
 )
 
@@ -166,7 +165,7 @@ func sharedRoots() map[fieldName]rootField {
 	}
 }
 
-// readKinds fills the tables of types and root fields.
+// readKinds fills the tables of types and root fields from the catalogue.
 func (e *Engine) readKinds() error {
 	e.types = sharedTypes()
 	e.roots = sharedRoots()
@@ -195,7 +194,7 @@ func (e *Engine) readKinds() error {
 	return nil
 }
 
-// orders maps the values of a kind's order enum to the paths of fields.
+// orders returns the values of a kind's order enum with the paths that they stand for.
 func orders(k *descriptor.Kind) map[string]string {
 	out := sharedOrders()
 	for _, i := range k.FilterableFields {
@@ -252,8 +251,8 @@ func (e *Engine) addKind(k *kindInfo) {
 	e.types["Patch"+k.Name+"StatusPayload"] = &typeInfo{role: rolePayload, kind: k}
 }
 
-// addShape adds an object type of a spec or status in one of its places, with its enums and the
-// types below it. Usually a type has the same shape in all places.
+// addShape adds the object type of a spec or status, or of an object in one, with its enums and the types below it. s
+// is its shape in stored bodies, which is usually the same wherever the type occurs.
 func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) *typeInfo {
 	first := e.types[s.Name]
 	if first != nil && sameLayout(first.shape, s) {
@@ -292,7 +291,7 @@ func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) *typeInfo {
 	return t
 }
 
-// sameLayout reports whether two shapes have the same fields in the same slots, and so have all objects in them.
+// sameLayout reports whether two shapes have the same fields in the same slots, including the objects in them.
 func sameLayout(a, b *body.Shape) bool {
 	if a == b {
 		return true
@@ -302,8 +301,8 @@ func sameLayout(a, b *body.Shape) bool {
 	})
 }
 
-// addReference adds the field that is derived from a reference, and its inverse. The field is on the kind if the
-// reference stands directly in spec or spec.resource, else beside the reference.
+// addReference adds the field that resolves a reference, and the inverse connection. If the reference stands directly
+// in spec or spec.resource, the kind itself gets the field; otherwise the object with the reference does.
 func (e *Engine) addReference(k *kindInfo, r descriptor.Reference, kinds map[string]*kindInfo) error {
 	slots, f, err := k.body.Find(r.Path)
 	if err != nil {

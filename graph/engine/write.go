@@ -16,20 +16,20 @@ import (
 //
 //	object            the fields of a selection, one after the other
 //	  scalar          a span of the body; most fields are, so object does it by itself
-//	  field.write     any other field: see derivedField, and bodyField for other fields of a body
+//	  field.write     any other field: see derivedField, and bodyWriter for other fields of a body
 //	    below         the object below a field: object again
 
-// source has the data of an object's fields. It is passed by value: since writers are called
-// indirectly, a pointer would be allocated.
+// source is what the fields of an object are read from. It is passed by value, because a pointer would be allocated for
+// each indirect call of a writer.
 type source struct {
-	// item is a resource, table its body or an object in it.
+	// item is a resource. table is its body or an object in the body.
 	item  *item
 	table body.Table
-	// page is a page of resources or dependencies, index an edge of it.
+	// page is a page of resources or dependencies, and index an edge of it.
 	page *connectionPage
-	// index is the index of an edge of the page, a warning, a key of a group or a count of a namespace.
+	// index is the index of an edge on a page, a warning, a key of a group, or a count of a namespace.
 	index int
-	// group is the index of a group of a summary, or of a namespace.
+	// group is the index of a group of a summary, or of a namespace on a page.
 	group int
 	// root is the value of the root field: the result of a mutation, an event, a summary, or a page of namespaces.
 	root *resolved
@@ -83,7 +83,7 @@ func (r *run) object(ctx context.Context, buf []byte, o *object, src source) ([]
 	return append(buf, '}'), ok
 }
 
-// writeConstant writes a value that is the same in every answer.
+// writeConstant writes the constant of a field.
 func writeConstant(_ context.Context, _ *run, buf []byte, f *field, _ source) ([]byte, bool) {
 	return append(buf, f.constant...), true
 }
@@ -103,7 +103,7 @@ func optionalText(of func(src source) string) fieldWriter {
 	}
 }
 
-// integer returns the writer of an Int field.
+// integer returns the writer of a field of type Int.
 func integer(of func(src source) int) fieldWriter {
 	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		return strconv.AppendInt(buf, int64(of(src)), 10), true
@@ -117,8 +117,8 @@ func boolean(of func(src source) bool) fieldWriter {
 	}
 }
 
-// counted returns the writer of a number that must be read first. Numbers beyond Int are
-// written as the greatest Int.
+// counted returns the writer of a number that is computed by read, possibly from the store. A number that an Int cannot
+// hold is written as the greatest Int.
 func counted(read func(ctx context.Context, src source) (int, error)) fieldWriter {
 	return func(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 		n, err := read(ctx, src)
@@ -129,7 +129,7 @@ func counted(read func(ctx context.Context, src source) (int, error)) fieldWrite
 	}
 }
 
-// below writes the object below a field.
+// below writes the selection below a field as an object.
 func (r *run) below(ctx context.Context, buf []byte, f *field, src source) ([]byte, bool) {
 	r.push(f)
 	buf, ok := r.object(ctx, buf, f.sub, src)
@@ -137,8 +137,7 @@ func (r *run) below(ctx context.Context, buf []byte, f *field, src source) ([]by
 	return buf, ok
 }
 
-// list writes a list of n objects, none of which can be null. element returns the data of the
-// i-th.
+// list writes a list of n objects that cannot be null. element returns what the i-th object is read from.
 func (r *run) list(ctx context.Context, buf []byte, f *field, n int, element func(i int) source) []byte {
 	buf = append(buf, '[')
 	for i := range n {
@@ -150,13 +149,13 @@ func (r *run) list(ctx context.Context, buf []byte, f *field, n int, element fun
 	return append(buf, ']')
 }
 
-// resource writes a resource below a field.
+// resource writes a resource as the value of a field.
 func (r *run) resource(ctx context.Context, buf []byte, f *field, it *item) ([]byte, bool) {
 	it.at = 0
 	return r.resourceOn(ctx, buf, f, it)
 }
 
-// resourceOn writes a resource, some of whose links may have been written already.
+// resourceOn is like resource, but continues with the next link of an item of which some links were written before.
 func (r *run) resourceOn(ctx context.Context, buf []byte, f *field, it *item) ([]byte, bool) {
 	r.count(f, 1)
 	r.push(f)
@@ -165,13 +164,13 @@ func (r *run) resourceOn(ctx context.Context, buf []byte, f *field, it *item) ([
 	return buf, ok
 }
 
-// null adds an error of a field and makes its value null.
+// null makes the value of a field null and adds an error.
 func (r *run) null(ctx context.Context, buf []byte, f *field, err error) ([]byte, bool) {
 	r.failed(ctx, err, f)
 	return buf, false
 }
 
-// bodyWriter returns the writer of a field of a body, nil for a scalar that object writes.
+// bodyWriter returns the writer of a field of a body; nil for a scalar, which object writes itself.
 func bodyWriter(of *body.Field) fieldWriter {
 	switch {
 	case of.Type == descriptor.TypeMap:
@@ -192,7 +191,7 @@ func bodyWriter(of *body.Field) fieldWriter {
 	return nil
 }
 
-// effective returns the default of a field of a body as the API shows it, nil for none.
+// effective returns the default of a field of a body in the form of the API; nil if there is none.
 func effective(f *field, of *body.Field) []byte {
 	switch {
 	case of.Default == nil:
@@ -210,10 +209,10 @@ func effective(f *field, of *body.Field) []byte {
 	return appendScalar(nil, of.Default)
 }
 
-// stored returns the span of a field's value in the body; zero if it is absent.
+// stored returns the position of a field's value in the body; zero if it is absent.
 func (f *field) stored(src source) body.Span { return src.item.body.At(src.table, f.slot) }
 
-// absent writes the default of a field of a body.
+// absent writes the default of a field of a body, or null.
 func (f *field) absent(buf []byte) ([]byte, bool) {
 	return append(buf, f.otherwise...), f.otherwise != nil
 }
@@ -281,7 +280,7 @@ func writeScalars(_ context.Context, _ *run, buf []byte, f *field, src source) (
 	return appendScalars(buf, f, src.item.body, s), true
 }
 
-// appendScalars writes a list of scalars of a body; an absent one is empty.
+// appendScalars appends a list of scalars of a body; an absent list is empty.
 func appendScalars(buf []byte, f *field, b *body.Body, s body.Span) []byte {
 	if s.Ready() && f.enum == nil && !s.IsZero() {
 		return append(buf, b.Bytes(s)...)
@@ -300,7 +299,7 @@ func appendScalars(buf []byte, f *field, b *body.Body, s body.Span) []byte {
 	return append(buf, ']')
 }
 
-// objects writes a list of objects of a body.
+// objects writes a list of objects in a body.
 func (r *run) objects(ctx context.Context, buf []byte, f *field, it *item, s body.Span) ([]byte, bool) {
 	r.push(f)
 	defer r.pop()
@@ -323,10 +322,10 @@ func (r *run) objects(ctx context.Context, buf []byte, f *field, it *item, s bod
 	return append(buf, ']'), ok
 }
 
-// entry of a map, a label or an annotation.
+// entry is an entry of a map, a label or an annotation.
 type entry struct{ key, value string }
 
-// entryFields are the fields of an entry.
+// entryFields returns the fields of an entry.
 func entryFields() fieldTable {
 	return fieldTable{
 		"key":   {write: writeKey},
@@ -354,7 +353,7 @@ func (r *run) entries(ctx context.Context, buf []byte, f *field, list []entry) (
 	return append(buf, ']'), true
 }
 
-// appendOptional writes a string, nil as null.
+// appendOptional appends a string; nil is null.
 func appendOptional(buf []byte, s *string) ([]byte, bool) {
 	if s == nil {
 		return buf, false
@@ -370,7 +369,7 @@ func appendTime(buf []byte, t time.Time) ([]byte, bool) {
 	return append(buf, '"'), true
 }
 
-// appendStoredTime writes a stored time in UTC. It returns false if the time is invalid.
+// appendStoredTime appends a stored time in UTC. It returns false if the time is not valid.
 func appendStoredTime(buf, raw []byte) ([]byte, bool) {
 	if raw[0] != '"' {
 		return buf, false
@@ -383,7 +382,7 @@ func appendStoredTime(buf, raw []byte) ([]byte, bool) {
 	return append(buf, '"'), true
 }
 
-// appendScalar writes a scalar whose stored form may differ from the API's.
+// appendScalar appends a scalar whose stored form may differ from its form in the API.
 func appendScalar(buf, raw []byte) []byte {
 	switch {
 	case raw[0] == '"':
@@ -394,8 +393,8 @@ func appendScalar(buf, raw []byte) []byte {
 	return append(buf, raw...)
 }
 
-// appendEnum writes the API name of a stored enum value, or the value itself if it is unknown
-// because a newer gateway has stored it.
+// appendEnum appends the API name of a stored enum value. A value that is not known, because a newer gateway has stored
+// it, is appended as it is.
 func appendEnum(buf []byte, f *field, raw []byte) []byte {
 	if name, ok := f.enum[string(raw[1:len(raw)-1])]; ok {
 		buf = append(append(buf, '"'), name...)
@@ -413,11 +412,11 @@ func appendFloat(buf, raw []byte) []byte {
 	return strconv.AppendFloat(buf, x, 'g', -1, 64)
 }
 
-// hexDigits are the digits in escapes.
+// hexDigits are the digits of escapes.
 const hexDigits = "0123456789ABCDEF"
 
-// appendText writes a string as gqlgen does: with no more escapes than JSON
-// needs (RFC 8259 section 7).
+// appendText appends a string in the same form as gqlgen: with only those escapes that JSON requires (RFC 8259, section
+// 7).
 func appendText[T string | []byte](buf []byte, s T) []byte {
 	buf = append(buf, '"')
 	start := 0

@@ -8,9 +8,9 @@ import (
 	"github.com/sluicegw/sluice/graph/engine"
 )
 
-// documentCache caches the most recently used valid documents of all APIs, with their plans, up to
-// a total number of tokens. A parsed token takes several hundred bytes, however short its text; a
-// field of a plan counts as one token. The cache is safe for concurrent use.
+// documentCache caches the most recently used valid documents of all APIs with their plans, up to a total number of
+// tokens. A parsed token takes several hundred bytes, however short it is; a field of a plan counts as one token. Safe
+// for concurrent use.
 type documentCache struct {
 	most int
 
@@ -20,30 +20,28 @@ type documentCache struct {
 	used   *simplelru.LRU[documentKey, weighed]
 }
 
-// documentKey identifies a document: its text, and the name of the API whose schema it
-// is validated against.
+// documentKey identifies a document by its text and by the API against whose schema it is validated.
 type documentKey struct{ api, query string }
 
 type weighed struct {
 	doc *document
-	// plans has the plans of the document.
+	// plans is the engine that has the plans of the document.
 	plans  *engine.Engine
 	tokens int
 }
 
 const (
-	// textPerToken is how many bytes of text count as one more token: the text is kept
-	// with its comments and blanks.
+	// textPerToken is how many bytes of text count as one token, because the text is cached too, with comments and
+	// blanks.
 	textPerToken = 512
-	// maxCachedText is the longest text that is cached, in bytes. Without it, a short document
-	// could take megabytes by its comments.
+	// maxCachedText is the maximum length of a cached text in bytes. A short document with long comments could
+	// otherwise take megabytes.
 	maxCachedText = 32 << 10
 )
 
 func newDocumentCache(tokens int) *documentCache {
 	c := &documentCache{most: tokens}
-	// Each entry weighs at least one token, so the cache never holds more than tokens
-	// entries.
+	// Each entry counts as at least one token, so there are at most tokens entries.
 	c.used, _ = simplelru.NewLRU(tokens, func(_ documentKey, w weighed) {
 		c.tokens -= w.tokens
 		w.plans.Forget(w.doc.tree)
@@ -51,7 +49,7 @@ func newDocumentCache(tokens int) *documentCache {
 	return c
 }
 
-// get returns the document of a text, nil if it is not cached.
+// get returns the cached document with a text; nil if there is none.
 func (c *documentCache) get(key documentKey) *document {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +57,7 @@ func (c *documentCache) get(key documentKey) *document {
 	return w.doc
 }
 
-// add caches a document, and drops the least recently used ones to make room.
+// add caches a document, and drops the least recently used ones to make room for it.
 func (c *documentCache) add(key documentKey, doc *document, plans *engine.Engine, tokens int) {
 	tokens += 1 + len(key.query)/textPerToken
 	if tokens > c.most || len(key.query) > maxCachedText {
@@ -76,7 +74,7 @@ func (c *documentCache) add(key documentKey, doc *document, plans *engine.Engine
 	c.makeRoom()
 }
 
-// grow adds the fields of a plan to the weight of a document, if it is still cached.
+// grow adds the number of fields of a new plan to the tokens of a document, if it is still cached.
 func (c *documentCache) grow(key documentKey, doc *document, fields int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +88,7 @@ func (c *documentCache) grow(key documentKey, doc *document, fields int) {
 	c.makeRoom()
 }
 
-// makeRoom drops the least recently used documents. The caller holds mu.
+// makeRoom drops the least recently used documents until the others fit. The caller holds mu.
 func (c *documentCache) makeRoom() {
 	for c.tokens > c.most {
 		c.used.RemoveOldest()

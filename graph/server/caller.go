@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// identified determines the caller of a request and refuses requests without a credential where one
-// is required. A WebSocket upgrade needs none, because connection_init may contain it.
+// identified authenticates the caller of a request, and refuses a request without a credential if one is required. A
+// WebSocket upgrade is not refused, because its credential may follow in connection_init.
 func (s *Server) identified(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	if !s.cfg.Identities.Required() {
 		return next
@@ -32,9 +32,9 @@ func (s *Server) identified(next http.Handler, refuse func(http.ResponseWriter, 
 	})
 }
 
-// initSocket returns the context for the operations of a WebSocket connection. The caller is the
-// one of the credential in the authorization member of connection_init (in any case), otherwise the
-// one of the upgrade request.
+// initSocket returns the context for the operations of a WebSocket connection. The caller is authenticated by the
+// member authorization of connection_init, in any case of letters. If there is none, the caller of the upgrade request
+// is used.
 func (s *Server) initSocket(ctx context.Context, payload json.RawMessage) (_ context.Context, err error) {
 	if !s.cfg.Identities.Required() {
 		return ctx, nil
@@ -61,15 +61,14 @@ func (s *Server) initSocket(ctx context.Context, payload json.RawMessage) (_ con
 	return withIdentity(ctx, id), nil
 }
 
-// withIdentity returns a context with the identity of an authenticated caller; with nil the
-// caller is anonymous.
+// withIdentity returns a context in which the caller has an identity; nil for an anonymous caller.
 func withIdentity(ctx context.Context, id *access.Identity) context.Context {
 	caller := access.CallerFrom(ctx)
 	caller.Identity = id
 	return access.WithCaller(ctx, caller)
 }
 
-// authorization returns the credential of a payload of connection_init; empty if it has none.
+// authorization returns the credential in the payload of connection_init; "" if it has none.
 func authorization(payload json.RawMessage) (string, error) {
 	if len(payload) == 0 {
 		return "", nil
@@ -90,9 +89,8 @@ func authorization(payload json.RawMessage) (string, error) {
 	return found, nil
 }
 
-// quotaName returns the name under which a caller's use is counted: the caller's name, or its
-// address if it is anonymous. It is empty for an anonymous caller on this machine, which is not
-// limited.
+// quotaName returns the name under which the use of a caller is counted: its name, or its address if it is anonymous.
+// It returns "" for an anonymous caller on this machine, whose use is not limited.
 func (s *Server) quotaName(ctx context.Context) string {
 	caller := access.CallerFrom(ctx)
 	if caller.Identity != nil {
@@ -109,7 +107,7 @@ func (s *Server) quotaName(ctx context.Context) string {
 	return address.String()
 }
 
-// admit is [transport.Config.Admit].
+// admit implements [transport.Config.Admit].
 func (s *Server) admit(ctx context.Context, use transport.Use) (done func(), err error) {
 	name := s.quotaName(ctx)
 	if name == "" {
@@ -118,14 +116,14 @@ func (s *Server) admit(ctx context.Context, use transport.Use) (done func(), err
 	return s.callers.Begin(name, use)
 }
 
-// spend charges the steps of a query or a mutation to its caller.
+// spend charges the steps of a query or mutation to its caller.
 func (s *Server) spend(ctx context.Context, steps int64) {
 	if name := s.quotaName(ctx); name != "" {
 		s.callers.Spend(name, steps)
 	}
 }
 
-// refuseCaller answers a request outside the API that lacks a required credential.
+// refuseCaller answers a request outside the API whose caller is not authenticated.
 func (s *Server) refuseCaller(w http.ResponseWriter, r *http.Request, err error) {
 	var known *failure.Error
 	if !errors.As(err, &known) {
@@ -146,7 +144,7 @@ func (s *Server) mayKnow(r *http.Request) bool {
 	return id != nil && err == nil
 }
 
-// login answers with the issuers at which users can log in, and the client id for each.
+// login answers with the issuers at which users can log in, and the client ids for them.
 func (s *Server) login(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

@@ -1,5 +1,5 @@
-// Package server is the HTTP edge: transports, limits, identity of requests,
-// health and metrics. Its handler serves every API path of the gateway.
+// Package server is the HTTP server of the gateway. It authenticates, limits, routes, measures and logs requests. Its
+// handler serves all paths: the API in all versions, health and metrics.
 package server
 
 import (
@@ -22,133 +22,130 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Config of a server. The names in errors are the user's own configuration keys.
+// Config configures a [Server]. Errors use the names of the gateway's settings.
 type Config struct {
-	// Catalogue is the first catalogue that is served. Required.
+	// Catalogue is the catalogue that is served first. Required.
 	Catalogue Catalogue
-	// AfterFunc calls a function once, some time later, unless it is stopped. Default [time.AfterFunc].
+	// AfterFunc calls f once after d, unless it is stopped before. Default [time.AfterFunc].
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
-	// Ready returns the reason why the gateway cannot serve now, nil if it can. Default:
-	// always ready.
+	// Ready returns the reason why the gateway cannot serve now; nil if it can. Default: always nil.
 	Ready func(context.Context) error
 	// ReadOnly makes /readyz report that the gateway accepts no changes.
 	ReadOnly bool
-	// Filling returns the lines of /readyz?verbose about kinds that are still being loaded.
-	// Default: none.
+	// Filling returns lines for /readyz?verbose about kinds that are being loaded into memory. Default: none.
 	Filling func() []string
-	// Services returns the lines of /readyz?verbose about resource services. Default: none.
+	// Services returns lines for /readyz?verbose about resource services. Default: none.
 	Services func() []string
-	// Logger. Default: none.
+	// Logger receives the log. Default: none.
 	Logger *zap.Logger
-	// Metrics is where the server's metrics are registered and what /metrics shows. Default: a new registry.
+	// Metrics is the registry for the server's metrics; /metrics shows all metrics in it. Default: a new registry.
 	Metrics *prometheus.Registry
 	// Version and Store are shown on the page at /.
 	Version, Store string
-	// AllowedHosts are Host names served besides IP addresses and localhost, in
-	// any case and without a port. A page on another name cannot reach the API by
-	// DNS rebinding.
+	// AllowedHosts are accepted in the header Host in addition to IP addresses and localhost, in any case and without a
+	// port. Refusing other names prevents DNS rebinding.
 	AllowedHosts []string
-	// AllowedOrigins are Origins of browsers served besides the gateway's own, like "https://app.example.com".
+	// AllowedOrigins are accepted in the header Origin in addition to the gateway's own origin. An example is
+	// "https://app.example.com".
 	AllowedOrigins []string
 	// Identities authenticates callers. Default: every caller is anonymous.
 	Identities identity.Authenticator
-	// Refused is called for each request that is refused because its caller is unknown or lacks a
-	// right. Default: none.
+	// Refused is called for each request that is refused because its caller is not authenticated or lacks a right.
+	// Default: no call.
 	Refused func(ctx context.Context, refused *failure.Error)
-	// Reload handles requests to replace the catalogue, by callers who have the verb CATALOGUE. It
-	// limits their bodies and sets its own deadlines. Default: the path does not exist.
+	// Reload handles requests to replace the catalogue. The server checks the verb CATALOGUE; the handler limits the
+	// size of bodies and sets deadlines. Default: the path does not exist.
 	Reload http.Handler
-	// Export answers with a full export, for callers who have the verb EXPORT. It sets its own
-	// deadlines. Default: the path does not exist.
+	// Export answers with a full export. The server checks the verb EXPORT; the handler sets deadlines. Default: the
+	// path does not exist.
 	Export http.Handler
-	// Backup answers with a backup of the store, for callers who have the verb EXPORT. It sets its
-	// own deadlines. Default: the path does not exist.
+	// Backup answers with a backup of the store. The server checks the verb EXPORT; the handler sets deadlines.
+	// Default: the path does not exist.
 	Backup http.Handler
-	// TLS secures connections. Default: none.
+	// TLS configures TLS. Default: connections are not encrypted.
 	TLS *identity.TLS
-	// Limits of requests.
+	// Limits limit single requests and all requests together.
 	Limits Limits
-	// Caller limits what one caller may take. Default [DefaultCallerLimits].
+	// Caller limits each caller. Default [DefaultCallerLimits].
 	Caller CallerLimits
-	// Tracer traces requests. Default: none are.
+	// Tracer traces requests. Default: no traces.
 	Tracer *span.Tracer
-	// SlowLog is the duration from which a query, a mutation or an event of a
-	// subscription is logged as slow. Default: none is logged.
+	// SlowLog is the duration from which a query, mutation or event is logged as slow. Default: none is.
 	SlowLog time.Duration
-	// AccessLog logs each operation that is answered, each subscription that begins and each request
-	// that is refused.
+	// AccessLog turns on a log line for each operation that is answered, each subscription that begins, and each
+	// request that is refused.
 	AccessLog bool
-	// Documents configures the documents that clients can refer to by name instead of
-	// sending them.
+	// Documents configures the documents that clients can name instead of sending them.
 	Documents transport.NamedDocumentsConfig
-	// HideIntrospection refuses introspection.
+	// HideIntrospection makes the server refuse introspection.
 	HideIntrospection bool
-	// LoaderWait is how long the first read of a batch of references waits for more
-	// reads to join it. Default 1 ms.
+	// LoaderWait is how long the first read of a hand-written resolver waits for other reads, to make one call for all.
+	// Default 1 ms.
 	LoaderWait time.Duration
-	// AnswersMemory is the maximum number of bytes of cached answers; negative disables the cache.
-	// Default [DefaultAnswersMemory].
+	// AnswersMemory is the maximum number of bytes of kept answers. If negative, no answers are kept. Default
+	// [DefaultAnswersMemory].
 	AnswersMemory int64
-	// DrainDelay is how long the server continues to serve, and reports that it is not
-	// ready, after Serve's context ends. Default: it stops at once.
+	// DrainDelay is how long the server continues to serve after the context of Serve has ended, while it reports that
+	// it is not ready. Default 0.
 	DrainDelay time.Duration
 }
 
 // DefaultAnswersMemory is the default of [Config.AnswersMemory].
 const DefaultAnswersMemory = 64 << 20
 
-// Limits bound what clients can request. Zero means the default, see [DefaultLimits].
+// Limits are limits of requests. Zero means the default of [DefaultLimits], unless the field says otherwise.
 type Limits struct {
-	// Body is the most bytes of the body of one request, and of a WebSocket message.
+	// Body is the maximum size of a request's body, and of a WebSocket message, in bytes.
 	Body int64
-	// Memory is the most bytes that all clients together make the gateway hold:
-	// bodies and messages that are being read or executed, the reads and answers of running
-	// operations, answers and events that are being sent. Default: 16 MiB for
-	// each processor, but no less than 64 MiB, eight of the largest requests and four of the largest answers.
+	// Memory is the maximum number of bytes that all clients together make the gateway hold: bodies and messages that
+	// are being read or executed, what running operations have read and written, and answers and events that are being
+	// sent. Default: 16 MiB for each processor, but at least 64 MiB, eight times Body, and four times Answer.
 	Memory int64
-	// Connections is the most that are open at once. Default: 1,000 more than twice Sockets.
+	// Connections is the maximum number of open connections. Default: twice Sockets plus 1,000.
 	Connections int
-	// Depth is the deepest nesting of a document, fragments expanded, and of each value in it.
+	// Depth is the maximum nesting of a document with its fragments expanded, and of each value in it.
 	Depth int
-	// Aliases is the most aliased fields of a document.
+	// Aliases is the maximum number of fields with an alias in a document.
 	Aliases int
-	// Fields is the most fields of a document, fragments expanded; each spread of a fragment counts as well.
+	// Fields is the maximum number of fields in a document with its fragments expanded. Each spread of a fragment
+	// counts as well.
 	Fields int
-	// CachedTokens is the most tokens of parsed documents in the cache; each takes 100 to 400 bytes.
+	// CachedTokens is the maximum number of tokens in the cached documents. Each takes 100 to 400 bytes.
 	CachedTokens int
-	// Rows is the most resources that an operation may read, Objects the most that it
-	// may return, and Steps the work of a processor that it may take, see
-	// [budget.Steps]. Each event of a subscription may have a tenth.
+	// Rows is the maximum number of resources that an operation reads, Objects the maximum number that it returns, and
+	// Steps the maximum work of a processor ([budget.Steps]). An event of a subscription may take a tenth of each.
 	Rows, Objects, Steps int
-	// Answer is the most bytes of an answer, and of an event.
+	// Answer is the maximum size of an answer or an event, in bytes.
 	Answer int64
-	// Held is the most bytes of stored resources and coerced arguments that an operation holds at a time.
+	// Held is the maximum number of bytes of stored resources and coerced arguments that an operation holds at a time.
 	Held int64
-	// Events is how many steps all expensive events of subscriptions together may take
-	// at a time, beyond the [budget.FreeSteps] of each.
+	// Events is the number of steps that the expensive events of all subscriptions may take together at a time. The
+	// first [budget.FreeSteps] of each event do not count.
 	Events int
-	// Time is how long a query or mutation may take, parsing included.
+	// Time is the maximum duration of a query or mutation, including parsing.
 	Time time.Duration
-	// Sockets is the most WebSocket connections, and the most answers as server-sent events at once.
+	// Sockets is the maximum number of WebSocket connections, and also of answers sent as server-sent events, at a
+	// time.
 	Sockets int
 }
 
-// Limits of documents that cannot be set.
+// Limits of documents that are not configurable.
 const (
-	// MaxText is the most bytes of names and strings in a document; longer ones go into variables.
+	// MaxText is the maximum size of names and strings in a document, in bytes. Larger strings must be sent in
+	// variables.
 	MaxText = 256 << 10
-	// MaxTokens is the most lexical tokens of a document, comments included.
+	// MaxTokens is the maximum number of lexical tokens in a document, including comments.
 	MaxTokens = 5000
-	// MaxRepeats is how often one selection set may name the same field.
+	// MaxRepeats is how often the same field may occur in one selection set.
 	MaxRepeats = 20
-	// MaxFragments is the most named fragments of a document.
+	// MaxFragments is the maximum number of named fragments in a document.
 	MaxFragments = 200
-	// MaxValidation is the maximum number of comparisons of fields that the validation of a
-	// document may take. The number is estimated, from above, before validation.
+	// MaxValidation is the maximum number of comparisons of fields that validating a document may take. An upper bound
+	// of the number is estimated before the validation.
 	MaxValidation = 500_000
 )
 
-// DefaultLimits returns the limits whose defaults do not depend on other limits.
+// DefaultLimits returns the defaults of the limits that do not depend on other limits.
 func DefaultLimits() Limits {
 	return Limits{
 		Body:         transport.DefaultMessage,
@@ -170,7 +167,7 @@ func DefaultLimits() Limits {
 // Validate returns all problems of the configuration, joined.
 func (c Config) Validate() error { return errors.Join(c.ValidateSettings(), c.Catalogue.validate()) }
 
-// CheckFiles returns an error for each file of the configuration that cannot be used.
+// CheckFiles returns an error for each file named by the configuration that cannot be used.
 func (c Config) CheckFiles() (errs []error) {
 	for _, path := range c.Documents.Trusted {
 		if _, err := transport.OpenNamedDocuments(transport.NamedDocumentsConfig{Trusted: []string{path}}); err != nil {
@@ -180,7 +177,7 @@ func (c Config) CheckFiles() (errs []error) {
 	return errs
 }
 
-// ValidateSettings is [Config.Validate] without the catalogue.
+// ValidateSettings is like [Config.Validate], but does not check the catalogue.
 func (c Config) ValidateSettings() error {
 	errs := []error{
 		c.Documents.Validate(),

@@ -7,11 +7,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// maxDeprecated is the most deprecated parts of the schema that a line of the access log names.
+// maxDeprecated is the maximum number of deprecated parts of the schema in a line of the access log.
 const maxDeprecated = 20
 
-// deprecatedExtension is the key under which an operation's statistics hold its *deprecatedUses for
-// the access log.
+// deprecatedExtension is the key of the *deprecatedUses in the statistics of an operation.
 const deprecatedExtension = "deprecated"
 
 // deprecatedUses are the deprecated parts of the schema that an operation uses.
@@ -21,8 +20,7 @@ type deprecatedUses struct {
 	more  int
 }
 
-// useDeprecated counts a use of a deprecated part of the schema and records the part for the access
-// log.
+// useDeprecated counts the use of a deprecated part of the schema, and records it for the access log.
 func (s *Server) useDeprecated(oc *graphql.OperationContext, coordinate string) {
 	s.metrics.deprecated.WithLabelValues(coordinate).Inc()
 	if !s.cfg.AccessLog {
@@ -42,8 +40,8 @@ func (s *Server) useDeprecated(oc *graphql.OperationContext, coordinate string) 
 	}
 }
 
-// deprecatedFields returns the access log fields that name the deprecated parts which an operation
-// uses.
+// deprecatedFields returns the fields of an access log line about the deprecated parts of the schema that an operation
+// has used.
 func deprecatedFields(oc *graphql.OperationContext) []zap.Field {
 	uses, _ := oc.Stats.GetExtension(deprecatedExtension).(*deprecatedUses)
 	if uses == nil {

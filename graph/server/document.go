@@ -25,22 +25,20 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// documents parses and validates documents, and caches the most recently used. It
-// estimates the cost of a document before each step that could be slow.
+// documents parses and validates documents, and caches those that were used last. Before each step that can be slow, it
+// estimates the cost.
 type documents struct {
 	schema *ast.Schema
 	limits Limits
 	hidden bool // the schema
-	// cache is shared by all APIs. api is the name of this one, and plans holds its
-	// plans.
+	// cache is shared by all APIs. api is the name of this API, and plans the engine that keeps its plans.
 	cache *documentCache
 	api   string
 	plans *engine.Engine
-	// spend charges the work of a document to its caller, whether the document is valid
-	// or not.
+	// spend charges the cost of a document to its caller, even if the document is not valid.
 	spend func(ctx context.Context, steps int64)
-	// deprecated are the deprecated parts of the schema. useDeprecated is called for each one that
-	// an operation uses.
+	// deprecated are the deprecated parts of the schema. useDeprecated is called for each of them that an operation
+	// uses.
 	deprecated    *deprecation.Schema
 	useDeprecated func(oc *graphql.OperationContext, coordinate string)
 }
@@ -51,15 +49,15 @@ var _ transport.Documents = (*documents)(nil)
 type document struct {
 	schema *ast.Schema
 	tree   *ast.QueryDocument
-	// checked holds what depends on variables.
+	// checked has the checks that depend on the values of variables.
 	checked *coercion.Document
-	// deprecated are the deprecated parts that the document uses. useDeprecated is called for each
-	// one that an operation uses.
+	// deprecated are the deprecated parts of the schema that the document uses. useDeprecated is called for each of
+	// them that an operation uses.
 	deprecated    *deprecation.Document
 	useDeprecated func(oc *graphql.OperationContext, coordinate string)
 }
 
-// Parse returns the valid document of a text, or all its errors.
+// Parse returns the document with a text, or all errors that it has.
 func (d *documents) Parse(ctx context.Context, query string) (transport.Document, gqlerror.List) {
 	if doc := d.cache.get(documentKey{d.api, query}); doc != nil {
 		return doc, nil
@@ -129,13 +127,12 @@ func (d *documents) parse(ctx context.Context, query string) (*document, gqlerro
 	return out, nil
 }
 
-// Tree returns the syntax tree.
+// Tree returns the syntax tree of the document.
 func (d *document) Tree() *ast.QueryDocument { return d.tree }
 
-// Bind coerces the variables of an operation and counts the deprecated parts of the schema that it
-// uses. It refuses subscriptions that would start no stream or more than one: gqlparser counts the
-// names of root fields instead of the fields, and it does not know which of them @skip and @include
-// leave out.
+// Bind coerces the variables of an operation, and counts the deprecated parts of the schema that it uses. It returns an
+// error for a subscription that would begin no stream or several. gqlparser does not find these: it counts names of
+// root fields instead of fields, and it does not evaluate @skip and @include.
 func (d *document) Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error {
 	var err *gqlerror.Error
 	if oc.Variables, err = (coercion.Coercer{Schema: d.schema}).Variables(oc.Operation, given); err != nil {
@@ -152,7 +149,7 @@ func (d *document) Bind(oc *graphql.OperationContext, given map[string]any) *gql
 	return nil
 }
 
-// checkStreams refuses a subscription that would not begin exactly one stream.
+// checkStreams returns an error for a subscription that would not begin exactly one stream.
 func (d *document) checkStreams(oc *graphql.OperationContext) *gqlerror.Error {
 	if oc.Operation.Operation != ast.Subscription {
 		return nil
@@ -165,10 +162,9 @@ func (d *document) checkStreams(oc *graphql.OperationContext) *gqlerror.Error {
 	return nil
 }
 
-// Limits on the names and strings of a document, in bytes: of all together, and of the longest.
-// In larger documents, errors do not suggest the name that may have been meant. To find a
-// suggestion, a name is compared with all names that the schema has at this place, in time
-// proportional to the product of their lengths.
+// The limits up to which errors suggest the name that may have been meant, for the total size of a document's names and
+// strings and for the longest of them, in bytes. To find a suggestion, the validation compares a name with all names in
+// that place of the schema, in time proportional to the product of their lengths.
 const (
 	maxSuggested     = 1 << 10
 	maxSuggestedName = 64
@@ -179,14 +175,14 @@ type textSize struct {
 	tokens  int // comments included
 	bytes   int // of names and strings
 	longest int // of them
-	// half reports whether a string has the escape of half a surrogate pair, which the parser would replace by U+FFFD.
+	// half reports whether a string has the escape of half a surrogate pair. The parser would replace it by U+FFFD.
 	half bool
-	// wide reports whether there may be an integer that does not fit 64 bits.
+	// wide reports whether there may be an integer that does not fit into 64 bits.
 	wide bool
 }
 
-// scan measures a text. It stops after most+1 tokens, or at the first invalid token, which the parser
-// reports.
+// scan measures a text. It stops after most+1 tokens, or at the first invalid token, about which the parser will
+// complain.
 func scan(query string, most int) (t textSize) {
 	l := lexer.New(&ast.Source{Input: query})
 	var characters []rune // of the text, in which positions count
@@ -212,7 +208,7 @@ func scan(query string, most int) (t textSize) {
 	return t
 }
 
-// rules returns the rules of the specification, without suggestions for a document of many or long names.
+// rules returns the rules for validating the document: those of the specification, changed as its size requires.
 func (t textSize) rules() *rules.Rules {
 	r := t.suggestingRules()
 	if t.wide {
@@ -222,8 +218,8 @@ func (t textSize) rules() *rules.Rules {
 	return r
 }
 
-// suggestingRules returns the rules of the specification, which suggest names unless the document has many or long
-// ones.
+// suggestingRules returns the rules of the specification. If the document has many or long names, they do not suggest
+// names.
 func (t textSize) suggestingRules() *rules.Rules {
 	r := rules.NewDefaultRules()
 	if t.bytes <= maxSuggested && t.longest <= maxSuggestedName {
@@ -252,8 +248,7 @@ func coded(code, format string, args ...any) *gqlerror.Error {
 	return &gqlerror.Error{Message: fmt.Sprintf(format, args...), Extensions: map[string]any{"code": code}}
 }
 
-// timedOut returns the error of a request whose time was over, or whose client had
-// gone, before it was executed.
+// timedOut returns the error of a request whose time was over, or whose client had gone, before it was executed.
 func timedOut(ctx context.Context) *gqlerror.Error {
 	err := coded(string(failure.CodeTimeout), "the request took longer than it may")
 	err.Err = context.Cause(ctx)
@@ -261,8 +256,8 @@ func timedOut(ctx context.Context) *gqlerror.Error {
 	return err
 }
 
-// documentsOf returns the documents that clients may name. With trusted-only they include the documents of
-// the sluice command line, which must work there too.
+// documentsOf returns the documents that clients may name. With the setting trusted-only they include the documents of
+// the sluice command line, which would not work otherwise.
 func (s *Server) documentsOf(api API) *transport.NamedDocuments {
 	if !s.cfg.Documents.TrustedOnly {
 		return s.documents

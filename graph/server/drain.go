@@ -12,14 +12,14 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// fresh is the set of connections whose first request has not arrived yet. [http.Server.Shutdown] alone would
-// wait five seconds for them.
+// fresh is the set of connections on which no request has arrived yet. [http.Server.Shutdown] alone would wait five
+// seconds for each.
 type fresh struct {
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
 }
 
-// note is the ConnState hook of the server.
+// note is the [http.Server.ConnState] hook.
 func (f *fresh) note(c net.Conn, state http.ConnState) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -30,7 +30,7 @@ func (f *fresh) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// close closes them.
+// close closes all connections in the set.
 func (f *fresh) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -39,21 +39,20 @@ func (f *fresh) close() {
 	}
 }
 
-// drainTimeout is how long running requests may take once nothing more is accepted.
+// drainTimeout is how long running requests may take after the server has stopped accepting connections.
 const drainTimeout = 10 * time.Second
 
-// drained is a server that is shut down.
+// drained is a server that is being shut down.
 type drained struct {
 	server *http.Server
 	conns  *fresh
 	failed <-chan error
-	// streams ends what goes on for long; nil for nothing.
+	// streams ends what would otherwise go on for a long time, such as subscriptions; may be nil.
 	streams func(context.Context)
 }
 
-// drain shuts the server down in order. First it reports that it is not ready, but
-// goes on to serve for the drain delay, so that load balancers can notice. Then it
-// accepts nothing more: streams end, requests that have arrived are answered, and
+// drain shuts a server down in order. During the drain delay it still serves, but reports that it is not ready, so that
+// load balancers notice. Then it accepts no more connections: streams end, requests that have arrived are answered, and
 // those that are still arriving are abandoned after transport.LateGrace.
 func (s *Server) drain(ctx context.Context, of drained) error {
 	s.startDraining()

@@ -17,9 +17,8 @@ import (
 	"github.com/sluicegw/sluice/graph/coercion"
 )
 
-// present returns the error that is sent to the client. It always has extensions.code and
-// extensions.requestId, and other extensions as they apply. An unknown error becomes INTERNAL; its
-// cause is only logged.
+// present returns the error in the form for clients. It always has extensions.code and extensions.requestId, and others
+// that apply. An unknown error becomes INTERNAL, and its cause is only logged.
 func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	out := graphql.DefaultErrorPresenter(ctx, err)
 	ext := map[string]any{}
@@ -63,7 +62,7 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	}
 	if known != nil && (known.Code == failure.CodeUnauthenticated || known.Code == failure.CodeForbidden) {
 		a.cfg.Refused(ctx, known)
-		// a subscription's line in the access log says only that it began, so its refusal gets another line
+		// The line of a subscription in the access log only says that it has begun, so an error gets another line.
 		if op != nil && op.Operation != nil && op.Operation.Operation == ast.Subscription {
 			a.answered(ctx, op, gqlerror.List{out})
 		}
@@ -83,19 +82,17 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	return out
 }
 
-// logInterval is the least time between two log lines of a kind that would otherwise be
-// written for every request.
+// logInterval is the minimum time between two lines of the log that could otherwise be written for every request.
 const logInterval = 5 * time.Second
 
-// isInput reports whether err is about the value of an argument and was found before a resolver was
-// called.
+// isInput reports whether err is about the value of an argument and was found before a resolver was called.
 func isInput(err error) bool {
 	var number *graphql.IntegerError
 	var input *coercion.InputError
 	return errors.As(err, &number) || errors.As(err, &input)
 }
 
-// cause returns the innermost error, for the log.
+// cause returns the innermost error of a chain.
 func cause(err error) error {
 	for {
 		next := errors.Unwrap(err)

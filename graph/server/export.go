@@ -9,15 +9,14 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// exportPath answers with an export, see [Config.Export], and backupPath with a backup, see
-// [Config.Backup].
+// The paths of exports and backups; see [Config.Export] and [Config.Backup].
 const (
 	exportPath = "/export"
 	backupPath = "/backup"
 )
 
-// exporting passes requests to a handler if their callers have the verb EXPORT. A request may take
-// minutes, so it is ended when the server starts to drain.
+// exporting returns a handler that passes requests to another one if their callers have the verb EXPORT. Such a request
+// may take minutes; it ends when the server begins to drain.
 func (s *Server) exporting(to http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.export(w, r, to) })
 }

@@ -28,20 +28,20 @@ import (
 	"github.com/sluicegw/sluice/resolvers"
 )
 
-// Catalogue is a set of APIs that a server serves.
+// Catalogue describes the APIs that a server serves.
 type Catalogue struct {
-	// Hash is the hash of the parts of the catalogue that concern stored resources, Files the hash
-	// of its files. /metrics and /readyz show both.
+	// Hash is the hash of those parts of the catalogue that concern stored resources, and Files the hash of its files.
+	// /metrics and /readyz show both.
 	Hash, Files string
-	// API is the newest API, including what has not been released. Required.
+	// API is the newest API, including parts that are not released. Required.
 	API API
 	// Versions are the released versions, including withdrawn ones. Default: none.
 	Versions []Version
-	// Methods are the standard methods. Default: there are none.
+	// Methods are the standard methods that are served over gRPC. Default: none.
 	Methods Methods
 }
 
-// API is the API of a catalogue, or one version of it.
+// API is the API of a catalogue, or a version of it.
 type API struct {
 	// Service executes its operations. Required.
 	Service *service.Service
@@ -49,16 +49,15 @@ type API struct {
 	Schema *ast.Schema
 }
 
-// Single returns a catalogue with one API, the newest.
+// Single returns a catalogue that has only the newest API.
 func Single(svc *service.Service, schema *ast.Schema) Catalogue {
 	return Catalogue{API: API{Service: svc, Schema: schema}}
 }
 
-// consoleEndpoint is the path of the API that the page at / uses if nothing has been released.
+// consoleEndpoint is the path of the API for the page at / if no version was released.
 const consoleEndpoint = "/" + firstMajor + apiPath
 
-// endpoint returns the path of the API that the page at / uses. Its API includes what has not been
-// released.
+// endpoint returns the path of the API for the page at /. It is the newest API, including parts that are not released.
 func (c Catalogue) endpoint() string {
 	if c.released() {
 		return apiPath
@@ -66,12 +65,12 @@ func (c Catalogue) endpoint() string {
 	return consoleEndpoint
 }
 
-// released reports whether any version has been released. A candidate does not count.
+// released reports whether a version was released. Candidates do not count.
 func (c Catalogue) released() bool {
 	return slices.ContainsFunc(c.Versions, func(v Version) bool { return !v.Candidate })
 }
 
-// validate refuses a catalogue without a complete newest API.
+// validate returns an error if the catalogue lacks a complete newest API.
 func (c Catalogue) validate() error {
 	if c.API.Service == nil || c.API.Schema == nil {
 		return errors.New("catalogue: the newest API wants service and schema")
@@ -79,47 +78,46 @@ func (c Catalogue) validate() error {
 	return nil
 }
 
-// Generation is a catalogue that is ready to be served.
+// Generation is a catalogue prepared for being served.
 type Generation struct {
 	catalogue Catalogue
-	// executors of the APIs, by name. Unsupported serves connections to an API that is not
-	// served.
+	// executors has an executor for each API, by name. unsupported is for connections to an API that is not served.
 	executors   map[string]*transport.Executor
 	unsupported *transport.Executor
-	// engine of the newest API.
+	// engine is the engine of the newest API.
 	engine *engine.Engine
-	// versions are the released versions, the oldest first. served holds the versions that requests
-	// can reach, by the names of the version and of its major.
+	// versions are the released versions, the oldest first. served maps the name of a version, and the name of its
+	// major, to the version that requests reach by it.
 	versions []Version
 	served   map[string]*servedVersion
-	// released is whether any version has been released; a candidate does not count.
+	// released reports whether a version was released. Candidates do not count.
 	released bool
 	cache    *documentCache
-	// answers is the cache of answers; nil if answers are not cached.
+	// answers is the cache of answers; nil if none are kept.
 	answers *answer.Cache
 	console http.Handler
-	// methods are the standard methods; nil if there are none.
+	// methods is the handler of the standard methods; nil if there are none.
 	methods *rpc.Handler
-	// outline of the kinds. A later generation compares it with its own to decide which
-	// streams must end.
+	// outline is the outline of the kinds. A later generation compares it with its own, to find out which streams must
+	// end.
 	outline catalogue.Outline
-	// streams are the subscriptions that were started on this generation. everyKind has, for each
-	// API, those that follow all kinds.
+	// streams is the set of all subscriptions of this generation. everyKind has, for each API, a set of the
+	// subscriptions to changes of all kinds.
 	streams   *stream.Set
 	everyKind []everyKind
 }
 
-// everyKind are the subscriptions to the changes of all kinds of an API.
+// everyKind is the set of the subscriptions to changes of all kinds in an API.
 type everyKind struct {
-	// follows is the name of the API that clients of these streams would reach now. The streams end
-	// if that API has a kind that the one they began on lacks: after a release, the path of a major
-	// leads to another version.
+	// follows is the name of the API that the clients of these streams would reach now. The streams must end if that
+	// API has a kind that theirs lacks, since they would miss its changes. After a release, for example, the path of a
+	// major leads to another version.
 	follows string
 	kinds   map[string]bool
 	streams *stream.Set
 }
 
-// everyKindOf makes the set of an API.
+// everyKindOf returns an empty set for an API.
 func everyKindOf(name string, version API) everyKind {
 	major, _, _ := strings.Cut(name, ".")
 	out := everyKind{follows: major, kinds: map[string]bool{}, streams: stream.NewSet()}
@@ -129,7 +127,7 @@ func everyKindOf(name string, version API) everyKind {
 	return out
 }
 
-// kindsOf returns the kinds of an API; none if the API is not served.
+// kindsOf returns the kinds of an API; none if it is not served.
 func (g *Generation) kindsOf(name string) []*descriptor.Kind {
 	if name == newestAPI {
 		return g.catalogue.API.Service.Kinds()
@@ -140,7 +138,7 @@ func (g *Generation) kindsOf(name string) []*descriptor.Kind {
 	return nil
 }
 
-// Prepare makes a catalogue ready to be served. [Server.Replace] serves it.
+// Prepare prepares a catalogue for being served by [Server.Replace].
 func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -184,7 +182,7 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 	return g, nil
 }
 
-// addAPI makes the executor of one API.
+// addAPI adds the executor of an API.
 func (s *Server) addAPI(g *Generation, name string, version API) error {
 	every := everyKindOf(name, version)
 	g.everyKind = append(g.everyKind, every)
@@ -230,7 +228,7 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 	return nil
 }
 
-// recovered logs a panic and returns the error for the client.
+// recovered logs a panic, and returns the error for the client.
 func (s *Server) recovered(ctx context.Context, p any) error {
 	s.cfg.Logger.Error("panic in an operation", append(ids(ctx), zap.Any("panic", p), zap.Stack("stack"))...)
 	return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
@@ -238,15 +236,14 @@ func (s *Server) recovered(ctx context.Context, p any) error {
 
 // How long streams continue after their catalogue was replaced.
 const (
-	// maxOlder is the maximum number of older generations that have streams. Another
-	// replacement ends the streams of the oldest one.
+	// maxOlder is how many older generations may have streams. If there is one more, the streams of the oldest end.
 	maxOlder = 2
-	// olderLife is how long the streams of an older generation continue.
+	// olderLife is how long streams of an older generation may continue.
 	olderLife = 10 * time.Minute
 )
 
-// older holds the streams of a generation that was replaced. It does not keep the generation
-// itself in memory; running streams and operations keep the parts that they need.
+// older has the streams of a replaced generation. It does not keep the generation in memory; running streams and
+// operations keep the parts that they need.
 type older struct {
 	hash, files string
 	outline     catalogue.Outline
@@ -255,17 +252,17 @@ type older struct {
 	stop        func() bool // the timer
 }
 
-// replaced are the generations before the current one, the oldest first.
+// replaced has the replaced generations, the oldest first.
 type replaced struct {
 	mu          sync.Mutex
 	generations []*older
 }
 
-// Replace serves another generation from now on: operations that begin later, on open sockets too,
-// use it. Running operations finish on the old one. Running streams end after ten minutes, or when
-// a third generation follows, with CATALOGUE_CHANGED and the cursor to resume from. Streams that show
-// something that the new generation hides end before anything is written by it, and so do streams for every
-// kind if there is a new kind at their path.
+// Replace begins to serve another generation. Operations that begin later use it, even on open sockets; running
+// operations finish on the old generation. Running streams end with CATALOGUE_CHANGED and a cursor to resume from,
+// after ten minutes or with the second replacement after this one. Two kinds of streams end at once: streams that show
+// something that the new generation hides, before the new generation writes anything, and streams of all kinds, if the
+// API at their path has a new kind.
 func (s *Server) Replace(g *Generation) {
 	s.replaced.mu.Lock()
 	defer s.replaced.mu.Unlock()
@@ -301,8 +298,8 @@ func (s *Server) Replace(g *Generation) {
 	}
 }
 
-// endFor ends the streams that would show something that the next generation hides, and those that
-// would miss the changes of a kind that is new in their API.
+// endFor ends the streams that show something that the next generation hides, and those that would miss the changes of
+// a kind that is new in their API.
 func (o *older) endFor(next *Generation) {
 	if next.outline.Hides(o.outline) {
 		o.streams.End()
@@ -324,8 +321,8 @@ func (s *Server) retire(o *older) {
 	o.streams.End()
 }
 
-// olderStreams returns a line for each older generation that has streams, the oldest first, and the
-// number of all these streams.
+// olderStreams returns a line of text for each older generation with streams, the oldest first, and the total number of
+// these streams.
 func (s *Server) olderStreams() (out []string, total int) {
 	s.replaced.mu.Lock()
 	defer s.replaced.mu.Unlock()
@@ -337,8 +334,8 @@ func (s *Server) olderStreams() (out []string, total int) {
 	return out, total
 }
 
-// executor returns the executor for an operation that starts now: the one of the current generation
-// for the API of the request's path.
+// executor returns the executor for an operation that begins now. The path of the request in ctx selects the API, in
+// the current generation.
 func (s *Server) executor(ctx context.Context) *transport.Executor {
 	g := s.generation.Load()
 	if executor := g.executors[factsOf(ctx).api]; executor != nil {

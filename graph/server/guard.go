@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// Every page on the web can make its visitor's browser send a GET to the gateway: with
-// an <img>, a <script>, a form, or a fetch without CORS. The page cannot read the
-// answer, but the query is executed, and such a request has no Origin. So the API
-// accepts a request only if it has a property that no such request can have.
+// Any web page can make the browsers of its visitors send a GET to the gateway: with an <img>, a <script>, a form, or a
+// fetch without CORS. The page cannot read the answer, but the query is executed, and such a request has no Origin.
+// Therefore the API accepts a request only if it has a property that such a request cannot have.
 
-// isAPIType reports whether a media type belongs to the API. The elements of a page
-// accept images, scripts or pages, and never name these types.
+// isAPIType reports whether a media type belongs to the API. Elements of a page, which accept images, scripts or pages,
+// do not request these types.
 func isAPIType(media string) bool {
 	switch strings.ToLower(strings.TrimSpace(media)) {
 	case "application/json", "application/graphql-response+json", "text/event-stream":
@@ -22,7 +21,7 @@ func isAPIType(media string) bool {
 	return false
 }
 
-// sameOriginOnly refuses requests that a page of another origin may have caused.
+// sameOriginOnly returns a handler that refuses requests that a page of another origin may have caused.
 func (s *Server) sameOriginOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if reason := s.foreign(r); reason != "" {
@@ -33,8 +32,8 @@ func (s *Server) sameOriginOnly(next http.Handler) http.Handler {
 	})
 }
 
-// foreign returns why a request may come from a page of another origin, "" if it cannot. originAllowed has
-// already checked the Origin, if there is one.
+// foreign returns the reason why a request may come from a page of another origin; "" if it cannot. If there is an
+// Origin, originAllowed has checked it.
 func (s *Server) foreign(r *http.Request) string {
 	origin := r.Header.Get("Origin")
 	switch site := r.Header.Values("Sec-Fetch-Site"); {
@@ -63,16 +62,16 @@ func namesAPI(accept []string) bool {
 	return false
 }
 
-// acceptsAnything reports whether there is no Accept header, or only */*.
+// acceptsAnything reports whether an Accept header is missing or is only */*.
 func acceptsAnything(accept []string) bool {
 	name, _, _ := strings.Cut(strings.Join(accept, ","), ";")
 	name = strings.TrimSpace(name)
 	return name == "" || name == "*/*" && !strings.Contains(strings.Join(accept, ","), ",")
 }
 
-// isDeliberate reports whether a request has a header that only a client sends: a page of another origin needs a
-// preflight for it, and neither browsers nor proxies add it by themselves, as they do Authorization and headers of
-// tracing. A view of a page inside an app adds X-Requested-With with the name of the app, which has dots.
+// isDeliberate reports whether a request has a header that a page of another origin could send only after a preflight,
+// and that browsers and proxies do not add by themselves, as they may add Authorization or tracing headers. A web view
+// inside an app adds X-Requested-With with the name of the app, which contains dots; that does not count.
 func isDeliberate(h http.Header) bool {
 	if h.Get("Apollo-Require-Preflight") != "" || h.Get("X-Graphql-Csrf") != "" {
 		return true

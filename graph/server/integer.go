@@ -8,14 +8,12 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// maxInt64Digits is the smallest number of digits of an integer that may not fit 64
-// bits.
+// maxInt64Digits is the number of digits from which an integer may not fit into 64 bits.
 const maxInt64Digits = 19
 
-// acceptIntegers returns a validation rule that also accepts integers of more than 64 bits in a
-// document's literals, where the type is Float, ID or JSON. Without it gqlparser refuses them,
-// because it parses each integer literal as an int64. The rule replaces such a literal in the tree
-// by a Float or, for an ID, a string of the same value.
+// acceptIntegers returns a validation rule that accepts integer literals of more than 64 bits where the type is Float,
+// ID or JSON. gqlparser refuses them, because it parses every integer literal as an int64. The rule replaces such a
+// literal by a Float literal or, for an ID, by a string with the same digits.
 func acceptIntegers(rule validator.RuleFunc) validator.RuleFunc {
 	return func(observers *validator.Events, addError validator.AddErrFunc) {
 		visited := map[*ast.Value]bool{}
@@ -30,7 +28,7 @@ func acceptIntegers(rule validator.RuleFunc) validator.RuleFunc {
 	}
 }
 
-// asFloats replaces the integers of more than 64 bits in a value by Floats.
+// asFloats replaces the integers of more than 64 bits in a value by Float literals.
 func asFloats(v *ast.Value, visited map[*ast.Value]bool) {
 	if visited[v] {
 		return

@@ -12,8 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// exceeded returns the error of a document that exceeds a limit. key is the limit's name in
-// docs/limits.md.
+// exceeded returns the error of a document that exceeds a limit. key is the name of the limit in docs/limits.md.
 func exceeded(what, key string, limit int) *gqlerror.Error {
 	return &gqlerror.Error{
 		Message:    fmt.Sprintf("the document has more %s than the %d that are accepted (%s)", what, limit, key),
@@ -21,30 +20,28 @@ func exceeded(what, key string, limit int) *gqlerror.Error {
 	}
 }
 
-// size is the extent of a selection set with its fragments expanded.
+// size is the size of a selection set with its fragments expanded.
 type size struct {
-	// selections counts fields, inline fragments and fragment spreads. A spread counts
-	// by itself because validation follows it even if its fragment has no fields or is
-	// not defined.
+	// selections is the number of fields, inline fragments and fragment spreads. A spread counts even if its fragment
+	// is empty or not defined, because validation visits it.
 	selections, depth int
 }
 
-// counter measures each selection set and each fragment once, however often it is used.
+// counter measures each selection set and each fragment only once, even if it is used often.
 type counter struct {
 	limits    Limits
 	hidden    bool // the schema
 	fragments map[string]*ast.FragmentDefinition
 	sizes     map[string]size
-	// open are the fragments around the one that is being measured, the outermost
-	// first.
+	// open are the fragments that contain the one being measured, the outermost first.
 	open    []string
 	aliases int
 	total   int
 	err     *gqlerror.Error
 }
 
-// checkLimits refuses a document that exceeds a limit or has a cycle of fragments. On
-// some such documents validation would not end in reasonable time.
+// checkLimits returns an error if a document exceeds a limit or has a cycle of fragments. Without this check,
+// validation could take very long.
 func checkLimits(doc *ast.QueryDocument, limits Limits, hidden bool) *gqlerror.Error {
 	if len(doc.Fragments) > MaxFragments {
 		return exceeded("fragments", "limit-fragments", MaxFragments)
@@ -140,7 +137,7 @@ func (c *counter) field(f *ast.Field) size {
 	return s
 }
 
-// fragment measures a fragment once, and refuses one that contains itself.
+// fragment measures a fragment, once. It is an error if the fragment contains itself.
 func (c *counter) fragment(name string) size {
 	if s, ok := c.sizes[name]; ok {
 		return s
@@ -160,7 +157,7 @@ func (c *counter) fragment(name string) size {
 	return s
 }
 
-// cycle refuses a fragment that contains itself, via others, with the message of validation.
+// cycle sets the error of a fragment that contains itself by way of others. The message is the same as in validation.
 func (c *counter) cycle(f *ast.FragmentDefinition, via []string) {
 	if c.err != nil {
 		return
@@ -185,8 +182,7 @@ func (c *counter) arguments(list ast.ArgumentList) {
 	}
 }
 
-// value measures how deep a value is nested. Validation reads a value once for each
-// level above it.
+// value measures the nesting of a value. Validation visits a value once for each level above it.
 func (c *counter) value(v *ast.Value, depth int) {
 	if v == nil || c.err != nil {
 		return

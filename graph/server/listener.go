@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// bounded is a listener that limits the number of connections. It accepts a few more,
-// whose requests are refused with a reason, and closes any others at once.
+// bounded is a listener that limits the number of connections. It accepts some more, whose requests are refused with a
+// reason, and closes all others at once.
 type bounded struct {
 	net.Listener
 	most int
@@ -20,7 +20,7 @@ type bounded struct {
 	open int
 }
 
-// Accept returns the next connection.
+// Accept waits for the next connection and returns it.
 func (b *bounded) Accept() (net.Conn, error) {
 	for {
 		conn, err := b.Listener.Accept()
@@ -52,7 +52,7 @@ func (b *bounded) leave() {
 	b.open--
 }
 
-// counted is a connection that counts towards the limit until it is closed.
+// counted is a connection that is counted until it is closed.
 type counted struct {
 	net.Conn
 	over   bool // the limit had been reached when it arrived
@@ -66,20 +66,20 @@ func (c *counted) Close() error {
 
 func (c *counted) isOver() bool { return c.over }
 
-// tcpConn has the methods of [net.TCPConn] that package transport and [Server.Serve] look for.
+// tcpConn has methods of [net.TCPConn] that package transport and [Server.Serve] use if a connection has them.
 type tcpConn interface {
 	SetWriteBuffer(bytes int) error
 	SetLinger(seconds int) error
 	syscall.Conn
 }
 
-// countedTCP is a counted TCP connection.
+// countedTCP is a TCP connection that is counted.
 type countedTCP struct {
 	counted
 	tcpConn
 }
 
-// markConnection marks the context of the requests of a connection beyond the limit.
+// markConnection returns the context for requests of a connection. It marks connections beyond the limit.
 func markConnection(ctx context.Context, c net.Conn) context.Context {
 	if c, ok := c.(interface{ isOver() bool }); ok && c.isOver() {
 		return context.WithValue(ctx, overKey{}, true)
@@ -87,8 +87,8 @@ func markConnection(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// overConnections refuses the requests of connections beyond the limit, except
-// those that monitor the gateway.
+// overConnections refuses the requests of a connection beyond the limit, except requests for health and metrics. It
+// reports whether it has answered the request.
 func (s *Server) overConnections(w http.ResponseWriter, r *http.Request) bool {
 	if over, _ := r.Context().Value(overKey{}).(bool); !over {
 		return false

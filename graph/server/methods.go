@@ -23,23 +23,23 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Methods are the standard methods of a catalogue, see [Server.ServeMethods].
+// Methods describes the standard methods of a catalogue; see [Server.ServeMethods].
 type Methods struct {
-	// Service executes them.
+	// Service executes the methods.
 	Service *service.Service
-	// Messages are those of its kinds.
+	// Messages are the protobuf messages of the service's kinds.
 	Messages *proto.Schema
-	// Version is the name of the version of the API that they belong to; empty for the newest.
+	// Version is the name of the version of the API that the methods belong to; empty for the newest API.
 	Version string
 }
 
-// Types of operations in metrics and in the access log.
+// The types of calls in metrics and in the access log.
 const (
 	typeCall   = "call"
 	typeStream = "stream"
 )
 
-// addMethods makes the handler of the standard methods, if there are any.
+// addMethods adds the handler of the standard methods, if there are any.
 func (s *Server) addMethods(g *Generation) error {
 	of := g.catalogue.Methods
 	if of.Messages == nil {
@@ -60,10 +60,11 @@ func (s *Server) addMethods(g *Generation) error {
 	return err
 }
 
-// maxCall is the most bytes of a call. It has one resource.
+// maxCall is the maximum size of a request in bytes. A request has at most one resource.
 const maxCall = 4 << 20
 
-// ServeMethods is [Server.Serve] for the standard methods of the catalogue, over gRPC, gRPC-Web and Connect.
+// ServeMethods serves the standard methods over gRPC, gRPC-Web and Connect, until ctx ends. Otherwise it is like
+// [Server.Serve].
 func (s *Server) ServeMethods(ctx context.Context, l net.Listener) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -76,7 +77,7 @@ func (s *Server) ServeMethods(ctx context.Context, l net.Listener) error {
 	})
 }
 
-// methodsHandler serves the standard methods, reflection and health.
+// methodsHandler returns a handler of the standard methods, reflection and health.
 func (s *Server) methodsHandler() http.Handler {
 	path, health := grpchealth.NewHandler(healthChecker{s}, connect.WithReadMaxBytes(maxHealth))
 	calls := s.identified(http.HandlerFunc(s.serveCall), s.refuseCall)
@@ -96,10 +97,10 @@ func (s *Server) methodsHandler() http.Handler {
 	}), "Grpc-Status", "Grpc-Message", "Grpc-Status-Details-Bin")
 }
 
-// maxHealth is the most bytes of a request for health, which needs no credential.
+// maxHealth is the maximum size in bytes of a health check, which needs no credential.
 const maxHealth = 4 << 10
 
-// refuseCall answers a call that is not executed.
+// refuseCall answers a call that is refused before it is executed.
 func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, err error) {
 	known := s.callError(r.Context(), typeCall, "none", err)
 	s.logRefused(r, known.Code)
@@ -111,15 +112,15 @@ func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, err error) {
 	_ = errorWriter.Write(w, r, rpc.Error(r.Context(), known)) // the client may have gone
 }
 
-// call is what is known of a call while it is answered. Its context carries it.
+// call is the state of a call that is being answered. It is part of the call's context.
 type call struct {
-	// admitted gives back the caller's place among the requests in flight.
+	// admitted ends the call's share in the caller's number of requests.
 	admitted func()
-	// streams is called when a stream has begun. It removes the deadline for reading the request, which was read, and
-	// ends the time and the span of the request.
+	// streams is called when a stream begins. It removes the deadline for reading the request, and ends the duration
+	// and the span of the request.
 	streams func()
 	share   *budget.Share
-	// answer is how many bytes the answer takes, and abort ends the connection.
+	// answer is the size of the answer in bytes. abort closes the connection.
 	answer int
 	abort  func()
 }
@@ -131,7 +132,7 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-// serveCall serves a call within the limits of its caller.
+// serveCall answers a call, within the limits of its caller.
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 	methods := s.generation.Load().methods
 	if methods == nil {
@@ -154,7 +155,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 	defer body.giveBack()
 	ctx := context.WithValue(r.Context(), callKey{}, c)
 	if _, streams := methods.Has(r.URL.Path); streams {
-		// The server's own deadlines are for requests that end.
+		// The deadlines of the server are meant for requests, not for streams.
 		c.streams = func() {
 			_ = control.SetReadDeadline(time.Time{})
 			streamBegins(w)
@@ -181,10 +182,11 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 	methods.ServeHTTP(w, r)
 }
 
-// streamWriteTime is how long a client may take to accept what is sent to it at once.
+// streamWriteTime is how long a client may take to accept one write of a stream.
 const streamWriteTime = 10 * time.Second
 
-// callWriter flushes, as connect wants it, and limits how long each write of a stream may take.
+// callWriter is a response writer with a Flush method, which package connect needs. It limits how long each write of a
+// stream may take.
 type callWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -214,20 +216,20 @@ func (w *callWriter) setDeadline(timeout time.Duration) {
 	}
 }
 
-// Unwrap lets [http.ResponseController] reach deadlines.
+// Unwrap lets [http.ResponseController] use the methods of the wrapped writer.
 func (w *callWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// chargedBody is the body of a request whose bytes count against the memory of requests from the second part on:
-// connections are bounded, and small requests need none.
+// chargedBody is the body of a request that claims memory for its bytes. The first part is free, because connections
+// are limited and most requests are small.
 type chargedBody struct {
 	io.ReadCloser
 	room *budget.Room
 	read int64
-	// parts is how many parts were taken.
+	// parts is the number of parts for which memory was claimed.
 	parts int64
 }
 
-// bodyPart is how many bytes are taken at once.
+// bodyPart is the size of a part in bytes.
 const bodyPart = 16 << 10
 
 // Read implements [io.Reader].
@@ -243,7 +245,7 @@ func (b *chargedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// giveBack gives back what was taken.
+// giveBack returns the claimed memory.
 func (b *chargedBody) giveBack() {
 	for range b.parts {
 		b.room.Give(bodyPart)
@@ -251,11 +253,11 @@ func (b *chargedBody) giveBack() {
 	b.parts = 0
 }
 
-// methodsEdge bounds, measures and logs the calls of a generation.
+// methodsEdge limits, measures and logs the calls of a generation.
 type methodsEdge struct {
 	*Server
 	generation *Generation
-	// version is the name of the version for logs; empty where nothing was released.
+	// version is the name of the version in logs; empty if no version was released.
 	version string
 }
 
@@ -290,7 +292,7 @@ func (e *methodsEdge) Call(ctx context.Context, of rpc.Call, run func(context.Co
 	return failed
 }
 
-// failed returns the error of a call for its caller; nil for none.
+// failed returns the error of a call in the form for its caller; nil if there is none.
 func (e *methodsEdge) failed(ctx context.Context, of rpc.Call, typ string, err error) *failure.Error {
 	if err == nil {
 		return nil
@@ -298,7 +300,7 @@ func (e *methodsEdge) failed(ctx context.Context, of rpc.Call, typ string, err e
 	return e.callError(ctx, typ, of.Kind, err)
 }
 
-// recovering runs a call, and turns a panic into an error.
+// recovering runs a call, and converts a panic into an error.
 func (e *methodsEdge) recovering(ctx context.Context, run func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -308,7 +310,7 @@ func (e *methodsEdge) recovering(ctx context.Context, run func(context.Context) 
 	return run(ctx)
 }
 
-// describe returns the fields by which a log line names a call.
+// describe returns the fields that identify a call in the log.
 func (e *methodsEdge) describe(ctx context.Context, of rpc.Call, typ string) []zap.Field {
 	fields := ids(ctx)
 	if e.version != "" {
@@ -322,7 +324,7 @@ func (e *methodsEdge) describe(ctx context.Context, of rpc.Call, typ string) []z
 	)
 }
 
-// answered counts a call of a version, and writes a line of the access log.
+// answered counts a call, and writes a line of the access log.
 func (e *methodsEdge) answered(ctx context.Context, of rpc.Call, typ string, failed *failure.Error, more ...zap.Field) {
 	if e.version != "" {
 		e.metrics.versions.WithLabelValues(e.version).Inc()
@@ -375,7 +377,7 @@ func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.
 	return e.failed(ctx, of, typeStream, e.recovering(lifetime, run))
 }
 
-// Event implements [rpc.Edge].
+// Event implements [rpc.Edge]. An event has a smaller budget than a call.
 func (e *methodsEdge) Event(ctx context.Context) (event context.Context, done func()) {
 	limits := ofEvent(e.cfg.Limits.budget())
 	limits[budget.Events] = int64(e.cfg.Limits.Events)
@@ -388,7 +390,8 @@ func (e *methodsEdge) Event(ctx context.Context) (event context.Context, done fu
 	}
 }
 
-// Answer implements [rpc.Edge]. An answer is in memory twice: as a message, and as it is sent.
+// Answer implements [rpc.Edge]. An answer is charged twice, since it is in memory as a message and as the bytes that
+// are sent.
 func (e *methodsEdge) Answer(ctx context.Context, bytes int) error {
 	spent := budget.From(ctx)
 	if err := spent.Spend(budget.Bytes, bytes); err != nil {
@@ -400,7 +403,7 @@ func (e *methodsEdge) Answer(ctx context.Context, bytes int) error {
 	return spent.Grow(ctx, 2*bytes)
 }
 
-// callError returns an error as the caller of a method is told it, and counts and logs it.
+// callError returns an error in the form for the caller of a method, and counts and logs it.
 func (s *Server) callError(ctx context.Context, typ, kind string, err error) *failure.Error {
 	var known *failure.Error
 	var over *budget.ExceededError
@@ -441,12 +444,12 @@ func (s *Server) callError(ctx context.Context, typ, kind string, err error) *fa
 	return known
 }
 
-// healthChecker answers health checks, which need no credential.
+// healthChecker answers health checks, for which no credential is needed.
 type healthChecker struct{ server *Server }
 
 var _ grpchealth.Checker = healthChecker{}
 
-// Check implements [grpchealth.Checker]. The whole gateway and each of its services are healthy together.
+// Check implements [grpchealth.Checker]. All services have the state of the gateway.
 func (h healthChecker) Check(ctx context.Context, req *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
 	s := h.server
 	methods := s.generation.Load().methods
@@ -461,5 +464,5 @@ func (h healthChecker) Check(ctx context.Context, req *grpchealth.CheckRequest) 
 	return &grpchealth.CheckResponse{Status: grpchealth.StatusServing}, nil
 }
 
-// readyTime is how long it may take to find out whether the gateway is ready.
+// readyTime is the maximum time for finding out whether the gateway is ready.
 const readyTime = 2 * time.Second

@@ -12,30 +12,28 @@ import (
 	"github.com/sluicegw/sluice/graph/answer"
 )
 
-// metrics of the server. No label has values that clients choose.
+// metrics are the metrics of a server. No label has values that clients choose.
 type metrics struct {
 	requests  *prometheus.HistogramVec
 	operation *prometheus.HistogramVec
 	errors    *prometheus.CounterVec
-	// Of long-lived connections: how many there are, and operations on sockets.
+	// sockets, streams and operations are numbers of open WebSocket connections, streams, and operations on sockets.
 	sockets, streams, operations prometheus.Gauge
 	closed                       *prometheus.CounterVec
-	// spent observes how much operations and events spend of each thing, if they spend
-	// any.
+	// spent observes what operations and events have spent of each thing, unless it is nothing.
 	spent [budget.Things]prometheus.Observer
 
 	// badTimes counts invalid times in stored resources.
 	badTimes *prometheus.CounterVec
-	// deprecated counts the operations that use a deprecated part of the schema, by its coordinate.
+	// deprecated counts the operations that use a deprecated part of the schema, by the coordinate of the part.
 	deprecated *prometheus.CounterVec
-	// versions counts the operations of each API, for a catalogue with released
-	// versions.
+	// versions counts the operations of each API, if the catalogue has released versions.
 	versions *prometheus.CounterVec
-	// catalogue is 1 for the catalogue that is served now.
+	// catalogue is 1 for the catalogue that is being served.
 	catalogue *prometheus.GaugeVec
 }
 
-// newMetrics registers the metrics of a server.
+// newMetrics returns the metrics of a server, which it registers.
 func newMetrics(s *Server) (*metrics, error) {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -183,7 +181,7 @@ func newMetrics(s *Server) (*metrics, error) {
 	return m, nil
 }
 
-// serve updates the gauge of the catalogue that is served.
+// serve updates the metric catalogue for another generation.
 func (m *metrics) serve(before, now *Generation) {
 	m.catalogue.WithLabelValues(now.catalogue.Hash, now.catalogue.Files).Set(1)
 	if before != nil && (before.catalogue.Hash != now.catalogue.Hash || before.catalogue.Files != now.catalogue.Files) {

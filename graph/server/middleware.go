@@ -17,11 +17,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// overKey marks the contexts of connections beyond the limit.
+// overKey is the key in contexts that marks connections beyond the limit.
 type overKey struct{}
 
-// edge gives every request an id, a log line and a metric, recovers from panics, and refuses
-// foreign hosts and origins. Pages of allowed origins may read the exposed headers of answers, too.
+// edge returns a handler that gives every request an id, a log line and a metric, recovers from panics, and refuses
+// foreign hosts and origins. Pages of allowed origins may read the response headers named by exposed.
 func (s *Server) edge(next http.Handler, exposed ...string) http.Handler {
 	next = s.crossOrigin(next, exposed)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func (s *Server) edge(next http.Handler, exposed ...string) http.Handler {
 			q.Header().Set(traceIDHeader, known.trace)
 		}
 		q.Header().Set("X-Content-Type-Options", "nosniff")
-		// the client shall connect elsewhere before this connection is closed
+		// The client should open another connection before this one is closed.
 		if s.draining.Err() != nil && r.ProtoMajor == 1 {
 			q.Header().Set("Connection", "close")
 		}
@@ -66,8 +66,8 @@ func (s *Server) edge(next http.Handler, exposed ...string) http.Handler {
 	})
 }
 
-// hostAllowed reports whether host is an IP address, localhost or an allowed name. Any other
-// name in a request means a DNS rebinding attack.
+// hostAllowed reports whether a host is an IP address, localhost or an allowed name. A request with another name may be
+// part of a DNS rebinding attack.
 func (s *Server) hostAllowed(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -77,11 +77,10 @@ func (s *Server) hostAllowed(host string) bool {
 	return net.ParseIP(name) != nil || name == "localhost" || slices.Contains(s.cfg.AllowedHosts, name)
 }
 
-// originAllowed reports whether a request has no Origin, the gateway's own, or an allowed one.
-// Behind a proxy with TLS, the gateway's own pages have an https origin although the gateway serves
-// plain HTTP: that origin is accepted unless the browser reports that the request is cross-site,
-// which browsers never report for a WebSocket. If the gateway has TLS itself, an http origin is
-// never its own.
+// originAllowed reports whether the Origin of a request is missing, the gateway's own, or allowed. If a proxy
+// terminates TLS, the gateway's own pages have an https origin although the gateway serves http. That origin is
+// accepted unless the browser marks the request as cross-site, which it never does for a WebSocket. If the gateway
+// itself uses TLS, an http origin is never its own.
 func (s *Server) originAllowed(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {
@@ -103,10 +102,10 @@ func (s *Server) originAllowed(r *http.Request) bool {
 	return u.Scheme == "http" || u.Scheme == "https" && (len(site) == 0 || slices.Equal(site, []string{"same-origin"}))
 }
 
-// preflightAge is how long a browser may cache the answer to a preflight, in seconds.
+// preflightAge is how long browsers may cache the answer to a preflight, in seconds.
 const preflightAge = 600
 
-// crossOrigin tells browsers that pages of the configured origins may read answers, with the exposed headers.
+// crossOrigin returns a handler that lets pages of the allowed origins read answers and the exposed headers (CORS).
 func (s *Server) crossOrigin(next http.Handler, exposed []string) http.Handler {
 	if len(s.cfg.AllowedOrigins) == 0 {
 		return next
@@ -129,12 +128,12 @@ func (s *Server) crossOrigin(next http.Handler, exposed []string) http.Handler {
 	}).Handler(next)
 }
 
-// refuse answers a request that does not reach the API, in the API's form of errors.
+// refuse answers a request that does not reach the API, with an error in the same form as errors of the API.
 func refuse(w http.ResponseWriter, r *http.Request, status int, code failure.Code, message string) {
 	refuseWith(w, r, status, message, map[string]any{"code": code})
 }
 
-// refuseWith is refuse with extensions of the error.
+// refuseWith is like refuse, with other extensions.
 func refuseWith(w http.ResponseWriter, r *http.Request, status int, message string, extensions map[string]any) {
 	setIDs(r.Context(), extensions)
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
@@ -145,7 +144,7 @@ func refuseWith(w http.ResponseWriter, r *http.Request, status int, message stri
 	}}})
 }
 
-// recorder records the status and the time of an answer.
+// recorder is a response writer that records the status and the duration of an answer.
 type recorder struct {
 	http.ResponseWriter
 	begin  time.Time
@@ -154,7 +153,7 @@ type recorder struct {
 	stream time.Time // when an event stream began; zero for other answers
 }
 
-// answered returns how long the answer took; for a stream, how long until it began.
+// answered returns the duration of the answer; for a stream, the time until it began.
 func (r *recorder) answered() time.Duration {
 	if !r.stream.IsZero() {
 		return r.stream.Sub(r.begin)
@@ -162,7 +161,7 @@ func (r *recorder) answered() time.Duration {
 	return time.Since(r.begin)
 }
 
-// Hijack hands the connection to WebSocket.
+// Hijack implements [http.Hijacker], for WebSocket connections.
 func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(r.ResponseWriter).Hijack()
 	if err == nil {
@@ -171,7 +170,7 @@ func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// streamBegins records that the answer written by w is a stream, which has begun.
+// streamBegins records that the answer written to w is a stream that has begun.
 func streamBegins(w http.ResponseWriter) {
 	for {
 		if r, ok := w.(*recorder); ok {
@@ -201,6 +200,5 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// Unwrap makes hijacking, flushing and deadlines available to
-// [http.ResponseController].
+// Unwrap lets [http.ResponseController] use the methods of the wrapped writer.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -26,24 +26,24 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// api limits, measures and logs the operations of one API of a generation.
+// api limits, measures and logs the operations of an API in a generation.
 type api struct {
 	*Server
-	// subject returns the kind that an operation is about, and its verb; empty for none.
+	// subject returns the kind that an operation is about and the verb that it needs; each is empty if there is none.
 	subject func(*ast.OperationDefinition) (kind string, verb descriptor.Verb)
-	// version is the name of the API for logs, and operations counts what it answers; empty and nil where nothing was
+	// version is the name of the API in logs, and operations counts its operations. They are not set if no version was
 	// released.
 	version    string
 	operations prometheus.Counter
 }
 
-// labels are those of an operation in metrics.
+// labels are the labels of an operation in metrics.
 type labels struct{ typ, kind, verb string }
 
-// none is the label of what an operation does not have.
+// none is the value of a label that does not apply.
 const none = "none"
 
-// labels returns the labels of an operation; op is nil for a request that was refused before it was one.
+// labels returns the labels of an operation. op is nil for a request that was refused before there was an operation.
 func (a *api) labels(op *graphql.OperationContext) labels {
 	if op == nil || op.Operation == nil {
 		return labels{none, none, none}
@@ -52,8 +52,8 @@ func (a *api) labels(op *graphql.OperationContext) labels {
 	return labels{string(op.Operation.Operation), cmp.Or(kind, none), cmp.Or(string(verb), none)}
 }
 
-// account records how long an operation or an event took and what it spent, and logs it if it was
-// slow. The time of an event counts from its arrival.
+// account records the duration of an operation or event and what it has spent, and logs it if it was slow. The duration
+// of an event begins with its arrival.
 func (a *api) account(ctx context.Context, op *graphql.OperationContext, spent *budget.Budget) {
 	took := time.Since(op.Stats.OperationStart)
 	if op.Operation.Operation == ast.Subscription {
@@ -78,7 +78,7 @@ func (a *api) account(ctx context.Context, op *graphql.OperationContext, spent *
 	}
 }
 
-// answered counts an operation of a version, and writes a line of the access log.
+// answered counts an operation, and writes a line of the access log.
 func (a *api) answered(ctx context.Context, op *graphql.OperationContext, errs gqlerror.List) {
 	if a.operations != nil && op != nil {
 		a.operations.Inc()
@@ -110,8 +110,7 @@ func (a *api) answered(ctx context.Context, op *graphql.OperationContext, errs g
 	a.cfg.Logger.Info("access", fields...)
 }
 
-// outcome returns the fields that every line of the access log has in addition to the
-// request id.
+// outcome returns the fields that all lines of the access log have, without the request id.
 func outcome(ctx context.Context, code string) []zap.Field {
 	f := factsOf(ctx)
 	return []zap.Field{
@@ -122,24 +121,24 @@ func outcome(ctx context.Context, code string) []zap.Field {
 	}
 }
 
-// forbid refuses a request that must not reach the API.
+// forbid refuses a request with FORBIDDEN before it reaches the API.
 func (s *Server) forbid(w http.ResponseWriter, r *http.Request, message string) {
 	s.logRefused(r, failure.CodeForbidden)
 	refuse(w, r, http.StatusForbidden, failure.CodeForbidden, message)
 }
 
-// logRefused writes a line of the access log about a request that is refused.
+// logRefused writes a line of the access log about a refused request.
 func (s *Server) logRefused(r *http.Request, code failure.Code) {
 	if s.cfg.AccessLog {
 		s.cfg.Logger.Info("access", append(outcome(r.Context(), string(code)), ids(r.Context())...)...)
 	}
 }
 
-// maxName is the maximum length, in bytes, of names of operations and clients in logs.
+// maxName is the maximum length in the log of names of operations and clients, in bytes.
 const maxName = 64
 
-// describe returns the fields that identify an operation in a log line: its name and the hash of
-// its document. The document and the variables are not logged because they may contain secrets.
+// describe returns the fields that identify an operation in the log: its name and the hash of its document. The
+// document and the variables are left out, because they may contain secrets.
 func (a *api) describe(ctx context.Context, op *graphql.OperationContext) []zap.Field {
 	fields := ids(ctx)
 	if a.version != "" {
@@ -161,15 +160,15 @@ func (a *api) describe(ctx context.Context, op *graphql.OperationContext) []zap.
 	)
 }
 
-// maxScanned is the largest manifest that is searched for its kind, in bytes. The search is not
+// maxScanned is the maximum size of a manifest in which the kind is searched, in bytes, because the search is not
 // charged.
 const maxScanned = 64 << 10
 
-// topKind matches the kind of a manifest in YAML.
+// topKind matches the kind in a YAML manifest.
 var topKind = regexp.MustCompile(`(?m)^kind:[ \t]*["']?(\w+)`)
 
-// inputKind returns the kind in the input of a mutation that works for all kinds, from its global
-// id or manifest. It is empty if the input names none or the manifest is large.
+// inputKind returns the kind that the input of a mutation for all kinds is about, which it finds in the global id or
+// the manifest. It returns "" if there is none or the manifest is too large.
 func inputKind(op *graphql.OperationContext) string {
 	field, _ := op.Operation.SelectionSet[0].(*ast.Field)
 	if field == nil || field.Arguments.ForName("input") == nil {
@@ -193,7 +192,7 @@ func inputKind(op *graphql.OperationContext) string {
 	return manifest.Kind
 }
 
-// shortName returns the part of a client's name that is logged.
+// shortName returns the part of a client's name for the log.
 func shortName(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), maxName)], "")
 }

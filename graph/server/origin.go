@@ -19,7 +19,7 @@ func checkEach(setting string, values []string, refusal func(string) string, acc
 	return errors.Join(errs...)
 }
 
-// hostRefusal returns why no Host header can match a name, "" if one can.
+// hostRefusal returns the reason why no Host header can match a name; "" if one can.
 func hostRefusal(h string) string {
 	switch {
 	case h == "":
@@ -39,7 +39,7 @@ func hostRefusal(h string) string {
 	return ""
 }
 
-// originRefusal returns why no Origin header can match a text, "" if one can.
+// originRefusal returns the reason why no Origin header can match a text; "" if one can.
 func originRefusal(o string) string {
 	u, err := url.Parse(o)
 	switch {

@@ -19,19 +19,19 @@ import (
 // uses is the number of values of [transport.Use].
 const uses = transport.UseSocket + 1
 
-// CallerLimits are what one caller may take, so that a greedy one leaves enough for the others. Zero is the default
-// of each, see [DefaultCallerLimits].
+// CallerLimits limit each caller, so that one caller cannot take what others need. Zero means the default of
+// [DefaultCallerLimits].
 type CallerLimits struct {
-	// Requests, Subscriptions and Sockets are the most at a time.
+	// Requests, Subscriptions and Sockets are the maximum numbers at a time.
 	Requests, Subscriptions, Sockets int
-	// Rate is the most operations that begin in a second; as many may come at once.
+	// Rate is the maximum number of operations that begin in a second. A burst may have the same number.
 	Rate int
-	// Steps is the most work of queries and mutations in a second, in steps of the budget of an operation. An operation
-	// that has begun is not cut short: the caller waits afterwards.
+	// Steps is the maximum work of queries and mutations in a second, in [budget.Steps]. An operation that exceeds it
+	// is completed; after that the caller must wait.
 	Steps int
 }
 
-// of returns how many of a use there may be at a time, the setting that says so, and what to call them.
+// of returns the maximum number of a use at a time, the setting that defines it, and a name for messages.
 func (l CallerLimits) of(use transport.Use) (most int, setting, what string) {
 	switch use {
 	case transport.UseSubscription:
@@ -43,7 +43,7 @@ func (l CallerLimits) of(use transport.Use) (most int, setting, what string) {
 	}
 }
 
-// DefaultCallerLimits are the defaults for a number of processors, of which one caller may take half.
+// DefaultCallerLimits returns the defaults for a number of processors, of which a caller may use half.
 func DefaultCallerLimits(processors int) CallerLimits {
 	const stepsOfProcessor = 10_000_000 // in a second
 	return CallerLimits{
@@ -55,10 +55,10 @@ func DefaultCallerLimits(processors int) CallerLimits {
 	}
 }
 
-// maxIdle is the most callers that are remembered though they have nothing open.
+// maxIdle is the maximum number of callers that are remembered although they have nothing open.
 const maxIdle = 20_000
 
-// callers counts what each caller takes. It is safe for concurrent use.
+// callers counts what each caller uses. It is safe for concurrent use.
 type callers struct {
 	limits CallerLimits
 	now    func() time.Time
@@ -68,7 +68,7 @@ type callers struct {
 	idle *simplelru.LRU[string, *caller]
 }
 
-// newCallers returns the counts of callers under limits, zeros of which are as in defaults.
+// newCallers returns counts with limits. Limits that are zero are replaced by defaults.
 func newCallers(limits, defaults CallerLimits, now func() time.Time) *callers {
 	fill(&limits.Requests, defaults.Requests)
 	fill(&limits.Subscriptions, defaults.Subscriptions)
@@ -79,33 +79,33 @@ func newCallers(limits, defaults CallerLimits, now func() time.Time) *callers {
 	return &callers{limits: limits, now: now, busy: map[string]*caller{}, idle: idle}
 }
 
-// caller counts what one caller takes. callers.mu guards it.
+// caller counts what one caller uses. It is guarded by callers.mu.
 type caller struct {
 	of    *callers
 	name  string
 	open  [uses]int
 	begun *rate.Limiter
-	// left are the steps that it had at a moment; fewer than none while it must wait. mean is what its
-	// operations took of late.
+	// left is the number of steps that the caller had at the time at; it is negative if the caller must wait. mean is
+	// the mean number of steps of its latest operations.
 	left, mean float64
 	at         time.Time
-	// recent are the steps that its operations took, those of a minute ago by half, and so on.
+	// recent is the number of steps of its operations until at. Their weight decreases by half in each minute.
 	recent float64
 }
 
-// CallerState is what a caller takes now.
+// CallerState describes what a caller uses now.
 type CallerState struct {
-	// Name is an identity, or the address of an anonymous client.
+	// Name is the name of the caller, or the address of an anonymous client.
 	Name string `json:"name"`
-	// Requests, Subscriptions and Sockets are open.
+	// Requests, Subscriptions and Sockets are the numbers that are open.
 	Requests      int `json:"requests"`
 	Subscriptions int `json:"subscriptions"`
 	Sockets       int `json:"sockets"`
-	// RecentSteps is the work of its operations, that of a minute ago by half, and so on.
+	// RecentSteps is the number of steps of its operations. Their weight decreases by half in each minute.
 	RecentSteps int64 `json:"recentSteps"`
 }
 
-// noisiest returns the callers whose operations took most of late, followed by those that have most open.
+// noisiest returns the callers with the most recent steps; callers with equal steps are ordered by what they have open.
 func (c *callers) noisiest(most int) []CallerState {
 	c.mu.Lock()
 	now := c.now()
@@ -131,13 +131,13 @@ func (c *callers) noisiest(most int) []CallerState {
 	return all[:min(len(all), most)]
 }
 
-// recentSteps returns recent as it counts at an instant.
+// recentSteps returns the value of recent at a later time.
 func (c *caller) recentSteps(now time.Time) float64 {
 	return c.recent * math.Exp2(-now.Sub(c.at).Minutes())
 }
 
-// Begin counts one more thing of a caller, which done gives back. The error is LIMIT_EXCEEDED if the caller
-// has as many as it may, or, of requests, if it is too fast or has too much work done.
+// Begin counts another use of a caller, until done is called. It returns LIMIT_EXCEEDED if the caller has reached its
+// maximum, or for a request if the caller exceeds its rate or its work.
 func (c *callers) Begin(name string, use transport.Use) (done func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,10 +161,11 @@ func (c *callers) Begin(name string, use transport.Use) (done func(), err error)
 	return func() { c.end(caller, use) }, nil
 }
 
-// pace refuses a request of a caller that must wait.
+// pace returns an error if the caller must wait before its next request.
 func (c *caller) pace(now time.Time) error {
 	limits := c.of.limits
-	// What is in flight is paid at its end; without this, all that wait would begin together.
+	// The work of running requests is charged when they end. Their expected work is subtracted now; otherwise all
+	// waiting requests would begin together.
 	if left := c.stepsLeft(now) - float64(c.open[transport.UseRequest])*c.mean; left < 0 {
 		return callerExceeds("limit-caller-steps", limits.Steps, int(math.Ceil(-left/float64(limits.Steps))), fmt.Sprintf("the caller's operations take more than %d steps a second (limit-caller-steps)", limits.Steps))
 	}
@@ -174,14 +175,14 @@ func (c *caller) pace(now time.Time) error {
 	return nil
 }
 
-// stepsLeft returns how many steps the caller has: at most the steps of one second. A [rate.Limiter] allows no more
-// than that at once, and one operation may take many times as many.
+// stepsLeft returns how many steps the caller has at a time, at most those of one second. A [rate.Limiter] would not
+// do: it allows no event larger than its burst, and one operation may take many times the steps of a second.
 func (c *caller) stepsLeft(now time.Time) float64 {
 	most := float64(c.of.limits.Steps)
 	return min(most, c.left+now.Sub(c.at).Seconds()*most)
 }
 
-// Spend counts the steps that an operation of a caller took.
+// Spend charges the steps that an operation has taken to its caller.
 func (c *callers) Spend(name string, steps int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,7 +192,7 @@ func (c *callers) Spend(name string, steps int64) {
 	caller.left, caller.at = caller.stepsLeft(now)-float64(steps), now
 }
 
-// caller returns a caller, which is new if it is not remembered. The caller holds mu.
+// caller returns the counts of a caller, which are new if it is not remembered. The caller of the method holds mu.
 func (c *callers) caller(name string) *caller {
 	if known := c.busy[name]; known != nil {
 		return known
@@ -208,7 +209,7 @@ func (c *callers) caller(name string) *caller {
 	return known
 }
 
-// end gives one back.
+// end ends a use of a caller.
 func (c *callers) end(caller *caller, use transport.Use) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

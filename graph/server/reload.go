@@ -10,11 +10,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// reloadPath is the path of requests that replace the catalogue, see [Config.Reload].
+// reloadPath is the path of requests to replace the catalogue; see [Config.Reload].
 const reloadPath = "/catalogue"
 
-// reload passes a request to [Config.Reload] if its caller has the verb CATALOGUE. The request may
-// take minutes, so it is ended when the server starts to drain.
+// reload passes a request to [Config.Reload] if its caller has the verb CATALOGUE. Such a request may take minutes; it
+// ends when the server begins to drain.
 func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
 		refuse(
@@ -36,8 +36,7 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	s.cfg.Reload.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// mayReload returns an error if the caller does not have the verb CATALOGUE in the
-// newest API.
+// mayReload returns an error if the caller does not have the verb CATALOGUE.
 func (s *Server) mayReload(ctx context.Context) error {
 	if !s.cfg.Identities.Required() {
 		return &failure.Error{Code: failure.CodeForbidden, Message: "this gateway does not know its callers, so its catalogue is changed over its admin socket only"}

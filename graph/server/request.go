@@ -13,29 +13,27 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// facts are what the server knows about a request. The request's context holds them.
+// facts are what the server knows about a request. They are part of the request's context.
 type facts struct {
 	id string
-	// trace is the id of the request's trace if that is not id; else empty.
+	// trace is the id of the request's trace, if it differs from id; else empty.
 	trace string
-	// api is the name of the API of the request's path; empty for other paths.
+	// api is the name of the API at the path of the request; empty for other paths.
 	api string
-	// address and client are the address and the name of the client; empty without an access log.
+	// address and client are the address and the name of the client. They are empty if there is no access log.
 	address, client string
 }
 
-// Headers that name a client application: those of Apollo's clients and of GraphQL Hive's.
+// The headers with the name of a client application, as clients of Apollo and of GraphQL Hive send them.
 const (
 	apolloClientHeader = "Apollographql-Client-Name"
 	hiveClientHeader   = "X-Graphql-Client-Name"
 )
 
-// traceHeader has the trace of a request (W3C Trace Context). It is passed on in calls of resource
-// services.
+// traceHeader is the header with the trace of a request (W3C Trace Context). Calls of resource services pass it on.
 const traceHeader = "Traceparent"
 
-// withFacts returns a request whose context has its facts and an anonymous caller, and the request's
-// span if it is traced.
+// withFacts returns a request whose context has its facts, an anonymous caller, and a span if it is traced.
 func (s *Server) withFacts(r *http.Request) (*http.Request, span.Span) {
 	ctx, edge, trace := s.beginTrace(r)
 	f := facts{id: givenID(r.Header.Get(requestIDHeader)), api: s.generation.Load().apiAt(r.URL.Path)}
@@ -61,16 +59,16 @@ func (s *Server) withFacts(r *http.Request) (*http.Request, span.Span) {
 
 type factsKey struct{}
 
-// factsOf returns the facts of the request that ctx belongs to.
+// factsOf returns the facts of the request in ctx.
 func factsOf(ctx context.Context) facts {
 	f, _ := ctx.Value(factsKey{}).(facts)
 	return f
 }
 
-// lineFields is how many fields a line of the log about a request has, as a rule.
+// lineFields is the usual number of fields in a line of the log about a request.
 const lineFields = 6
 
-// ids returns the fields by which a line of the log names a request. There is room for those of the line.
+// ids returns the fields that identify a request in the log, with capacity for the usual other fields.
 func ids(ctx context.Context) []zap.Field {
 	f := factsOf(ctx)
 	fields := append(make([]zap.Field, 0, lineFields), zap.String("requestId", f.id))
@@ -80,7 +78,7 @@ func ids(ctx context.Context) []zap.Field {
 	return fields
 }
 
-// setIDs sets the extensions by which an error names its request.
+// setIDs sets the extensions that identify a request in its errors.
 func setIDs(ctx context.Context, extensions map[string]any) {
 	f := factsOf(ctx)
 	extensions["requestId"] = f.id
@@ -89,13 +87,13 @@ func setIDs(ctx context.Context, extensions map[string]any) {
 	}
 }
 
-// ofConnection returns a context for a connection that outlives its request. It keeps only the
-// caller and the facts of the request, because thousands of connections may be idle.
+// ofConnection returns a context for a connection that outlives its request. Of the request it keeps only the caller
+// and the facts, because thousands of connections may be idle.
 func ofConnection(ctx context.Context) context.Context {
 	return access.WithCaller(context.WithValue(context.Background(), factsKey{}, factsOf(ctx)), access.CallerFrom(ctx))
 }
 
-// ended logs and measures an answered request.
+// ended logs and measures a request after its answer.
 func (s *Server) ended(a *recorder, r *http.Request) {
 	s.metrics.observe(r, a.status, a.answered())
 	if line := s.cfg.Logger.Check(zap.DebugLevel, "request"); line != nil {
@@ -110,14 +108,14 @@ func (s *Server) ended(a *recorder, r *http.Request) {
 }
 
 const (
-	// requestIDHeader has the request id, in requests and in answers.
+	// requestIDHeader is the header with the request id, in requests and answers.
 	requestIDHeader = "X-Request-Id"
-	// traceIDHeader has the id of the trace in answers, if that is not the request id.
+	// traceIDHeader is the header with the id of the trace in answers, if it differs from the request id.
 	traceIDHeader = "X-Trace-Id"
 )
 
-// givenID returns the client's request id if it is short and has only plain characters, otherwise
-// nothing.
+// givenID returns the request id that the client has sent, if it is short and has only letters, digits and -_.:
+// characters; otherwise "".
 func givenID(given string) string {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.:", r)

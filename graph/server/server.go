@@ -28,41 +28,39 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// Server is the HTTP edge of one gateway.
+// Server is the HTTP server of a gateway.
 type Server struct {
 	cfg       Config
 	metrics   *metrics
 	handler   http.Handler
 	transport *transport.Transport
-	// documents are the documents that clients can refer to by name. Each generation
-	// parses them.
+	// documents are the documents that clients can name instead of sending them. Each generation parses them.
 	documents *transport.NamedDocuments
-	// generation is the current one.
+	// generation is the generation that is being served.
 	generation atomic.Pointer[Generation]
 	replaced   replaced
-	// draining ends when the server starts to drain.
+	// draining is a context that ends when the server begins to drain.
 	draining      context.Context
 	startDraining context.CancelFunc
-	// methodStreams ends when the streams of the standard methods must end, which is after the drain delay.
+	// methodStreams is a context that ends when streams of the standard methods must end, after the drain delay.
 	methodStreams    context.Context
 	endMethodStreams context.CancelFunc
-	// memory is shared by all requests.
+	// memory is the memory that all requests share.
 	memory *budget.Memory
-	// work is the allowance for the events of all subscriptions.
+	// work is the allowance of steps that the events of all subscriptions share.
 	work *budget.Allowance
-	// cpuSlots limits operations that run long, so that one processor is left for the others.
+	// cpuSlots limits how many long operations run at once, so that one processor remains for the others.
 	cpuSlots *budget.CPUSlots
-	// answered counts the queries of all generations by their outcome in the cache of
-	// answers.
+	// answered counts the queries of all generations, by their results in the cache of answers.
 	answered answer.Stats
 	// callers counts what each caller uses.
 	callers *callers
-	// unavailable and unready limit how often the log says that clients were told that the store is
-	// unavailable, or that the gateway is not ready.
+	// unavailable and unready limit how often it is logged that clients got an error because the store was unavailable
+	// or the gateway not ready.
 	unavailable, unready rate.Sometimes
 }
 
-// New builds the handler. It starts nothing.
+// New returns a server. It starts nothing; see [Server.Serve].
 func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -129,7 +127,7 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// refuseMethod returns a handler that answers with the methods that a path allows.
+// refuseMethod returns a handler that refuses requests and names the methods that the path allows.
 func refuseMethod(allowed, message string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allowed)
@@ -160,15 +158,15 @@ func (s *Server) newTransport() (*transport.Transport, error) {
 	})
 }
 
-// Handler serves all paths.
+// Handler returns the handler of all paths.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// NotReadyError is the reason why a gateway cannot serve yet, as /readyz shows it.
+// NotReadyError is the reason why a gateway is not ready yet, as shown by /readyz.
 type NotReadyError struct{ Why string }
 
 func (e *NotReadyError) Error() string { return e.Why }
 
-// readyz answers whether the gateway can serve requests now.
+// readyz answers whether the gateway is ready.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
@@ -203,7 +201,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeDetails writes a line for each catalogue that has running operations.
+// writeDetails writes a line for the current catalogue, and one for each older catalogue with streams.
 func (s *Server) writeDetails(w io.Writer) {
 	c := s.generation.Load().catalogue
 	_, _ = fmt.Fprintf(w, "catalogue %s files %s\n", c.Hash, c.Files)
@@ -213,22 +211,22 @@ func (s *Server) writeDetails(w io.Writer) {
 	}
 }
 
-// sendBuffer is the kernel's send buffer for one connection, in bytes; Linux doubles
-// it. By default it would grow to megabytes for a client that has died.
+// sendBuffer is the size of the kernel's send buffer for a connection, in bytes; Linux doubles it. By default the
+// buffer of a client that does not read would grow to megabytes.
 const sendBuffer = 256 << 10
 
-// Serve serves on the listener until ctx ends and then drains; see Config. It returns
-// nil if it ended cleanly.
+// Serve accepts connections on l until ctx ends, and then drains: see [Config.DrainDelay]. It returns nil after a clean
+// end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return s.serve(ctx, l, edgeServer{handler: s.handler, drain: s.transport.Drain})
 }
 
-// edgeServer is what differs between the servers of the gateway.
+// edgeServer has the parts in which the servers of a gateway differ.
 type edgeServer struct {
 	handler http.Handler
-	// protocols are nil for the default ones of package http.
+	// protocols are the protocols to serve; nil for the defaults of package http.
 	protocols *http.Protocols
-	// drain ends what goes on for long, besides requests; nil for nothing.
+	// drain ends what would otherwise go on for a long time, such as subscriptions; may be nil.
 	drain func(context.Context)
 }
 

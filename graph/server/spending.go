@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// budget returns the limits of what an operation may spend.
+// budget returns the limits as the budget of an operation.
 func (l Limits) budget() budget.Limits {
 	return budget.Limits{
 		budget.Rows:    int64(l.Rows),
@@ -21,11 +21,11 @@ func (l Limits) budget() budget.Limits {
 	}
 }
 
-// eventShare divides the limits of an operation to get those of an event. An event is about one
-// resource, and there may be many listeners.
+// eventShare is the number by which limits of an operation are divided for an event. An event is about one resource,
+// and many clients may receive it.
 const eventShare = 10
 
-// ofEvent returns the limits of an event of a subscription.
+// ofEvent returns the limits of an event, given those of an operation.
 func ofEvent(l budget.Limits) budget.Limits {
 	for _, t := range []budget.Thing{budget.Rows, budget.Objects, budget.Steps} {
 		l[t] = max(l[t]/eventShare, 1)
@@ -55,8 +55,8 @@ func (a *api) Open(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Close implements [stream.Accounts]. If a query was halted, the client gets only the last error: the others are about
-// an answer that is not sent.
+// Close implements [stream.Accounts]. If a query was halted, the client gets only the last error, because the others
+// are about an answer that is not sent.
 func (a *api) Close(ctx context.Context, res *graphql.Response) {
 	op, spent := graphql.GetOperationContext(ctx), budget.From(ctx)
 	defer spent.End()
@@ -73,13 +73,13 @@ func (a *api) Close(ctx context.Context, res *graphql.Response) {
 	}
 }
 
-// asked reports whether the extensions of a request request an extension of the answer.
+// asked reports whether a request asks for an extension of the answer.
 func asked(op *graphql.OperationContext, name string) bool {
 	wanted, _ := op.Extensions[name].(bool)
 	return wanted
 }
 
-// tell adds an extension to an answer; it does nothing without one.
+// tell adds an extension to an answer. res may be nil.
 func tell(res *graphql.Response, name string, value any) {
 	if res == nil {
 		return
@@ -90,7 +90,7 @@ func tell(res *graphql.Response, name string, value any) {
 	res.Extensions[name] = value
 }
 
-// cost returns how much was spent of each thing.
+// cost returns what was spent of each thing, by name.
 func cost(spent *budget.Budget) map[string]int64 {
 	out := map[string]int64{}
 	for t := range budget.Things {

@@ -1,27 +1,28 @@
 package server
 
-// State is what a server does now, for operators.
+// State describes what a server is doing, for operators.
 type State struct {
-	// MemoryBytes of MemoryLimit are in use by requests, operations, answers and events.
+	// MemoryBytes is the memory in use by requests, operations, answers and events; MemoryLimit is its maximum.
 	MemoryBytes int64 `json:"memoryBytes"`
 	MemoryLimit int64 `json:"memoryLimit"`
-	// WaitingForMemory and WaitingForTurn count the operations and events that wait.
+	// WaitingForMemory is the number of operations and events that wait for memory, and WaitingForTurn the number that
+	// wait for a processor.
 	WaitingForMemory int `json:"waitingForMemory"`
 	WaitingForTurn   int `json:"waitingForTurn"`
-	// AnswersBytes are those of kept answers.
+	// AnswersBytes is the size of the kept answers.
 	AnswersBytes int64 `json:"answersBytes"`
-	// OlderCatalogueStreams are change streams that began on a catalogue that was replaced since.
+	// OlderCatalogueStreams is the number of streams that began with a catalogue that was replaced.
 	OlderCatalogueStreams int `json:"olderCatalogueStreams"`
-	// Draining reports whether the server has begun to stop.
+	// Draining reports whether the server has begun to drain.
 	Draining bool `json:"draining"`
-	// Callers are those who take most. Anonymous ones on this machine are not counted.
+	// Callers are the callers that use most. Anonymous callers on this machine are not counted.
 	Callers []CallerState `json:"callers"`
 }
 
-// maxCallers is how many callers a [State] has.
+// maxCallers is the maximum number of callers in a [State].
 const maxCallers = 20
 
-// State returns what the server does now.
+// State returns the state of the server.
 func (s *Server) State() State {
 	_, older := s.olderStreams()
 	return State{

@@ -18,14 +18,15 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Every request has a trace: the one that its header traceparent names, or a new one. Its id is the request id, unless
-// the client gave another one. If the sampler of the tracer wants the trace, the request has a span:
+// Every request belongs to a trace: the one in its header traceparent, or a new one. The id of the trace is the request
+// id, unless the client has sent another request id. If the trace is sampled, the request has a span:
 //
 //	edge           beginTrace, endTrace    until the answer is sent, or a stream or socket has begun
-//	operation      traceOperation          below the edge; on a socket, whose edge has ended, beside it
-//	subscription   traceSubscription       until the subscription has begun; what is delivered later: engine.Config.Tracer
+//	operation      traceOperation          child of the edge; on a socket, whose edge has ended, a sibling
+//	subscription   traceSubscription       until the subscription has begun; for what is delivered later
+//	                                       see engine.Config.Tracer
 
-// beginTrace returns the trace of a request, and its span if it is traced.
+// beginTrace begins the trace of a request, and its span if it is sampled.
 func (s *Server) beginTrace(r *http.Request) (ctx context.Context, edge span.Span, traceparent string) {
 	traceparent = access.ParseTrace(r.Header.Get(traceHeader))
 	begins := traceparent == ""
@@ -38,10 +39,10 @@ func (s *Server) beginTrace(r *http.Request) (ctx context.Context, edge span.Spa
 	return s.cfg.Tracer.Request(r.Context(), knownMethod(r.Method), traceparent, begins)
 }
 
-// isProbe reports whether a path is asked again and again by what watches the gateway.
+// isProbe reports whether a path is regularly requested by monitoring.
 func isProbe(path string) bool { return path == "/healthz" || path == "/readyz" || path == "/metrics" }
 
-// knownMethod returns a method of HTTP, or what the semantic conventions put in the place of others.
+// knownMethod returns an HTTP method, or the value that the semantic conventions define for all other methods.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete,
@@ -51,7 +52,7 @@ func knownMethod(method string) string {
 	return "_OTHER"
 }
 
-// endTrace ends the span of a request that was answered, by the semantic conventions of HTTP.
+// endTrace ends the span of a request, with the attributes of the semantic conventions for HTTP.
 func endTrace(edge span.Span, a *recorder, r *http.Request) {
 	if !edge.Recording() {
 		return
@@ -88,7 +89,8 @@ func endTrace(edge span.Span, a *recorder, r *http.Request) {
 	edge.End()
 }
 
-// routeOf returns the pattern that a request has matched, without its method; empty for none but the one of all paths.
+// routeOf returns the pattern that a request has matched, without the method; "" if it is only the pattern of all
+// paths.
 func routeOf(r *http.Request) string {
 	route := r.Pattern
 	if _, alone, found := strings.Cut(route, " "); found {
@@ -103,7 +105,7 @@ func routeOf(r *http.Request) string {
 	return route
 }
 
-// traceOperation begins the span of a query or a mutation, by the semantic conventions of GraphQL.
+// traceOperation begins the span of a query or mutation, by the semantic conventions for GraphQL.
 func (a *api) traceOperation(ctx context.Context, op *graphql.OperationContext) context.Context {
 	if a.cfg.Tracer == nil {
 		return ctx
@@ -116,7 +118,8 @@ func (a *api) traceOperation(ctx context.Context, op *graphql.OperationContext) 
 	return ctx
 }
 
-// setOperation names an operation, as the log does: neither its document nor its variables are told.
+// setOperation sets the attributes that identify an operation. As in the log, the document and the variables are left
+// out.
 func (a *api) setOperation(s span.Span, op *graphql.OperationContext) {
 	of := a.labels(op)
 	hash := sha256.Sum256([]byte(op.RawQuery))
@@ -132,7 +135,7 @@ func (a *api) setOperation(s span.Span, op *graphql.OperationContext) {
 	}
 }
 
-// endOperation ends the span of a query or a mutation, which ctx has.
+// endOperation ends the span of a query or mutation, which is in ctx.
 func (a *api) endOperation(
 	ctx context.Context, op *graphql.OperationContext, res *graphql.Response, spent *budget.Budget,
 ) {
@@ -153,7 +156,7 @@ func (a *api) endOperation(
 	s.End()
 }
 
-// failOperation notes the first error of an answer.
+// failOperation records the first error of an answer in a span.
 func failOperation(s span.Span, errs gqlerror.List) {
 	if len(errs) == 0 {
 		return
@@ -162,7 +165,7 @@ func failOperation(s span.Span, errs gqlerror.List) {
 	s.Fail(code, isFault(code))
 }
 
-// isFault reports whether an error of a code is a fault of the gateway or of what it calls.
+// isFault reports whether an error code means a fault of the gateway or of a system that it depends on.
 func isFault(code string) bool {
 	switch failure.Code(code) {
 	case failure.CodeInternal, failure.CodeUnavailable, failure.CodeTimeout:
@@ -171,7 +174,7 @@ func isFault(code string) bool {
 	return false
 }
 
-// traceSubscription makes the span of a subscription that has begun.
+// traceSubscription records the span of a subscription that has begun.
 func (a *api) traceSubscription(ctx context.Context, op *graphql.OperationContext) {
 	if !span.Sampled(access.CallerFrom(ctx).Trace) {
 		return
@@ -179,7 +182,7 @@ func (a *api) traceSubscription(ctx context.Context, op *graphql.OperationContex
 	span.Of(a.traceOperation(ctx, op)).End()
 }
 
-// traceRefused notes on the span of a request that its operation was refused before it was one.
+// traceRefused records in the span of a request that it was refused before there was an operation.
 func traceRefused(ctx context.Context, errs gqlerror.List) {
 	if s := span.Of(ctx); s.Recording() {
 		failOperation(s, errs)

@@ -18,18 +18,18 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// Version is a released version of the API of a catalogue.
+// Version is a version of the API of a catalogue: a released one or a candidate.
 type Version struct {
 	release.Number
 	release.State
-	// API is the API in this version; zero if it is withdrawn.
+	// API is the API in this version; zero if the version was withdrawn.
 	API API
-	// SDL is the schema as it was released, without descriptions.
+	// SDL is the schema of the version as it was released, without descriptions.
 	SDL string
 }
 
-// Names of APIs that are no versions. newestAPI includes what is not released; firstMajor is the
-// API at v1 if nothing was released.
+// The names of APIs that are not versions. newestAPI includes parts that are not released. firstMajor is the same API
+// at v1, if no version was released.
 const (
 	newestAPI  = "newest"
 	firstMajor = "v1"
@@ -38,7 +38,7 @@ const (
 // unreleased is the name of the newest API in metrics and logs.
 const unreleased = "unreleased"
 
-// Paths of the API and of information about its versions.
+// The paths of the API and of information about its versions.
 const (
 	apiPath      = "/graphql"
 	versionsPath = "/versions"
@@ -48,8 +48,8 @@ const (
 // versionForm matches the name of a version, such as v1.10, or of a major, such as v1.
 var versionForm = regexp.MustCompile(`^v[1-9][0-9]{0,5}(\.(0|[1-9][0-9]{0,5}))?$`)
 
-// apiAt returns the name of the API that a path leads to, whether it is served or not; empty for
-// other paths. If nothing was released, two paths lead to the API.
+// apiAt returns the name of the API at a path, whether or not it is served; "" for other paths. If no version was
+// released, two paths lead to the newest API.
 func (g *Generation) apiAt(path string) string {
 	before, found := strings.CutSuffix(path, apiPath)
 	switch {
@@ -69,16 +69,15 @@ func (g *Generation) apiAt(path string) string {
 	return name
 }
 
-// servedVersion is a version that requests can reach.
+// servedVersion is a version that requests can use.
 type servedVersion struct {
 	*Version
-	// headers that each answer has, and extensions of connection_ack.
+	// headers are set in each answer. ack is the payload of connection_ack.
 	headers map[string]string
 	ack     json.RawMessage
 }
 
-// addVersions makes the executors of the versions. The name of a major stands for its newest
-// released minor version.
+// addVersions adds the executors of the versions. The name of a major leads to its newest released version.
 func (s *Server) addVersions(g *Generation) error {
 	versions := slices.Clone(g.catalogue.Versions)
 	slices.SortFunc(versions, func(a, b Version) int { return a.Compare(b.Number) })
@@ -109,11 +108,11 @@ func (s *Server) addVersions(g *Generation) error {
 	return nil
 }
 
-// majorOf returns the name of the major of a version.
+// majorOf returns the name of a version's major, such as v1.
 func majorOf(n release.Number) string { return fmt.Sprintf("v%d", n.Major) }
 
-// announce prepares the deprecation notices of the version: the headers of RFC 9745 and RFC 8594,
-// and the extensions for WebSocket.
+// announce prepares the deprecation notices of a version: headers (RFC 9745 and RFC 8594), and the payload of
+// connection_ack for WebSockets.
 func (v *servedVersion) announce() {
 	v.headers = map[string]string{}
 	if v.Deprecated.IsZero() {
@@ -132,7 +131,7 @@ func (v *servedVersion) announce() {
 	v.ack, _ = json.Marshal(said) // texts always marshal
 }
 
-// ack returns the payload of connection_ack for a connection, nil for none.
+// ack returns the payload of connection_ack for a connection; nil if there is none.
 func (s *Server) ack(ctx context.Context) json.RawMessage {
 	if v := s.generation.Load().served[factsOf(ctx).api]; v != nil {
 		return v.ack
@@ -140,8 +139,8 @@ func (s *Server) ack(ctx context.Context) json.RawMessage {
 	return nil
 }
 
-// versioned serves the paths of APIs with next, the information about versions itself, and all
-// other paths with others.
+// versioned returns a handler that serves the paths of APIs with next, information about versions itself, and all other
+// paths with others.
 func (s *Server) versioned(next, others http.Handler) http.Handler {
 	schema := s.identified(http.HandlerFunc(s.schemaOf), s.refuseCaller)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -172,7 +171,7 @@ func (s *Server) versioned(next, others http.Handler) http.Handler {
 	})
 }
 
-// knows reports whether a path has information about released versions.
+// knows reports whether a path is one with information about versions.
 func (g *Generation) knows(path string) bool {
 	if path == versionsPath {
 		return true
@@ -181,7 +180,7 @@ func (g *Generation) knows(path string) bool {
 	return found && before != "" && versionForm.MatchString(before[1:])
 }
 
-// getOnly serves GET and HEAD with a handler and refuses other methods.
+// getOnly serves GET and HEAD with a handler, and refuses other methods.
 func (s *Server) getOnly(w http.ResponseWriter, r *http.Request, handler http.Handler) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		refuseMethod("GET, HEAD", "use GET")(w, r)
@@ -190,7 +189,7 @@ func (s *Server) getOnly(w http.ResponseWriter, r *http.Request, handler http.Ha
 	handler.ServeHTTP(w, r)
 }
 
-// listedVersion is a version in the answer of /versions. Its form must not change.
+// listedVersion is a version in the answer of /versions. Clients depend on its form.
 type listedVersion struct {
 	Version    string `json:"version"`
 	Path       string `json:"path"`
@@ -201,7 +200,7 @@ type listedVersion struct {
 	Why        string `json:"why,omitempty"`
 }
 
-// States of a listed version.
+// The states of a listed version.
 const (
 	stateCandidate  = "CANDIDATE"
 	stateServed     = "SERVED"
@@ -209,7 +208,7 @@ const (
 	stateWithdrawn  = "WITHDRAWN"
 )
 
-// list answers /versions.
+// list answers requests for /versions.
 func (g *Generation) list(w http.ResponseWriter, _ *http.Request) {
 	out := struct {
 		Newest     *string         `json:"newest"`
@@ -264,7 +263,7 @@ func (s *Server) schemaOf(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// nothingText is the error message for a path that does not exist.
+// nothingText returns the message for a path that does not exist.
 func (g *Generation) nothingText() string {
 	if len(g.versions) > 0 {
 		return "there is nothing here; the API is at " + apiPath + ", and its versions are listed at " + versionsPath
@@ -272,7 +271,7 @@ func (g *Generation) nothingText() string {
 	return "there is nothing here; the API is at " + apiPath + " and " + consoleEndpoint
 }
 
-// unsupportedText is the error message for an API that is not served.
+// unsupportedText returns the message for an API that is not served.
 func (g *Generation) unsupportedText(name string) string {
 	text := fmt.Sprintf("version %s of the API is not served", name)
 	for _, v := range g.versions {
@@ -287,7 +286,7 @@ func (g *Generation) unsupportedText(name string) string {
 	return text + "; served are " + strings.Join(served, ", ")
 }
 
-// unsupportedExtensions are the error extensions for an API that is not served.
+// unsupportedExtensions returns the extensions of the error for an API that is not served.
 func (g *Generation) unsupportedExtensions() map[string]any {
 	return map[string]any{
 		"code":      string(failure.CodeUnsupportedVersion),
@@ -307,8 +306,8 @@ func (g *Generation) servedNames() []string {
 	return out
 }
 
-// unsupportedAPI returns an executor that refuses every operation. Connections use it if their
-// version is no longer served.
+// unsupportedAPI returns an executor that refuses every operation. It is used for connections to a version that is no
+// longer served.
 func (s *Server) unsupportedAPI(g *Generation) *transport.Executor {
 	operations := &api{Server: s}
 	return transport.NewExecutor(transport.ExecutorConfig{

@@ -2,13 +2,11 @@ package server
 
 import "github.com/vektah/gqlparser/v2/ast"
 
-// work is an upper bound of the cost of validating a document, before validation
-// runs: gqlparser cannot be interrupted. Nearly all of it is the rule that
-// fields of one response name can be merged (OverlappingFieldsCanBeMerged): it
-// compares them in pairs, level by level, and does that again from each inline
-// fragment and each fragment. What is counted stands for about one comparison
-// of two fields or one visit of a selection. Cycles of fragments must have been
-// refused before.
+// work computes an upper bound for the cost of validating a document. It must be known before the validation, because
+// gqlparser cannot be interrupted. Nearly all of the cost is caused by the rule OverlappingFieldsCanBeMerged: it
+// compares fields with the same response name in pairs, level by level, and does so again for each fragment and inline
+// fragment. A unit of cost is about one comparison of two fields, or one visit of a selection. The document must not
+// have cycles of fragments.
 type work struct {
 	fragments map[string]*ast.FragmentDefinition
 	spent     int
@@ -31,14 +29,13 @@ func validationWork(doc *ast.QueryDocument) int {
 
 func (w *work) over() bool { return w.spent > MaxValidation }
 
-// root adds the cost of an operation or a fragment: it is compared as a whole, and so is each
-// inline fragment in it.
+// root adds the cost of an operation or a fragment. It is compared as a whole, and so is each inline fragment in it.
 func (w *work) root(set ast.SelectionSet) {
 	w.compare(set)
 	w.walk(set, map[string]bool{})
 }
 
-// walk visits what validation visits: each fragment once for each root.
+// walk counts the selections that validation visits: for each root, each fragment once.
 func (w *work) walk(set ast.SelectionSet, visited map[string]bool) {
 	for _, sel := range set {
 		if w.spent++; w.over() {
@@ -59,19 +56,19 @@ func (w *work) walk(set ast.SelectionSet, visited map[string]bool) {
 	}
 }
 
-// selected is everything selected at one path of the answer, fragments expanded.
+// selected is everything that is selected at one path of the answer, with fragments expanded.
 type selected struct {
 	fields             map[string]*namesakes
 	selections, spread int
 }
 
-// namesakes are the fields of one response name at one path.
+// namesakes are the fields with the same response name at one path.
 type namesakes struct {
 	weight int // each field counts, and each of its arguments
 	sets   []ast.SelectionSet
 }
 
-// compare adds the cost of comparing all fields of one response name beneath some sets.
+// compare adds the cost of comparing fields with the same response name in some selection sets and below.
 func (w *work) compare(sets ...ast.SelectionSet) selected {
 	l := selected{fields: map[string]*namesakes{}}
 	for _, set := range sets {

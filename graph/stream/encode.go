@@ -7,8 +7,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// Encode returns a response as JSON in new memory, because gqlgen reuses the memory of
-// Data. The response of a request that was not executed has no key "data".
+// Encode returns a response as JSON in new memory, since gqlgen uses the memory of Data again. The response to a
+// request that was not executed has no member "data".
 func Encode(res *graphql.Response) []byte {
 	var out bytes.Buffer
 	out.Grow(len(res.Data) + 32)
@@ -32,7 +32,7 @@ func Encode(res *graphql.Response) []byte {
 	return out.Bytes()
 }
 
-// encoded returns a value as JSON, or null if it cannot be encoded.
+// encoded returns a value as JSON; null if it cannot be encoded.
 func encoded(value any) []byte {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -2,46 +2,45 @@ package stream
 
 import "github.com/sluicegw/sluice/backend/service/change"
 
-// Bounds of the events that wait for one follower that is behind.
+// The maximum number and size of the events that wait for a follower that is behind.
 const (
 	maxBehind      = 1024
 	maxBehindBytes = 4 << 20
-	// maxJoinBytes is the number of published bytes of the snapshot after which no
-	// follower may join any more.
+	// maxJoinBytes is the number of bytes of the snapshot after which subscriptions can no longer join.
 	maxJoinBytes = 1 << 20
 )
 
 // sizeofEvent is the approximate size of an event without its payload, in bytes.
 const sizeofEvent = 320
 
-// event is an event of a group. The events form a linked list. A follower that is behind points to
-// the event that it took last, and thereby keeps the later ones in memory.
+// event is an event of a group. The events are a linked list. A follower that is behind points to the last event that
+// it has taken, and so keeps the later events in memory.
 type event struct {
 	payload []byte
 	cursor  string
-	// change is set if the answer cannot be shared: each follower executes it by itself.
+	// change is set if the answer cannot be shared. Each follower then executes the change itself.
 	change *change.Change
-	// number counts the events. A mark, such as IN_SYNC, has the number of the event before
-	// it.
+	// number counts the changes. A mark, such as IN_SYNC, has the number of the change before it.
 	number uint64
 	mark   bool
-	// resumePoint is the place in the snapshot of the event's page; nil after the snapshot. published is
-	// the number of changes of that page before the event.
+	// resumePoint is the point in the snapshot at which the event's page begins; nil after the snapshot. published is
+	// the number of changes of that page before this event.
 	resumePoint *change.ResumePoint
 	published   int
 
-	// The group's lock guards the rest.
+	// The fields below are guarded by the lock of the group.
 	next  *event
 	count int64 // of events up to this one
 	bytes int64 // of events up to this one
 }
 
-// sentBefore reports whether a subscription that has sent the events up to number seen has sent this one.
+// sentBefore reports whether a subscription has already sent the event. seen is the number of the last change that it
+// had sent before it joined.
 func (e *event) sentBefore(seen uint64) bool {
 	return e.number < seen || e.number == seen && seen > 0 && !e.mark
 }
 
-// publish adds events to the list and to the queues of parked followers. It does not wait.
+// publish appends events to the list, and puts them into the queues of parked followers. It does not wait.
 func (g *group) publish(events []*event) {
 	if len(events) == 0 {
 		return
@@ -67,10 +66,9 @@ func (g *group) publish(events []*event) {
 	g.enforceLimits()
 }
 
-// enforceLimits cuts off followers that are too far behind. It claims memory for the events that
-// the slowest follower has not taken yet, or that subscriptions may still join at. If there is not
-// enough, it first closes the group for new followers, and then cuts off all followers that are
-// behind. The caller holds the group's lock.
+// enforceLimits cuts off followers that are too far behind. It claims memory for the events that the slowest follower
+// has not taken yet, or from which subscriptions can still join. If there is not enough memory, it first closes the
+// group to new followers, and then cuts off all followers that are behind. The caller holds the group's lock.
 func (g *group) enforceLimits() {
 	most := int64(0)
 	for _, s := range g.followers {
@@ -104,8 +102,8 @@ func (g *group) enforceLimits() {
 	}
 }
 
-// claim sets the amount of memory that the group takes of the memory of all queues, beyond its free
-// part. If there is not enough, it changes nothing and returns false.
+// claim sets how many bytes the group takes of the memory that all queues share; the first freeQueue bytes are free. If
+// there is not enough memory, it changes nothing and returns false.
 func (g *group) claim(bytes int64) bool {
 	more := max(bytes-freeQueue, 0) - g.claimed
 	if more > 0 && !g.room.Take(more) {

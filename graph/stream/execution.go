@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Events makes the answers of one subscription. A [Loop] does so for changes of resources; subscriptions of the core
-// (resolvers) implement Events themselves.
+// Events returns the answers of a subscription one after the other. A [Loop] implements it for subscriptions to
+// changes. Subscriptions with hand-written resolvers have another implementation.
 type Events interface {
 	// Next waits for the next event and returns its answer.
 	Next(ctx context.Context) Answer
@@ -20,41 +20,40 @@ type Events interface {
 
 // Answer is the result of [Events].Next.
 type Answer struct {
-	// Response is the answer to an event; nil at the end of the subscription, and also if the loop pauses or ctx has
-	// ended.
+	// Response is the answer to an event. It is nil at the end of the subscription. It is also nil if the loop pauses
+	// or the context of Next has ended.
 	Response *graphql.Response
-	// Cursor from which a client resumes after the event; empty if it cannot.
+	// Cursor is the cursor from which a client resumes after this event; empty if it cannot.
 	Cursor string
-	// Errors end the subscription, as the client is told; empty for a normal end.
+	// Errors are the errors with which the subscription ends, in the form for clients; empty if it ends normally.
 	Errors gqlerror.List
 }
 
-// Execution answers the changes of one subscription, or of a group of equal ones. It does not wait
-// for changes; a [Loop] or the group does.
+// Execution answers the changes of a subscription, or of a group of equal subscriptions. A [Loop] or the group waits
+// for the changes.
 type Execution interface {
-	// Executions with the same key give the same answers to the same changes.
+	// Key returns the key of the execution.
 	Key() ShareKey
 	// Changes returns the stream whose changes are answered.
 	Changes() *change.Stream
-	// Waiting returns the context for all waits for changes. It ends with the subscription, or
-	// earlier if its catalogue is replaced. After that no further change is answered, but an answer
-	// that has begun is finished.
+	// Waiting returns the context for waiting for changes. It ends with the subscription, or earlier if the catalogue
+	// is replaced. No change is answered after that, but an answer that has begun is completed.
 	Waiting() context.Context
-	// Answer returns the answer to a change. The next answer reuses its memory. If the answer
-	// exceeds its budget, Answer returns an error, which ends the subscription. Both results are
-	// nil if ctx has ended.
+	// Answer returns the answer to a change. It is valid until the next call. If the answer exceeds its budget, Answer
+	// returns an error, which ends the subscription. If ctx has ended, both results are nil.
 	Answer(ctx context.Context, c *change.Change) (*graphql.Response, *gqlerror.Error)
-	// Present returns an error that ends the subscription in the form for clients.
+	// Present returns the form for clients of an error that ends the subscription.
 	Present(ctx context.Context, err error) *gqlerror.Error
-	// Follow releases the memory that is only needed to answer, while the execution leader answers.
+	// Follow is called when leader begins to answer in place of this execution. It releases memory that is needed only
+	// for answers.
 	Follow(leader Execution)
 }
 
 // ShareKey is the key of an [Execution]. Executions with the same key give the same answers to the same changes.
 type ShareKey [32]byte
 
-// ReplacedError returns the error that ends a subscription when its catalogue is replaced. cursor
-// is the cursor of the last event; empty if the client cannot resume.
+// ReplacedError returns the error that ends a subscription when its catalogue is replaced. cursor is the cursor of the
+// last event; empty if the client cannot resume.
 func ReplacedError(cursor string) error {
 	how := "begin it again"
 	if cursor != "" {
@@ -68,5 +67,5 @@ func ReplacedError(cursor string) error {
 	}
 }
 
-// errReplaced ends a group whose catalogue is no longer served.
+// errReplaced is the error of a group whose catalogue was replaced.
 var errReplaced = errors.New("the catalogue was replaced")

@@ -7,8 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// lock locks the group of the subscription and returns it; nil if the subscription is
-// alone.
+// lock locks the group of the subscription and returns it; nil if the subscription has no group.
 func (s *Subscription) lock() *group {
 	for {
 		g := s.group.Load()
@@ -23,8 +22,8 @@ func (s *Subscription) lock() *group {
 	}
 }
 
-// follow takes the next event of the group. If there is none, it parks the subscription, or makes
-// the group read the next part of the snapshot.
+// follow returns the next event of the group. If there is none, it parks the subscription, or makes the group read the
+// next part of the snapshot.
 func (s *Subscription) follow() (*event, progress) {
 	for {
 		g := s.lock()
@@ -64,8 +63,7 @@ func (s *Subscription) follow() (*event, progress) {
 	}
 }
 
-// goAlone makes the subscription execute by itself from its current position. It unlocks
-// the group.
+// goAlone makes the subscription continue by itself from its present position. It unlocks the group.
 func (s *Subscription) goAlone(g *group) {
 	if s.leavesForRights {
 		s.leavesForRights = false
@@ -95,7 +93,7 @@ func (s *Subscription) goAlone(g *group) {
 	s.loop.resume(s.cursor, replaced)
 }
 
-// nextResumePoint returns where in the snapshot the event is that the subscription takes next; nil after the
+// nextResumePoint returns the point in the snapshot of the event that the subscription takes next; nil after the
 // snapshot. The caller holds the group's lock.
 func (s *Subscription) nextResumePoint(g *group) *change.ResumePoint {
 	place, published := g.resumePoint, g.resumePublished
@@ -111,14 +109,13 @@ func (s *Subscription) nextResumePoint(g *group) *change.ResumePoint {
 	return place.After(published)
 }
 
-// cutOff marks a follower that is too far behind: it takes no more events of the group. The caller
-// holds the group's lock.
+// cutOff marks a follower that is too far behind: it takes no more events. The caller holds the group's lock.
 func (s *Subscription) cutOff() {
 	s.resumePoint, s.at = s.nextResumePoint(s.group.Load()), nil
 }
 
-// checkRights makes followers whose rights have changed leave the group before a change is
-// published. The group keeps the rights with which it has started.
+// checkRights makes followers whose rights have changed leave the group. It is called before a change is published. The
+// rights of the group do not change.
 func (g *group) checkRights() {
 	leader := g.leader.Changes()
 	if !leader.Stale() {
@@ -134,9 +131,9 @@ func (g *group) checkRights() {
 	}
 }
 
-// leaveForRights makes a follower go on alone. A parked follower continues after all published
-// events. Another one continues after the event that it took last; it does not take the published
-// events that follow. The caller holds the group's lock.
+// leaveForRights makes a follower continue by itself. A parked follower continues after all published events. Another
+// one continues after the last event that it has taken; published events after that are not taken. The caller holds the
+// group's lock.
 func (s *Subscription) leaveForRights(g *group) {
 	s.leavesForRights = true
 	switch {
@@ -153,8 +150,8 @@ func (s *Subscription) leaveForRights(g *group) {
 	}
 }
 
-// deliver queues new events for a parked follower. If there is no room for one, the follower is
-// behind from that event on. The caller holds the group's lock.
+// deliver puts new events into the queue of a parked follower. If there is no room for an event, the follower is behind
+// from that event on. before is the event before the new ones. The caller holds the group's lock.
 func (s *Subscription) deliver(before *event, events []*event) {
 	for len(events) > 0 && events[0].sentBefore(s.seen) {
 		before, events = events[0], events[1:]
@@ -169,8 +166,7 @@ func (s *Subscription) deliver(before *event, events []*event) {
 	}
 }
 
-// unpark starts a goroutine in which a parked follower takes the events after at. The
-// caller holds the group's lock.
+// unpark starts a goroutine for a parked follower, which takes the events after at. The caller holds the group's lock.
 func (s *Subscription) unpark(at *event) {
 	if s.parked {
 		s.parked, s.at = false, at
@@ -179,8 +175,7 @@ func (s *Subscription) unpark(at *event) {
 	}
 }
 
-// leave removes the subscription from its group, and ends the group if it was the last
-// follower.
+// leave removes the subscription from its group. If it was the last follower, the group ends.
 func (s *Subscription) leave() {
 	g := s.lock()
 	if g == nil {
@@ -198,8 +193,7 @@ func (s *Subscription) leave() {
 	}
 }
 
-// add adds a follower. at is the event that it took last; nil if it is parked. The caller holds the
-// group's lock.
+// add adds a follower. at is the last event that it has taken; nil if it is parked. The caller holds the group's lock.
 func (g *group) add(s *Subscription, at *event) {
 	s.group.Store(g)
 	s.at, s.slot = at, len(g.followers)

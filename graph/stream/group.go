@@ -19,13 +19,12 @@ type group struct {
 	of   *Groups
 	room *budget.Room
 
-	// Used only by the goroutine that executes the current step: see readState and
-	// work.
+	// The fields below are used only by the goroutine that runs the current step; see readState and work.
 	leader Execution
 	ctx    context.Context // of the leader
 	memory *budget.Share
 	polled change.Polled // by the last poll, without the changes that were taken
-	// executed is the number of changes of the last poll that were executed, also if they are not yet published.
+	// executed is the number of changes of the last poll that were executed, whether or not they are published.
 	executed int
 	taken    *change.Change // by the last step; nil if it has found none
 	err      error          // of the last step
@@ -39,17 +38,17 @@ type group struct {
 	followers []*Subscription
 	behind    int    // followers that are not parked
 	tail      *event // the last event, or an empty one in its place
-	// head is an empty event before the first event of the snapshot, at which subscriptions can join;
-	// nil if they cannot.
+	// head is an empty event before the first event of the snapshot, from which subscriptions can join; nil if they
+	// cannot.
 	head *event
 	late bool // a subscription has joined since the last call of Late
 	live bool // else it is reading
-	// ended reports that there are no more events; cause is the reason. discards reports that
-	// followers that are behind must not take the remaining events.
+	// ended reports that there will be no more events, and cause is the reason. discards reports that followers that
+	// are behind must not take the remaining events.
 	ended, discards bool
 	cause           error
-	// resumePoint is where in the snapshot the last page began, and resumePublished how many of its changes are
-	// published. A follower that has every event goes on alone after them.
+	// resumePoint is the point in the snapshot at which the last page began. resumePublished is how many changes of
+	// that page are published. A follower with all events goes on alone after them.
 	resumePoint     *change.ResumePoint
 	resumePublished int
 	claimed         int64       // of room
@@ -58,8 +57,8 @@ type group struct {
 
 var _ change.Leader = (*group)(nil)
 
-// newGroup begins a group and its leader, which takes over the stream of its first follower. It returns nil if the
-// leader does not begin. The caller holds the lock of x.
+// newGroup begins a group. Its leader takes over the stream of its first follower, s. It returns nil if the leader
+// cannot begin. The caller holds the lock of x.
 func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	g := &group{
 		of:     x,
@@ -89,12 +88,12 @@ func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	return g
 }
 
-// more reports whether polled changes are left.
+// more reports whether changes of the last poll were not executed yet.
 func (g *group) more() bool { return len(g.polled.Changes) > 0 }
 
-// step makes the leader execute the next change, if there is one, and returns its event. An answer
-// with errors is not shared, because errors have the id of a request, and because a budget may be
-// enough for some subscriptions only. Each follower executes that change by itself.
+// step makes the leader execute the next change, and returns the event; nil if there is no change. An answer with
+// errors is not shared: errors have the id of a request, and the budget may suffice for only some subscriptions. Each
+// follower then executes the change itself.
 func (g *group) step() *event {
 	g.memory.Reset()
 	defer func() {
@@ -132,7 +131,7 @@ func (g *group) step() *event {
 	return e
 }
 
-// take polls for the next change. It does not wait.
+// take polls for the next change, without waiting.
 func (g *group) take(ctx context.Context) {
 	if !g.more() && !g.replaced() {
 		g.polled, g.err = g.leader.Changes().Poll(ctx, g)
@@ -151,15 +150,14 @@ func (g *group) take(ctx context.Context) {
 // replaced reports whether the catalogue of the group was replaced.
 func (g *group) replaced() bool { return g.leader.Waiting().Err() != nil }
 
-// Bounds of the changes that are executed and published together.
+// The maximum number, size and duration of changes that are executed and published together.
 const (
 	maxTogether      = 64
 	maxTogetherBytes = 64 << 10
 	maxTogetherTime  = time.Millisecond
 )
 
-// steps makes the leader execute the changes that are available together, and returns
-// their events.
+// steps makes the leader execute as many changes as may be published together, and returns the events.
 func (g *group) steps() (events []*event) {
 	var first time.Time
 	for bytes := 0; ; {
@@ -177,15 +175,14 @@ func (g *group) steps() (events []*event) {
 	}
 }
 
-// Wake implements [change.Leader]. It makes the group look for changes in another
-// goroutine.
+// Wake implements [change.Leader]. It starts work in another goroutine, unless it is running.
 func (g *group) Wake() {
 	if g.wakes.Add(1) == 1 {
 		go g.work()
 	}
 }
 
-// work looks for changes, and again if Wake was called meanwhile.
+// work publishes changes until Wake was not called in between.
 func (g *group) work() {
 	for {
 		seen := g.wakes.Load()
@@ -196,11 +193,11 @@ func (g *group) work() {
 	}
 }
 
-// errBroken ends a group whose execution has panicked, or has returned neither an event nor an error before the end of
-// the snapshot.
+// errBroken ends a group whose execution has panicked. It also ends a group that returns neither events nor an error
+// during the snapshot.
 var errBroken = errors.New("a shared execution has failed")
 
-// recoverPanic ends a group whose execution panics. It is deferred.
+// recoverPanic is deferred. It ends the group if its execution panics.
 func (g *group) recoverPanic() {
 	if v := recover(); v != nil {
 		_ = g.of.cfg.Recover(g.ctx, v) // it logs the panic; each follower gets its own execution's error
@@ -208,8 +205,7 @@ func (g *group) recoverPanic() {
 	}
 }
 
-// publishChanges is the step of a live group: it executes and publishes all available
-// changes.
+// publishChanges is the step of a live group. It executes and publishes all available changes.
 func (g *group) publishChanges() {
 	defer g.recoverPanic()
 	g.mu.Lock()
@@ -233,8 +229,8 @@ func (g *group) publishChanges() {
 	}
 }
 
-// rest sets the timer of the next step after everything was published, and moves the followers to
-// another live group, if there is one.
+// rest sets the timer for the next step, after all changes were published. If there is another live group of equal
+// subscriptions, it moves the followers there.
 func (g *group) rest(wait time.Duration) {
 	g.mu.Lock()
 	switch {
@@ -248,8 +244,8 @@ func (g *group) rest(wait time.Duration) {
 	g.of.unite(g)
 }
 
-// readState is the step of a group that is reading: it executes and publishes the next part of the snapshot, in the
-// goroutine of a follower that has taken all events. Other followers that need the next part wait for that one.
+// readState is the step of a group that is reading. It executes and publishes the next part of the snapshot, in the
+// goroutine of a follower that has taken all events. Other followers in need of that part wait.
 func (g *group) readState(s *Subscription) {
 	select {
 	case g.turn <- struct{}{}:
@@ -284,8 +280,8 @@ func (g *group) readState(s *Subscription) {
 	}
 }
 
-// Late implements [change.Leader]. Late reports whether a subscription has joined since the last call. If none has, it
-// closes the group to others.
+// Late implements [change.Leader]. If no subscription has joined since the last call, it closes the group to others and
+// returns false.
 func (g *group) Late() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -297,9 +293,9 @@ func (g *group) Late() bool {
 	return late
 }
 
-// end ends the group because of an error: each follower goes on alone. Then it closes the group, as the last follower
-// does that leaves: close removes the group from those that others can join, and stops it. stop ends the execution and
-// frees its memory.
+// end ends the group because of an error, so that each follower goes on alone. After that, it closes the group. The
+// same happens when the last follower leaves: close makes sure that no subscription can join, and calls stop, which
+// ends the execution and frees its memory.
 func (g *group) end(err error) {
 	g.mu.Lock()
 	if !g.ended {

@@ -10,57 +10,54 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// Config of [Groups].
+// Config configures [Groups].
 type Config struct {
-	// Begin starts the subscription of the operation in ctx. If after is not empty, it is the
-	// cursor to resume from; otherwise the argument in the document decides. If it fails, it
-	// returns errors for the client. Required.
+	// Begin begins the subscription of the operation in ctx. If after is not empty, it is the cursor to resume from;
+	// otherwise the argument in the document applies. If the subscription cannot begin, Begin returns errors for the
+	// client. Required.
 	Begin func(ctx context.Context, after string) (Events, gqlerror.List)
-	// Lead starts an execution for all subscriptions that are equal to first. It takes over the
-	// stream of first, which becomes a follower, and ends when ctx ends. It returns nil if it
-	// fails. Required.
+	// Lead begins an execution that all subscriptions equal to first share. It takes over the stream of first, and ends
+	// with ctx. If it cannot begin, Lead returns nil. Required.
 	Lead func(ctx context.Context, first Execution) Execution
-	// Responder makes the answers to events. Required.
+	// Responder provides each answer with a budget, errors and extensions. Required.
 	Responder Responder
-	// Recover returns the errors that a client gets after a panic. Required.
+	// Recover returns the errors for the client after a panic. Required.
 	Recover func(ctx context.Context, v any) gqlerror.List
-	// Refuse returns the errors that end a subscription if there is no memory for its next event.
-	// Required.
+	// Refuse returns the errors with which a subscription ends if there is no memory for its next event. Required.
 	Refuse func(context.Context) gqlerror.List
-	// Memory bounds the memory of all requests and answers in progress. Default:
-	// unbounded.
+	// Memory is the memory that all requests and answers share. Default: unbounded.
 	Memory *budget.Memory
 }
 
-// Groups runs the subscriptions to one version of the API of one catalogue.
+// Groups runs the subscriptions to one version of the API, in one catalogue.
 type Groups struct {
 	cfg Config
 
 	mu sync.Mutex // taken before the mutex of a group
-	// open has the groups that others can join. Other groups read the snapshot and cannot be joined any more.
+	// open has the groups that subscriptions can join. Groups that cannot be joined any more are still reading the
+	// snapshot.
 	open map[groupKey]*group
 }
 
-// groupKey identifies a group: the key of its events, and the point at which it has
-// started.
+// groupKey identifies a group by the key of its execution and the point at which it began.
 type groupKey struct {
 	ShareKey
 	at change.JoinPoint
 }
 
-// NewGroups returns groups without subscriptions. It starts nothing.
+// NewGroups returns Groups without subscriptions. It starts nothing.
 func NewGroups(cfg Config) *Groups { return &Groups{cfg: cfg, open: map[groupKey]*group{}} }
 
-// withMemory returns a context whose answers take their memory from a share.
+// withMemory returns a context whose answers claim memory from a share.
 func withMemory(ctx context.Context, memory *budget.Share) context.Context {
 	shared := budget.SharedFrom(ctx)
 	shared.Memory = memory
 	return budget.WithShared(ctx, shared)
 }
 
-// join makes a subscription a follower of the group with the same key and the same position; if
-// there is none, it starts one. It returns false if that is impossible: there is a change between
-// their positions, the subscription's rights are outdated, or the shared execution does not start.
+// join makes a subscription follow the group with its key and join point, and begins that group if there is none. It
+// returns false if that is not possible: there is a change between the positions of the two, the rights of the
+// subscription are outdated, or the shared execution cannot begin.
 func (x *Groups) join(s *Subscription, at change.JoinPoint) bool {
 	key := groupKey{s.loop.execution.Key(), at}
 	s.parked = false
@@ -97,16 +94,15 @@ func (x *Groups) join(s *Subscription, at change.JoinPoint) bool {
 	return true
 }
 
-// remove removes a group from those that can be joined. The caller holds mu.
+// remove removes a group from open. The caller holds mu.
 func (x *Groups) remove(g *group) {
 	if x.open[g.key] == g {
 		delete(x.open, g.key)
 	}
 }
 
-// unite moves the parked followers of a group that has become live to the live group with the same
-// key, if both have received the same changes. If there is no such group, g becomes that
-// group. Followers that are behind move later.
+// unite makes a group that has become live the one that equal subscriptions join. If there is already such a group and
+// both have received the same changes, it moves the parked followers of g there; followers that are behind move later.
 func (x *Groups) unite(g *group) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -147,8 +143,8 @@ func (x *Groups) unite(g *group) {
 	}
 }
 
-// Count returns the number of subscriptions that follow groups which can be joined, and how many of
-// them are parked or are reading the snapshot.
+// Count returns how many subscriptions follow a group that can be joined, and how many of these are parked or reading
+// the snapshot.
 func (x *Groups) Count() (following, parked, reading int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -9,25 +9,25 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// Loop takes the changes of one subscription one after another and gets their answers.
+// Loop takes the changes of a subscription one after another and returns the answers to them.
 type Loop struct {
 	execution Execution
-	// pending are the changes that were taken but not answered yet.
+	// pending are changes that were taken and not answered yet.
 	pending []change.Change
-	// cursor from which a client with all answers resumes; empty if it cannot.
+	// cursor is the cursor from which a client that has received all answers resumes; empty if it cannot.
 	cursor string
-	// replaced means that the catalogue of the group that the subscription followed was replaced.
+	// replaced reports that the catalogue was replaced while the subscription followed a group.
 	replaced bool
-	// If pauses is set, Next returns no answer where the subscription may join a group; pausedAt then says where, and
-	// is Busy otherwise.
+	// If pauses is set, Next returns without an answer at a point where the subscription may join a group. pausedAt is
+	// that point, otherwise Busy.
 	pauses   bool
 	pausedAt change.JoinPoint
 }
 
 var _ Events = (*Loop)(nil)
 
-// NewLoop returns the loop of an execution. cursor is the one from which the client has resumed;
-// empty if it has not.
+// NewLoop returns a loop over the changes of an execution. cursor is the cursor from which the client resumes; empty if
+// it does not.
 func NewLoop(e Execution, cursor string) *Loop { return &Loop{execution: e, cursor: cursor} }
 
 // Next waits for the next change and returns its answer.
@@ -58,8 +58,7 @@ func (l *Loop) Next(ctx context.Context) Answer {
 	return l.answer(ctx, c)
 }
 
-// answerShared returns the answer to a change that was taken by a group, which has checked the
-// rights.
+// answerShared returns the answer to a change that a group has taken; the group has checked the rights.
 func (l *Loop) answerShared(ctx context.Context, c *change.Change) Answer {
 	switch {
 	case ctx.Err() != nil:
@@ -70,13 +69,13 @@ func (l *Loop) answerShared(ctx context.Context, c *change.Change) Answer {
 	return l.answer(ctx, c)
 }
 
-// waiting returns the context in which the loop waits for changes and reads them. What they cost is
-// charged to the next answer.
+// waiting returns the context in which the loop waits for changes and reads them. The cost of reading is charged to the
+// next answer.
 func (l *Loop) waiting(ctx context.Context) context.Context {
 	return budget.With(l.execution.Waiting(), budget.From(ctx))
 }
 
-// ended reports whether the subscription may only be ended.
+// ended reports whether no further change may be answered.
 func (l *Loop) ended() bool { return l.replaced || l.execution.Waiting().Err() != nil }
 
 // answer returns the answer to a change.
@@ -91,19 +90,18 @@ func (l *Loop) answer(ctx context.Context, c *change.Change) Answer {
 	return Answer{Response: res, Cursor: c.Cursor}
 }
 
-// fail returns the last answer of a subscription that ends with an error.
+// fail returns the last answer of a subscription, which ends with an error.
 func (l *Loop) fail(ctx context.Context, err error) Answer {
 	return Answer{Errors: gqlerror.List{l.execution.Present(ctx, err)}}
 }
 
-// follow lets the leader of a group take the changes from now on.
+// follow stops taking changes: the leader of a group takes them from now on.
 func (l *Loop) follow(leader Execution) {
 	l.execution.Follow(leader)
 	l.pending = nil
 }
 
-// resume makes the loop take the changes after a cursor again. replaced reports that the catalogue
-// of the group was replaced.
+// resume begins to take changes again, after a cursor. replaced reports that the catalogue was replaced.
 func (l *Loop) resume(cursor string, replaced bool) {
 	l.cursor = cursor
 	l.replaced = replaced

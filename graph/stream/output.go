@@ -6,11 +6,10 @@ import (
 	"github.com/sluicegw/sluice/graph/answer"
 )
 
-// Output is the memory of one answer. The executor writes the answer into it, and the transport
-// sends it from there without a copy. The zero value is ready to use. It is not safe for concurrent
-// use.
+// Output is the memory of an answer. The executor writes the answer into it, and the transport sends it from there
+// without a copy. The zero value is ready to use. It is not safe for concurrent use.
 type Output struct {
-	// Head and Tail are written before and after the data.
+	// Head and Tail are the bytes that the executor writes before and after the data.
 	Head, Tail string
 	// buf is the head, the data and the tail.
 	buf   []byte
@@ -22,36 +21,36 @@ type Output struct {
 
 // OutputOwner owns the memory of an answer.
 type OutputOwner interface {
-	// TakeBack is called with the memory when it is no longer in use.
+	// TakeBack is called with the memory when it is no longer used.
 	TakeBack(buf []byte)
 }
 
 type outputKey struct{}
 
-// WithOutput returns a context that carries an output.
+// WithOutput returns a context with an output.
 func WithOutput(ctx context.Context, o *Output) context.Context {
 	return context.WithValue(ctx, outputKey{}, o)
 }
 
-// OutputOf returns the output that a context carries, nil if there is none.
+// OutputOf returns the output in ctx; nil if there is none.
 func OutputOf(ctx context.Context) *Output {
 	o, _ := ctx.Value(outputKey{}).(*Output)
 	return o
 }
 
-// Fill sets the answer, with head and tail, and the owner of its memory.
+// Fill sets the answer, including head and tail, and the owner of its memory.
 func (o *Output) Fill(buf []byte, owner OutputOwner) { o.buf, o.owner = buf, owner }
 
-// FillKept sets a cached answer, which has head and tail.
+// FillKept sets a kept answer, including head and tail.
 func (o *Output) FillKept(k *answer.Kept) { o.buf, o.kept = k.Body(), k }
 
-// Filled returns the answer with head and tail; nil if there is none.
+// Filled returns the answer, including head and tail; nil if none was set.
 func (o *Output) Filled() []byte { return o.buf }
 
-// Data returns the data of the answer.
+// Data returns the data of the answer, without head and tail.
 func (o *Output) Data() []byte { return o.buf[len(o.Head) : len(o.buf)-len(o.Tail)] }
 
-// Kept returns the cached answer; nil if the answer was executed.
+// Kept returns the kept answer; nil if the answer was executed.
 func (o *Output) Kept() *answer.Kept { return o.kept }
 
 // MarkSecret records that the answer may contain secrets, so that clients must not
@@ -61,7 +60,7 @@ func (o *Output) MarkSecret() { o.secret = true }
 // Secret reports whether the answer may contain secrets.
 func (o *Output) Secret() bool { return o.secret }
 
-// Release returns the memory to its owner. The answer must not be read after that.
+// Release returns the memory to its owner. The answer must not be used afterwards.
 func (o *Output) Release() {
 	if o.owner != nil {
 		o.owner.TakeBack(o.buf)

@@ -12,32 +12,31 @@ import (
 var (
 	// errGone is the error of a queue whose connection is closed.
 	errGone = errors.New("the connection ends")
-	// errMemory is the error if the events of all clients have used up their memory.
+	// errMemory is the error if there is no memory for another event in the memory that all queues share.
 	errMemory = errors.New("there is no memory for another event")
 )
 
-// Frame is one message to a client. The payload goes between head and tail; it is
-// shared and is not copied until it is written.
+// Frame is a message to a client: head, payload and tail. The payload may be shared by several frames and is not copied
+// before it is written.
 type Frame struct {
 	From    any // the operation that sends it, for Forget
 	Head    []byte
 	Payload []byte
 	Tail    string
-	// Release is called when the frame was written or dropped; nil if it holds no
-	// memory.
+	// Release is called when the frame was written or dropped. It is nil if the frame holds no memory.
 	Release func()
 	Kind    byte // for WebSocket: its opcode
-	// Event marks an event. It may be delayed to be written together with others, and is
-	// refused if there is no memory for it.
+	// Event is set for an event. Events may be delayed in order to be written together, and are refused if there is no
+	// memory.
 	Event bool
 }
 
-// Size returns the number of bytes of the message.
+// Size returns the size of the message in bytes.
 func (f *Frame) Size() int { return len(f.Head) + len(f.Payload) + len(f.Tail) }
 
-// Queue has the messages that wait for one client. Their number and their bytes are bounded, but an
-// empty queue accepts the frames of any one call of Put. At most one writer is active at a time. It
-// is started when there is something to write, and takes frames until there are none:
+// Queue is the queue of messages to one client. It has a maximum number of messages and of bytes; but if it is empty,
+// it accepts all frames of one call of Put. At most one writer is active. It is started when there is something to
+// write, and takes frames until there are none:
 //
 //	        Put, deliver, Offer, Finish: Wake
 //	idle -------------------------------------> busy (Take returns frames)
@@ -46,12 +45,11 @@ func (f *Frame) Size() int { return len(f.Head) + len(f.Payload) + len(f.Tail) }
 //	     Take finds none; at the end it reports ended
 type Queue struct {
 	Messages, Bytes int
-	// Memory is shared by all queues. A frame holds memory of its size from before it is queued
-	// until it is written, unless the queue has at most [freeQueue] bytes together with the frame.
-	// Default: unbounded.
+	// Memory is shared by all queues. Each frame claims its size until it is written. A frame is free if the queue has
+	// at most [freeQueue] bytes with it. Default: unbounded.
 	Memory *budget.Room
-	// Wake starts the writer; if soon is set, it may start a moment later. Wake is
-	// called with the lock held, and only if no writer is active.
+	// Wake starts the writer. If soon is set, the writer may begin a little later. Wake is called with the lock held,
+	// and only if no writer is active.
 	Wake func(soon bool)
 
 	mu     sync.Mutex
@@ -60,14 +58,14 @@ type Queue struct {
 	room   chan struct{} // closed when something was taken; nil if nobody waits for it
 	busy   bool          // a writer is at work
 	gone   bool          // nothing more is accepted
-	// writing is the number of bytes of frames that were taken but not written yet; releases are
-	// their Release functions.
+	// writing is the size of the frames that were taken and may not be written yet, and releases are their Release
+	// functions.
 	writing  int
 	releases []func()
 }
 
-// Put adds all of the frames or none. It waits for room until ctx ends. accepted, if
-// not nil, is called before a writer can see the frames.
+// Put adds all frames or, if it returns an error, none. It waits for room until ctx ends. If accepted is not nil, it is
+// called before the writer can take the frames.
 func (q *Queue) Put(ctx context.Context, accepted func(), frames ...Frame) (err error) {
 	defer func() {
 		if err != nil {
@@ -104,12 +102,12 @@ func (q *Queue) Put(ctx context.Context, accepted func(), frames ...Frame) (err 
 	}
 }
 
-// freeQueue is the number of bytes of each queue that need no memory of Queue.Memory. A client that
-// keeps up has fewer bytes in its queue.
+// freeQueue is the number of bytes in each queue that are not claimed from Queue.Memory. A client that keeps up has
+// fewer bytes in its queue.
 const freeQueue = 8 << 10
 
-// claim takes memory for a frame that is to be queued, unless it holds some already. It waits for
-// memory: for an event at most [budget.Patience], for other frames until ctx ends.
+// claim claims memory for a frame, unless the frame has some already. It waits for memory: for an event at most
+// [budget.Patience], for another frame until ctx ends.
 func (q *Queue) claim(ctx context.Context, f *Frame) error {
 	q.mu.Lock()
 	free := f.Release != nil || q.held+q.writing+f.Size() <= freeQueue
@@ -131,13 +129,13 @@ func (q *Queue) claim(ctx context.Context, f *Frame) error {
 	return nil
 }
 
-// releaseTo makes Release return the frame's bytes to r.
+// releaseTo sets Release to a function that returns the size of the frame to r.
 func (f *Frame) releaseTo(r *budget.Room) {
 	n := int64(f.Size())
 	f.Release = func() { r.Give(n) }
 }
 
-// drop releases frames that will not be written.
+// drop releases the memory of frames that will not be written.
 func drop(frames []Frame) {
 	for i := range frames {
 		if frames[i].Release != nil {
@@ -146,9 +144,8 @@ func drop(frames []Frame) {
 	}
 }
 
-// deliver adds events of a group and returns their number. It does not wait. It stops at the first
-// event for which there is no room or no memory, which each follower must execute by itself, or if
-// ctx has ended.
+// deliver adds events of a group without waiting, and returns how many it has added. It stops if there is no room or no
+// memory, if ctx has ended, or at an event that each follower must execute itself.
 func (q *Queue) deliver(ctx context.Context, events []*event, w Wire) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -173,8 +170,8 @@ func (q *Queue) deliver(ctx context.Context, events []*event, w Wire) (n int) {
 	return n
 }
 
-// Offer adds a small frame if there is room. Otherwise it drops the frame, which is
-// repeated later anyway.
+// Offer adds a small frame if there is room, and drops it otherwise. It is meant for frames that are repeated, such as
+// keep-alives.
 func (q *Queue) Offer(f Frame) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -183,8 +180,8 @@ func (q *Queue) Offer(f Frame) {
 	}
 }
 
-// Finish adds the last frames, even if the queue is full, and refuses further frames.
-// The writer is told of the end. Only the first call has an effect.
+// Finish adds the last frames, even if the queue is full, and refuses all later frames. After the last frame, Take
+// reports the end. Only the first call has an effect.
 func (q *Queue) Finish(last ...Frame) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -200,8 +197,7 @@ func (q *Queue) Finish(last ...Frame) {
 	q.makeRoom()
 }
 
-// Discard drops all frames, including those that are being written, and refuses further
-// frames.
+// Discard drops all frames, including those that are being written, and refuses all later frames.
 func (q *Queue) Discard() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -213,7 +209,7 @@ func (q *Queue) Discard() {
 	q.makeRoom()
 }
 
-// Forget drops the frames of an operation whose context has ended.
+// Forget drops the frames of an operation. The context of the operation must have ended.
 func (q *Queue) Forget(from any) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -228,8 +224,8 @@ func (q *Queue) Forget(from any) {
 	q.makeRoom()
 }
 
-// Take returns the next frames: as many as fit into most bytes, but at least one. If
-// there are none, the writer must stop; ended reports whether the queue is finished.
+// Take returns the next frames, up to a size of most bytes, but at least one. If there are none, the writer must stop;
+// ended then reports whether the queue was finished.
 func (q *Queue) Take(into []Frame, most int) (out []Frame, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -261,8 +257,7 @@ func (q *Queue) Take(into []Frame, most int) (out []Frame, ended bool) {
 	return out, false
 }
 
-// releaseWritten releases the frames that were taken. They were written, or never will
-// be.
+// releaseWritten releases the memory of the frames that were taken last.
 func (q *Queue) releaseWritten() {
 	for _, release := range q.releases {
 		release()
@@ -270,15 +265,14 @@ func (q *Queue) releaseWritten() {
 	q.writing, q.releases = 0, nil
 }
 
-// add adds frames, which have size bytes together, and starts the writer. The caller holds
-// the lock.
+// add appends frames and starts the writer. size is their total size. The caller holds the lock.
 func (q *Queue) add(size int, frames ...Frame) {
 	q.frames = append(q.frames, frames...)
 	q.held += size
 	q.start(frames[0].Event)
 }
 
-// start starts the writer if none is active. The caller holds the lock.
+// start starts the writer unless one is active. The caller holds the lock.
 func (q *Queue) start(soon bool) {
 	if !q.busy {
 		q.busy = true
@@ -286,7 +280,7 @@ func (q *Queue) start(soon bool) {
 	}
 }
 
-// await unlocks the queue and waits until frames are taken or dropped, or ctx ends.
+// await unlocks the queue, and waits until frames are taken or dropped, or until ctx ends.
 func (q *Queue) await(ctx context.Context) error {
 	if q.room == nil {
 		q.room = make(chan struct{})
@@ -301,7 +295,7 @@ func (q *Queue) await(ctx context.Context) error {
 	}
 }
 
-// makeRoom wakes the calls of Put that wait for room. The caller holds the lock.
+// makeRoom wakes calls of Put that wait for room. The caller holds the lock.
 func (q *Queue) makeRoom() {
 	if q.room != nil {
 		close(q.room)

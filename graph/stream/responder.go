@@ -8,29 +8,28 @@ import (
 
 // Accounts gives each answer a budget.
 type Accounts interface {
-	// Open returns the context for one answer, with a budget.
+	// Open returns a context with a budget for one answer.
 	Open(ctx context.Context) context.Context
-	// Close charges the caller for the answer, and adds the extensions that the request asked for. res is nil if there
-	// is no answer.
+	// Close charges the caller for the answer, and adds the extensions that the request asks for. res may be nil.
 	Close(ctx context.Context, res *graphql.Response)
 }
 
-// Responder makes answers. Each has its own budget, errors and extensions. All fields are required.
+// Responder provides each answer with a budget, errors and extensions. All fields are required.
 type Responder struct {
 	Accounts Accounts
-	// Present returns an error in the form for clients.
+	// Present returns the form of an error for clients.
 	Present graphql.ErrorPresenterFunc
 	// Recover logs a panic and returns its error.
 	Recover graphql.RecoverFunc
 }
 
-// Context returns a context with new errors and extensions.
+// Context returns a context that collects errors and extensions.
 func (r Responder) Context(ctx context.Context) context.Context {
 	return graphql.WithResponseContext(ctx, r.Present, r.Recover)
 }
 
-// Respond calls answer in a context of its own, and adds the errors and extensions of that context. It returns nil if
-// answer returns nil, or if ctx had ended.
+// Respond calls answer with a new context, and adds the errors and extensions of that context to the response. It
+// returns nil if answer does, or if ctx has ended.
 func (r Responder) Respond(
 	ctx context.Context, answer func(context.Context) *graphql.Response,
 ) (res *graphql.Response) {

@@ -2,15 +2,15 @@ package stream
 
 import "sync"
 
-// Set is a set of subscriptions that can be ended together, such as those to one catalogue. All
-// methods are safe for concurrent use.
+// Set is a set of subscriptions that can be ended together, for example all subscriptions to one catalogue. All methods
+// are safe for concurrent use.
 type Set struct {
 	mu    sync.Mutex // guards all below
 	ended bool
 	open  map[*member]struct{}
 }
 
-// member is a subscription, or an execution that several of them share.
+// member is a subscription, or an execution that several subscriptions share.
 type member struct {
 	end    func()
 	shared bool
@@ -19,9 +19,9 @@ type member struct {
 // NewSet returns an empty set.
 func NewSet() *Set { return &Set{open: map[*member]struct{}{}} }
 
-// Join adds a subscription. end is called by End, or by Join itself if the set has ended. The
-// caller calls leave when the subscription has ended by itself; calling it again does nothing. Len
-// does not count shared executions.
+// Join adds a subscription. end is called by End, or by Join if the set has already ended. The caller must call leave
+// when the subscription ends by itself; more calls have no effect. shared marks a shared execution, which Len does not
+// count.
 func (s *Set) Join(end func(), shared bool) (leave func()) {
 	m := &member{end, shared}
 	s.mu.Lock()

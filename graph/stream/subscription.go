@@ -13,17 +13,17 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Wire writes to the client of one subscription. Transports implement it.
+// Wire writes messages to the client of a subscription. Transports implement it.
 type Wire interface {
-	// Frame returns the message of an event. It must not wait.
+	// Frame returns the message with an event. It must not wait.
 	Frame(payload []byte, cursor string) Frame
-	// End tells the client that the subscription has ended. Without errors it is complete.
+	// End sends the end of the subscription. If errs is empty, the subscription is complete.
 	End(ctx context.Context, errs gqlerror.List)
-	// Close is the last call.
+	// Close is called last.
 	Close()
 }
 
-// Subscription is a subscription of a client. The package comment describes its states.
+// Subscription is the subscription of a client. For its states see the package comment.
 type Subscription struct {
 	groups    *Groups
 	queue     *Queue
@@ -32,8 +32,8 @@ type Subscription struct {
 	cancel    context.CancelFunc
 	group     atomic.Pointer[group] // nil while it is alone; changes under the locks of both groups
 
-	// Only the goroutine that runs the subscription sets these. Its group reads ctx and the
-	// execution of the loop.
+	// The fields below are set only by the goroutine that runs the subscription. The group reads ctx and the execution
+	// of the loop.
 	ctx    context.Context
 	after  string        // the cursor from which the transport resumes
 	events Events        // nil before it has begun
@@ -44,17 +44,15 @@ type Subscription struct {
 	cursor string // of the last event that was taken
 	slot   int    // in group.followers, -1 when it has left
 	parked bool
-	// leavesForRights reports whether the subscription leaves its group because its
-	// rights have changed.
+	// leavesForRights reports that the subscription is leaving its group because its rights have changed.
 	leavesForRights bool
 	at              *event              // taken last; nil if it is parked or was cut off
 	seen            uint64              // events of the group up to this number were sent before it joined
 	resumePoint     *change.ResumePoint // where in the snapshot it goes on after it was cut off; nil after the snapshot
 }
 
-// Subscribe returns a subscription whose events are put into q. If after is not empty, the
-// subscription resumes from that cursor; it takes precedence over the argument in the document. The
-// subscription runs until ctx ends or Stop is called.
+// Subscribe returns a subscription that puts its events into q. If after is not empty, the subscription resumes from
+// that cursor instead of the one in the document. It begins with Run, and ends when ctx ends or Stop is called.
 func (x *Groups) Subscribe(
 	ctx context.Context, op *graphql.OperationContext, after string, q *Queue, w Wire,
 ) *Subscription {
@@ -63,7 +61,7 @@ func (x *Groups) Subscribe(
 	return s
 }
 
-// Stop ends the subscription. It may be called more than once, and at any time.
+// Stop ends the subscription. It may be called at any time, and more than once.
 func (s *Subscription) Stop() {
 	s.cancel()
 	if g := s.lock(); g != nil {
@@ -74,8 +72,8 @@ func (s *Subscription) Stop() {
 	}
 }
 
-// Run sends events until the subscription has ended or is parked. If a parked subscription
-// must run again, it does so in another goroutine.
+// Run sends events until the subscription ends or is parked. A parked subscription that must run again does so in
+// another goroutine.
 func (s *Subscription) Run() {
 	parked := false
 	defer func() {
@@ -95,8 +93,7 @@ func (s *Subscription) Run() {
 	parked = s.send()
 }
 
-// begin starts the execution. If that fails, it tells the client the reason and returns
-// false.
+// begin begins the execution. If that is not possible, it sends the errors to the client and returns false.
 func (s *Subscription) begin() bool {
 	s.memory = s.groups.cfg.Memory.BeginEvents()
 	s.ctx = withMemory(graphql.WithOperationContext(s.ctx, s.operation), s.memory)
@@ -112,15 +109,14 @@ func (s *Subscription) begin() bool {
 	return true
 }
 
-// pauses sets whether the loop pauses at points where the subscription may join a
-// group.
+// pauses sets whether the loop pauses where the subscription may join a group.
 func (s *Subscription) pauses(pauses bool) {
 	if s.loop != nil {
 		s.loop.pauses = pauses
 	}
 }
 
-// send queues one event after another. It reports whether the subscription was parked.
+// send puts one event after another into the queue. It reports whether the subscription was parked.
 func (s *Subscription) send() (parked bool) {
 	for {
 		sent := s.cursor
@@ -157,7 +153,7 @@ const (
 	hasMoved // to another state
 )
 
-// next returns the next event. The state of the subscription determines how it gets it.
+// next returns the next event, as the state of the subscription requires.
 func (s *Subscription) next() ([]byte, progress) {
 	for {
 		s.memory.Reset() // the event before is queued
@@ -188,7 +184,7 @@ func (s *Subscription) alone() ([]byte, progress) {
 	return s.answered(a)
 }
 
-// pausedAt returns where the loop has paused, and forgets it: the subscription may be elsewhere when it is asked again.
+// pausedAt returns the point at which the loop has paused, and resets it, because the subscription moves on.
 func (s *Subscription) pausedAt() change.JoinPoint {
 	if s.loop == nil {
 		return change.Busy
@@ -198,7 +194,7 @@ func (s *Subscription) pausedAt() change.JoinPoint {
 	return at
 }
 
-// behind returns the next event of the group, for a subscription that is behind it.
+// behind returns the next event of the group.
 func (s *Subscription) behind() ([]byte, progress) {
 	e, what := s.follow()
 	switch {
@@ -210,7 +206,7 @@ func (s *Subscription) behind() ([]byte, progress) {
 	return s.answered(s.respond(func(ctx context.Context) Answer { return s.loop.answerShared(ctx, e.change) }))
 }
 
-// respond calls next with the budget of one answer.
+// respond calls next with the budget of an answer.
 func (s *Subscription) respond(next func(context.Context) Answer) (a Answer) {
 	a.Response = s.groups.cfg.Responder.Respond(s.ctx, func(ctx context.Context) *graphql.Response {
 		a = next(ctx)
@@ -219,8 +215,8 @@ func (s *Subscription) respond(next func(context.Context) Answer) (a Answer) {
 	return a
 }
 
-// answered returns the event for an answer that the subscription has executed by itself, or ends
-// the subscription.
+// answered returns the event for an answer that the subscription has executed itself. If there is no response, the
+// subscription ends.
 func (s *Subscription) answered(a Answer) ([]byte, progress) {
 	if a.Response == nil {
 		s.wire.End(s.ctx, a.Errors)
