@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The forms of short names and of the titles of columns.
+// The forms of short names and of column titles.
 var (
 	shortNameForm = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 	columnForm    = regexp.MustCompile(`^[A-Z][-_A-Z0-9]*$`)
@@ -24,7 +24,7 @@ const (
 	maxColumnTitle = 32
 )
 
-// shortNames reads the short names of a kind. kindNames compares them with the names of other kinds.
+// shortNames reads the short names of a kind. kindNames compares them with names of other kinds.
 func (l *loader) shortNames(k *descriptor.Kind, d *directive) {
 	for _, name := range d.texts("shortNames") {
 		switch {
@@ -76,7 +76,7 @@ func (l *loader) columns(k *Kind) {
 	}
 }
 
-// unprintable returns why a column cannot show the value at a path, "" if it can.
+// unprintable returns the reason why a column cannot show the value at a path; "" if it can.
 func unprintable(k *Kind, path string) string {
 	f, hidden := (*descriptor.Field)(nil), false
 	shape := &descriptor.Shape{}

@@ -9,19 +9,19 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Concealed is the message of an error about the value of a write-only field. It replaces messages that would quote
-// the value.
+// Concealed is the message of an error about the value of a write-only field. It replaces messages that would quote the
+// value.
 const Concealed = "the value of a write-only field does not have its type, or names a key twice"
 
-// concealedAround is the message of an error about a value that contains such a value, or may
-// contain one.
+// concealedAround is the message of an error about a value that contains, or may contain, the value of a write-only
+// field.
 const concealedAround = "this value, or one in it, does not have its type; it is not shown, since a write-only value may be in it"
 
-// writeOnlyMark is the name of a directive that marks the write-only fields of inputs. It is
-// internal: it is neither part of the API nor printed.
+// writeOnlyMark is the name of a directive on input fields that set write-only fields. It is internal: it is not part
+// of the API and is not printed.
 const writeOnlyMark = "writeOnly"
 
-// mark marks the fields of inputs that belong to write-only fields.
+// mark marks the input fields that set write-only fields.
 func mark(schema *ast.Schema, of *shown, shape *descriptor.Shape) {
 	if shape == nil {
 		return
@@ -41,13 +41,12 @@ func mark(schema *ast.Schema, of *shown, shape *descriptor.Shape) {
 	}
 }
 
-// IsWriteOnly reports whether a field of an input belongs to a write-only field.
+// IsWriteOnly reports whether an input field sets a write-only field.
 func IsWriteOnly(field *ast.FieldDefinition) bool {
 	return field.Directives.ForName(writeOnlyMark) != nil
 }
 
-// Conceal removes the values of write-only fields from validation errors, which quote literals of
-// the wrong type.
+// Conceal removes the values of write-only fields from validation errors, which quote literals of a wrong type.
 func Conceal(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
 	c := concealer{
 		schema:    schema,
@@ -83,13 +82,13 @@ func quotesValue(message string) bool {
 	return strings.Contains(message, ", found ") || strings.Contains(message, " value: ")
 }
 
-// concealer collects the locations of the literals of write-only fields.
+// concealer collects the locations of literals for write-only fields.
 type concealer struct {
 	schema *ast.Schema
 	hidden map[gqlerror.Location]bool
 	// around are the locations of values that contain such literals, and of JSON literals.
 	around map[gqlerror.Location]bool
-	// variables are the names of variables that are used for a write-only field.
+	// variables are the names of the variables that are used for write-only fields.
 	variables map[string]bool
 }
 
@@ -112,7 +111,7 @@ func (c *concealer) selections(set ast.SelectionSet) {
 	}
 }
 
-// value collects the locations in a value, and reports whether a write-only value may be in it.
+// value collects the locations in a value. It reports whether the value may contain a value of a write-only field.
 func (c *concealer) value(v *ast.Value, t *ast.Type, hidden bool) (hides bool) {
 	if v == nil {
 		return false

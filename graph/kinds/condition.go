@@ -6,20 +6,20 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The names of the field of the conditions in a status, and of its type in the API.
+// The name of the status field with the conditions, and the name of its type in the API.
 const (
 	conditions = "conditions"
 	condition  = "Condition"
 )
 
-// The most characters of the texts of a condition.
+// The maximum numbers of characters in the type, the reason and the message of a condition.
 const (
 	maxConditionType    = 316
 	maxConditionReason  = 1024
 	maxConditionMessage = 32768
 )
 
-// conditionType gives a field the type Condition, or reports why it cannot have it.
+// conditionType sets the type of a field to Condition, or reports why it cannot have that type.
 func (l *loader) conditionType(out *descriptor.Field, in *typed) {
 	if in.part != inStatus || len(in.above) != 1 || out.Name != conditions {
 		l.report(in.at, "%s: %s is the type of the field %s of a status, and of no other", in.where, condition, conditions)

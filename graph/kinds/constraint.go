@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The arguments of @constraint, by the values that they bound.
+// The arguments of @constraint, grouped by the values to which they apply.
 func textArguments() []string {
 	return []string{"minLength", "maxLength", "pattern", "format", "in"}
 }
@@ -28,7 +28,7 @@ func formats() []descriptor.Format {
 	}
 }
 
-// constraint reads @constraint of a field of a spec. It refuses a field that would be unbounded.
+// constraint reads @constraint on a field of a spec. It reports a string or list without a maximum.
 func (l *loader) constraint(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	d := l.read(f.Directives, "constraint")
 	if d != nil {
@@ -57,7 +57,7 @@ func (l *loader) constraint(out *descriptor.Field, f *ast.FieldDefinition, where
 	}
 }
 
-// applicable refuses arguments that do not apply to the field's type.
+// applicable reports arguments that do not apply to the type of the field.
 func (l *loader) applicable(out *descriptor.Field, d *directive, where string) {
 	if out.Type == "" {
 		return // the type could not be read
@@ -74,7 +74,7 @@ func (l *loader) applicable(out *descriptor.Field, d *directive, where string) {
 	l.restrict(d, where, keyArguments(), false, "maps")
 }
 
-// onlyProperties refuses arguments on a type that only fields can have.
+// onlyProperties reports arguments on a type that are only allowed on fields.
 func (l *loader) onlyProperties(d *directive, where string) {
 	for _, arg := range slices.Concat(textArguments(), numberArguments(), listArguments(), keyArguments()) {
 		if d.has(arg) {
@@ -110,7 +110,7 @@ func (l *loader) sound(c *descriptor.Constraint, d *directive, where string) {
 	}
 }
 
-// format refuses an unknown format.
+// format reports an unknown format.
 func (l *loader) format(c *descriptor.Constraint, d *directive, where string) {
 	if !d.has("format") || slices.Contains(formats(), c.Format) {
 		return
@@ -119,7 +119,7 @@ func (l *loader) format(c *descriptor.Constraint, d *directive, where string) {
 	l.report(d.at("format"), "%s: format %q is not known; known are %s", where, c.Format, listed(known))
 }
 
-// nameLimits limits a field with @ref, which has the name of a resource.
+// nameLimits sets the limits of a field with @ref, whose values are names of resources.
 func (l *loader) nameLimits(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	if l.read(f.Directives, "ref") == nil || out.Type != descriptor.TypeString {
 		return
@@ -140,8 +140,8 @@ func (l *loader) nameLimits(out *descriptor.Field, f *ast.FieldDefinition, where
 	c.Format = descriptor.FormatName
 }
 
-// bounds checks the two limits of a count: neither may be negative, and at least one count
-// must be within both.
+// bounds checks the minimum and maximum of a count: neither may be negative, and the minimum must not exceed the
+// maximum.
 func (l *loader) bounds(d *directive, where, low, high string) {
 	least, most := d.integer(low), d.integer(high)
 	for arg, n := range map[string]*int{low: least, high: most} {
@@ -157,7 +157,7 @@ func (l *loader) bounds(d *directive, where, low, high string) {
 	}
 }
 
-// properties reads the limits of the number of fields that a shape has set.
+// properties reads the limits on how many fields of a shape are set.
 func (l *loader) properties(s *descriptor.Shape, d *directive, where string) {
 	if d == nil {
 		return

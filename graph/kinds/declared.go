@@ -9,15 +9,15 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Declared is what @resource declares about a kind and the derived API does not show.
+// Declared is the part of a kind's @resource that cannot be seen in the derived API.
 type Declared struct {
 	ShortNames, SubKinds []string
-	// verbs are the verbs that the kind names; nil for all except those in except.
+	// verbs are the verbs that the kind names. If it is nil, the kind offers all verbs except those in except.
 	verbs, except []string
 }
 
-// DeclaredIn returns what a catalogue file declares about its kinds, by name. It checks only the
-// syntax of the file. The file's name is used in errors.
+// DeclaredIn returns what a catalogue file declares about its kinds, by name. It checks only the syntax of the file.
+// name is used in errors.
 func DeclaredIn(name, text string) (map[string]Declared, error) {
 	doc, err := parser.ParseSchema(&ast.Source{Name: name, Input: text})
 	if err != nil {
@@ -39,7 +39,8 @@ func DeclaredIn(name, text string) (map[string]Declared, error) {
 	return out, nil
 }
 
-// Offers reports whether the kind offers a verb, if it can offer it at all.
+// Offers reports whether the declaration includes a verb. Whether the verb applies to the kind at all is not
+// considered.
 func (d Declared) Offers(verb descriptor.Verb) bool {
 	if d.verbs != nil {
 		return slices.Contains(d.verbs, string(verb))
@@ -47,8 +48,7 @@ func (d Declared) Offers(verb descriptor.Verb) bool {
 	return !slices.Contains(d.except, string(verb))
 }
 
-// wordsOf returns the elements of an argument: those of a list, or a single value as a
-// list.
+// wordsOf returns the elements of a list argument. A single value counts as a list of one.
 func wordsOf(d *ast.Directive, argument string) (out []string) {
 	a := d.Arguments.ForName(argument)
 	switch {

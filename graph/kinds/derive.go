@@ -23,38 +23,38 @@ var derivedSDL string
 // derivation is the input of the template.
 type derivation struct {
 	Kinds []derivedKind
-	// Owners are the references whose derived field stands on an author's type, by that type.
+	// Owners maps an author's type to the references whose derived fields it has.
 	Owners map[string][]Reference
-	// Inputs are the inputs, patches and filters of object types.
+	// Inputs are the input types, patch types and filter types derived from object types.
 	Inputs []*derivedInput
-	// Enums are the enums that have a filter, EnumLists those whose lists have one.
+	// Enums are the enums that have a filter type, and EnumLists those whose lists have one.
 	Enums, EnumLists map[string]bool
 }
 
 // derivedKind is a kind in the template.
 type derivedKind struct {
 	*Kind
-	// Derived are its references whose derived fields stand on the kind, Inverses the references that
-	// derive an inverse on it.
+	// Derived are the references of the kind whose derived fields the kind has. Inverses are the references to the kind
+	// for which it has a connection.
 	Derived  []Reference
 	Inverses []inverse
 }
 
-// inverse is a reference to a kind that derives a field on it.
+// inverse is a reference to a kind that gives the kind a connection of referrers.
 type inverse struct {
 	Reference
 	From *Kind
-	// AllNamespaces says that resources of any namespace may refer to the kind.
+	// AllNamespaces reports whether resources of all namespaces may refer to the kind.
 	AllNamespaces bool
 }
 
-// mutation is the mutation of a kind in the template.
+// mutation is a mutation of a kind in the template.
 type mutation struct {
 	derivedKind
 	Mutation string
 }
 
-// derive returns the SDL document of everything that is derived from the kinds.
+// derive returns the SDL of everything that is derived from the kinds.
 func (s *Schema) derive() (*ast.SchemaDocument, error) {
 	t, err := template.New("derived").Funcs(template.FuncMap{
 		"text": quoted, "join": strings.Join, "orderValue": OrderValue, "summaryField": SummaryField,
@@ -84,13 +84,13 @@ func (s *Schema) derive() (*ast.SchemaDocument, error) {
 	return parser.ParseSchema(&ast.Source{Name: "derived", Input: sdl.String()})
 }
 
-// quoted returns a text as a string of GraphQL.
+// quoted returns a text as a GraphQL string.
 func quoted(text string) string {
 	raw, _ := json.Marshal(text) // texts always marshal
 	return string(raw)
 }
 
-// inverses returns the references to a kind that derive a field on it.
+// inverses returns the references to a kind for which it has a connection.
 func (s *Schema) inverses(k *Kind) (out []inverse) {
 	for i := range s.Kinds {
 		o := &s.Kinds[i]
@@ -103,10 +103,10 @@ func (s *Schema) inverses(k *Kind) (out []inverse) {
 	return out
 }
 
-// SummaryField returns the name of the field that counts the resources of a kind by their values.
+// SummaryField returns the name of the root field that counts the resources of a kind.
 func SummaryField(plural string) string { return plural + "Summary" }
 
-// Name returns the name of the field that holds the reference.
+// Name returns the API name of the field with the reference.
 func (r Reference) Name() string { return r.APIPath[strings.LastIndex(r.APIPath, ".")+1:] }
 
 // Namespaced reports whether the kind is NAMESPACED.
@@ -117,7 +117,7 @@ func (k *Kind) AboutSpec() string {
 	return k.about("spec", "Desired state: what callers set.")
 }
 
-// AboutStatus returns the description of the field status.
+// AboutStatus returns the description of the field status: the author's, or a general one.
 func (k *Kind) AboutStatus() string {
 	return k.about("status", "Observed state: what a controller reports.")
 }
@@ -129,7 +129,7 @@ func (k *Kind) about(name, otherwise string) string {
 	return otherwise
 }
 
-// DefaultOrder returns the order of lists without orderBy.
+// DefaultOrder describes the order of lists without orderBy.
 func (k derivedKind) DefaultOrder() string {
 	if k.Namespaced() {
 		return "namespace and name"
@@ -137,7 +137,7 @@ func (k derivedKind) DefaultOrder() string {
 	return "name"
 }
 
-// SortablePaths returns the paths of the fields that orders can name.
+// SortablePaths returns the API paths of the fields by which lists can be ordered.
 func (k derivedKind) SortablePaths() (out []string) {
 	for _, i := range k.FilterableFields {
 		if i.Sortable {
@@ -147,16 +147,16 @@ func (k derivedKind) SortablePaths() (out []string) {
 	return out
 }
 
-// Filtered reports whether filters can name any field of the spec or the status.
+// Filtered reports whether a field of a part of the body, spec or status, can be filtered.
 func (k derivedKind) Filtered(part string) bool { return filtered(k.Kind, part) }
 
-// Write returns the mutation whose name is the kind's in a format.
+// Write returns a mutation of the kind. format is the format of its name, with the name of the kind as argument.
 func (k derivedKind) Write(format string) mutation {
 	return mutation{k, fmt.Sprintf(format, k.Name)}
 }
 
-// Type returns the prefix of the names of its input and payload.
+// Type returns the prefix of the names of the mutation's input and payload types.
 func (m mutation) Type() string { return strings.ToUpper(m.Mutation[:1]) + m.Mutation[1:] }
 
-// Upserts reports whether it may create the resource or change it.
+// Upserts reports whether the mutation creates or replaces a resource.
 func (m mutation) Upserts() bool { return strings.HasPrefix(m.Mutation, "upsert") }

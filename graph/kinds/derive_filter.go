@@ -8,8 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// filter derives the filter of an object type. It has the indexed fields, and the objects with indexed fields. If the
-// type is used in several places, it has the fields that are indexed in any of them.
+// filter derives the filter type of an object type. It has a field for each indexed field, and for each object with
+// indexed fields. If the type is used in several places, a field that is indexed in any of them is included.
 func (d *typeDerivation) filter(k *Kind, s *descriptor.Shape, path string) {
 	if s == nil || !filtered(k, path) {
 		return
@@ -46,14 +46,14 @@ func indexed(k *Kind, path string) bool {
 	return slices.ContainsFunc(k.FilterableFields, func(i descriptor.FilterableField) bool { return i.Path == path })
 }
 
-// filtered reports whether anything below a path is indexed.
+// filtered reports whether any field below a path is indexed.
 func filtered(k *Kind, path string) bool {
 	return slices.ContainsFunc(k.FilterableFields, func(i descriptor.FilterableField) bool {
 		return strings.HasPrefix(i.Path, path+".")
 	})
 }
 
-// operators returns the type of the operators of a field.
+// operators returns the name of the type with the operators for a field.
 func (d *typeDerivation) operators(f *descriptor.Field) string {
 	name := string(f.Type)
 	if f.Enum != nil {

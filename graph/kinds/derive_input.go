@@ -8,14 +8,15 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Sentences about fields of a status: without a maximum, a list of objects without a maximum, and with a maximum.
+// Sentences in descriptions of status fields: without a maximum, for a list of objects without a maximum, and with a
+// maximum.
 const (
 	notValidated = "Not validated; the whole resource is at most 1 MiB."
 	unbounded    = "As many elements as fit; the whole resource is at most 1 MiB."
 	nothingElse  = "Nothing else is validated."
 )
 
-// derivedInput is an input in the template.
+// derivedInput is an input type in the template.
 type derivedInput struct {
 	Name, Description string
 	Fields            []derivedField
@@ -27,8 +28,7 @@ func (d *derivedInput) has(field string) bool {
 	return slices.ContainsFunc(d.Fields, func(f derivedField) bool { return f.Name == field })
 }
 
-// typeDerivation derives inputs, patches and filters from the object types and
-// enums of specs and statuses.
+// typeDerivation derives input, patch and filter types from the object types and enums of specs and statuses.
 type typeDerivation struct {
 	derivation
 	schema *Schema
@@ -41,7 +41,7 @@ func deriveTypes(schema *Schema) derivation {
 		byName:     map[string]*derivedInput{},
 		derivation: derivation{Enums: map[string]bool{}, EnumLists: map[string]bool{}},
 	}
-	// Specs first: a type of both has the limits of the spec.
+	// Specs come first, so that a type that both use has the limits of the spec.
 	for _, k := range schema.Kinds {
 		d.whole(k.Spec, inSpec)
 		if k.Has(descriptor.VerbPatch) {
@@ -61,7 +61,7 @@ func deriveTypes(schema *Schema) derivation {
 	return d.derivation
 }
 
-// input returns the input of a name, and whether it is new.
+// input returns the input type with a name, and whether it is new.
 func (d *typeDerivation) input(name, about string) (out *derivedInput, isNew bool) {
 	out = d.byName[name]
 	if out != nil {
@@ -72,8 +72,8 @@ func (d *typeDerivation) input(name, about string) (out *derivedInput, isNew boo
 	return out, true
 }
 
-// whole derives the input of an object type: its fields, no defaults, and
-// descriptions that state the limits.
+// whole derives the input type of an object type. It has the same fields, no defaults, and descriptions that state the
+// limits.
 func (d *typeDerivation) whole(s *descriptor.Shape, p part) {
 	if s.Name == condition { // the API has it
 		return
@@ -96,8 +96,8 @@ func (d *typeDerivation) whole(s *descriptor.Shape, p part) {
 	}
 }
 
-// patch derives the patch of an object type: its fields, all of them nullable.
-// Objects in it are patches too; elements of lists are whole inputs.
+// patch derives the patch type of an object type. It has the same fields, all nullable. Objects in it are patches too,
+// but elements of lists are whole inputs.
 func (d *typeDerivation) patch(s *descriptor.Shape, p part) {
 	in, isNew := d.input(PatchType(s.Name), paragraph(d.about(s), "What is left out stays as it is; null clears. Objects merge, lists are replaced."))
 	if !isNew {
@@ -128,7 +128,7 @@ func (d *typeDerivation) patch(s *descriptor.Shape, p part) {
 	}
 }
 
-// limitsIn describes what a field of a spec or a status accepts.
+// limitsIn describes what a field of a spec or status accepts.
 func limitsIn(f *descriptor.Field, p part) string {
 	if p == inStatus {
 		return statusLimits(f)
@@ -157,7 +157,7 @@ func definition(schema *Schema, name string) *ast.Definition {
 	return nil
 }
 
-// inputType returns the type of a field in an input; name gives the one of an object type's.
+// inputType returns the type of a field in an input. name returns the name of the input type for an object type.
 func inputType(f *descriptor.Field, name func(object string) string, required bool) string {
 	typ, list := string(f.Type), f.List
 	switch f.Type {

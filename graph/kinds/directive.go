@@ -9,8 +9,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// checkDirectives compares the directives of one place with their declarations. It refuses unknown directives, those
-// that are not allowed there or repeated, and wrong arguments.
+// checkDirectives checks the directives in one place against their declarations. It reports unknown, misplaced and
+// repeated directives, and wrong arguments.
 func (l *loader) checkDirectives(list ast.DirectiveList, at ast.DirectiveLocation) {
 	for i, d := range list {
 		if d.Name == "deprecated" {
@@ -99,7 +99,7 @@ func textsOf[T any](list []T, text func(T) string) []string {
 	return out
 }
 
-// literal returns what the type accepts, or "" if it accepts the value.
+// literal returns a description of what a type accepts if it does not accept the value; otherwise "".
 func (l *loader) literal(v *ast.Value, t *ast.Type) string {
 	if t.Elem != nil {
 		if v.Kind != ast.ListValue {
@@ -139,10 +139,10 @@ func enumNames(def *ast.Definition) string {
 	return strings.Join(textsOf(def.EnumValues, func(v *ast.EnumValueDefinition) string { return v.Name }), ", ")
 }
 
-// directive is a directive that was read without findings. All methods accept nil, which stands for none.
+// directive is a directive without findings. All methods accept nil, which stands for an absent directive.
 type directive struct{ *ast.Directive }
 
-// read returns the directive of that name, nil if there is none or it is malformed.
+// read returns the directive with a name; nil if there is none or it is malformed.
 func (l *loader) read(list ast.DirectiveList, name string) *directive {
 	d := list.ForName(name)
 	if d == nil || slices.Contains(l.malformed, d) {
@@ -151,7 +151,7 @@ func (l *loader) read(list ast.DirectiveList, name string) *directive {
 	return &directive{d}
 }
 
-// readAll returns the directives of that name that are not malformed.
+// readAll returns the directives with a name, except malformed ones.
 func (l *loader) readAll(list ast.DirectiveList, name string) (out []*directive) {
 	for _, d := range list.ForNames(name) {
 		if !slices.Contains(l.malformed, d) {
@@ -161,13 +161,13 @@ func (l *loader) readAll(list ast.DirectiveList, name string) (out []*directive)
 	return out
 }
 
-// isMalformed reports whether there is a directive of that name with findings.
+// isMalformed reports whether the directive with a name is malformed.
 func (l *loader) isMalformed(list ast.DirectiveList, name string) bool {
 	d := list.ForName(name)
 	return d != nil && slices.Contains(l.malformed, d)
 }
 
-// has reports whether the argument is given.
+// has reports whether the directive has an argument.
 func (d *directive) has(arg string) bool { return d != nil && d.Arguments.ForName(arg) != nil }
 
 // at returns the position of an argument.

@@ -1,7 +1,7 @@
-// Package kinds reads a catalogue of kinds, annotated SDL that its authors
-// write, and turns it into descriptors and the API's schema.
+// Package kinds reads a catalogue of kinds, SDL with directives that its authors write, and converts it into
+// descriptors and into the schema of the API.
 //
-// It refuses what would give no sound API, with the author's own file and line
-// and everything at once ([Findings]). It makes up nothing: above all no limit
-// of a string or list that its author left unbounded.
+// It refuses a catalogue from which no sound API can be derived. The errors name the lines in the authors' files, all
+// at once ([Findings]). It does not guess what is missing; in particular it sets no limit for a string or list that an
+// author has left without one.
 package kinds

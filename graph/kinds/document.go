@@ -34,7 +34,7 @@ func (l *loader) index(docs []Document) {
 	}
 }
 
-// definitions checks the definitions of a file, including those that no kind uses.
+// definitions checks the definitions in a file, even if no kind uses them.
 func (l *loader) definitions(doc *ast.SchemaDocument) {
 	for _, s := range slices.Concat(doc.Schema, doc.SchemaExtension) {
 		l.report(s.Position, "a schema block is not for authors: the schema is derived")
@@ -78,7 +78,7 @@ func (l *loader) definition(def *ast.Definition) {
 	}
 }
 
-// fields checks the fields of an object.
+// fields checks the fields of an object type.
 func (l *loader) fields(def *ast.Definition) {
 	for i, f := range def.Fields {
 		if slices.ContainsFunc(def.Fields[:i], func(o *ast.FieldDefinition) bool { return o.Name == f.Name }) {
@@ -98,7 +98,7 @@ func (l *loader) fields(def *ast.Definition) {
 	}
 }
 
-// known refuses an undeclared type.
+// known reports a type that is not declared.
 func (l *loader) known(where string, t *ast.Type, at *ast.Position) {
 	name := t.Name()
 	if len(l.unread) > 0 {

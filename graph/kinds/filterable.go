@@ -12,22 +12,22 @@ import (
 // maxIndexed is the maximum length of an indexed value, in characters.
 const maxIndexed = 256
 
-// place is a field of a kind at one place of the body.
+// place is one occurrence of a field in the body of a kind.
 type place struct {
 	kind *Kind
-	// path from the body's root, joined by dots. A list is a step like an object.
+	// path is the path from the root of the body, with dots. Elements of a list add no step.
 	path string
-	// owner is the author's type that declares the field.
+	// owner is the author's type with the field.
 	owner *ast.Definition
 	ast   *ast.FieldDefinition
 	field *descriptor.Field
-	// listed reports whether the field stands in a list of objects.
+	// listed reports whether the field is inside a list of objects.
 	listed bool
-	// types are the author's types above, the owner the last of them.
+	// types are the author's types that contain the field, the outermost first; the last is owner.
 	types []string
 }
 
-// places calls visit for each field of a shape and of the shapes in it.
+// places calls visit for each field of a shape, including the shapes inside it.
 func (l *loader) places(k *Kind, s *descriptor.Shape, above *place, visit func(*place)) {
 	if s == nil {
 		return // kindParts has reported it
@@ -50,7 +50,7 @@ func (l *loader) places(k *Kind, s *descriptor.Shape, above *place, visit func(*
 	}
 }
 
-// indexes reads @filterable and @sortable of all fields of a kind.
+// indexes reads @filterable and @sortable on all fields of a kind.
 func (l *loader) indexes(k *Kind) {
 	visit := func(p *place) {
 		filterable, sortable := l.read(p.ast.Directives, "filterable"), l.read(p.ast.Directives, "sortable")
@@ -86,7 +86,7 @@ func (l *loader) indexes(k *Kind) {
 	}
 }
 
-// indexable refuses fields that cannot be indexed.
+// indexable reports a field that cannot be indexed, and returns false for it.
 func (l *loader) indexable(p *place, d, sortable *directive) bool {
 	where, f := p.owner.Name+"."+p.ast.Name, p.field
 	switch {
@@ -113,7 +113,7 @@ func (l *loader) indexable(p *place, d, sortable *directive) bool {
 	return false
 }
 
-// filterNames refuses a field whose filter would have the name of a type of the API.
+// filterNames reports a field whose filter type would have the same name as a type of the API.
 func (l *loader) filterNames(p *place, d *directive, where string) bool {
 	types := p.types
 	if p.field.Enum != nil {
@@ -128,7 +128,7 @@ func (l *loader) filterNames(p *place, d *directive, where string) bool {
 	return true
 }
 
-// longest returns the greatest length of a String, maxIndexed+1 if it has none.
+// longest returns the maximum length of a String; maxIndexed+1 if it has none.
 func longest(f *descriptor.Field) int {
 	c := f.Constraint
 	switch {
@@ -140,7 +140,7 @@ func longest(f *descriptor.Field) int {
 	return maxIndexed + 1
 }
 
-// OrderValue returns the enum value for orders by a field: SPEC_RESOURCE_MTU for spec.resource.mtu.
+// OrderValue returns the value of the order enum for a path: SPEC_RESOURCE_MTU for spec.resource.mtu.
 func OrderValue(path string) string {
 	var b strings.Builder
 	lower := false

@@ -9,17 +9,17 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Finding is a problem in an author's file.
+// Finding is a problem in a file of the catalogue.
 type Finding struct {
 	File    string
 	Line    int
 	Message string
 }
 
-// String is "file:line: message", as editors read it.
+// String returns the finding in the form "file:line: message", which editors understand.
 func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message) }
 
-// Findings are the findings of a schema, in the order of files and lines.
+// Findings are all findings of a catalogue, ordered by file and line.
 type Findings []Finding
 
 func (f Findings) Error() string {
@@ -33,10 +33,10 @@ func (f Findings) Sort() {
 	})
 }
 
-// maxQuoted is the maximum number of characters of an author's text in a finding.
+// maxQuoted is the maximum number of characters that a finding quotes from a file.
 const maxQuoted = 128
 
-// shorten shortens an author's text for a finding.
+// shorten shortens a text from a file for use in a finding.
 func shorten(s string) string {
 	if r := []rune(s); len(r) > maxQuoted {
 		return string(r[:maxQuoted]) + "…"
@@ -44,10 +44,10 @@ func shorten(s string) string {
 	return s
 }
 
-// own is a text of this package in a finding, which is not shortened.
+// own marks a text of this package, which is not shortened in a finding.
 type own string
 
-// listed are names in a finding. Each is shortened.
+// listed are names in a finding. Each of them is shortened.
 type listed []string
 
 // String returns the names in the form "a, b, c".
@@ -55,8 +55,8 @@ func (n listed) String() string {
 	return strings.Join(textsOf(n, shorten), ", ")
 }
 
-// report adds a finding unless the same one exists already. Texts are shortened unless their type
-// is [own] or [listed].
+// report adds a finding unless the same one was added before. Arguments from the files are shortened, except those of
+// type [own] or [listed].
 func (l *loader) report(at *ast.Position, format string, args ...any) {
 	short := make([]any, len(args))
 	for i, arg := range args {

@@ -10,8 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The patterns of the arguments of @resource. A version is like those of Kubernetes, or only a
-// major.
+// The forms of the arguments of @resource. A version looks like one of Kubernetes.
 var (
 	pluralForm  = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
 	nameForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
@@ -22,24 +21,22 @@ var (
 	subKindForm = regexp.MustCompile(`^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$`)
 )
 
-// Limits of names: they are part of every key.
+// The maximum lengths of names, which are part of every key.
 const (
 	maxKindName = 63
 	maxGroup    = 253
 	maxSubKind  = 63
 	maxService  = 63
-	// maxFieldPlaces is the maximum number of fields in the spec and status of a kind. A type
-	// counts each time that it is used: one that is used twice on each of thirty levels would have
-	// a billion fields.
+	// maxFieldPlaces is the maximum number of fields in the spec and status of a kind, where a type counts each time it
+	// is used. Without it, thirty types that each use the next one twice would make a billion fields.
 	maxFieldPlaces = 10_000
-	// maxLevels is the maximum nesting of objects in a spec or status. Writes accept no deeper
-	// nesting, so a deeper field could never be set.
+	// maxLevels is the maximum nesting of objects in a spec or status. Writes do not accept deeper values either.
 	maxLevels = 64
 	// maxName is the maximum length of a resource's name.
 	maxName = 253
 )
 
-// kind reads one kind.
+// kind reads a kind.
 func (l *loader) kind(def *ast.Definition) descriptor.Kind {
 	l.reading, l.fieldCount = def, 0
 	k := descriptor.Kind{Name: def.Name, Singular: singular(def.Name), Description: def.Description}
@@ -98,7 +95,7 @@ func (l *loader) subKinds(k *descriptor.Kind, d *directive) {
 	}
 }
 
-// kindParts reads spec and status, the two fields of a kind.
+// kindParts reads the two fields of a kind, spec and status.
 func (l *loader) kindParts(k *descriptor.Kind, def *ast.Definition) {
 	for _, f := range def.Fields {
 		switch {

@@ -19,7 +19,7 @@ func paragraph(text, more string) string {
 	return strings.TrimRight(text, "\n") + "\n\n" + more
 }
 
-// sentence returns the message of a rule with a full stop at the end.
+// sentence returns the message of a rule, with a full stop.
 func sentence(message string) string {
 	if message == "" || strings.HasSuffix(message, ".") {
 		return message
@@ -27,7 +27,7 @@ func sentence(message string) string {
 	return message + "."
 }
 
-// limits describes what a field accepts.
+// limits describes what a field accepts, for its description in the API.
 func limits(f *descriptor.Field) string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -78,7 +78,7 @@ func limits(f *descriptor.Field) string {
 	return strings.Join(append(out, fixed(f)...), " ")
 }
 
-// fixed describes that a field is immutable or write-only.
+// fixed describes whether a field is immutable or write-only.
 func fixed(f *descriptor.Field) (out []string) {
 	if f.Immutable {
 		out = append(out, "Cannot be changed once it is set.")
@@ -92,8 +92,7 @@ func fixed(f *descriptor.Field) (out []string) {
 	return out
 }
 
-// statusLimits describes the maxima of a field of a status. The fields of an object have their own
-// descriptions.
+// statusLimits describes the maxima of a status field. The fields of an object are described separately.
 func statusLimits(f *descriptor.Field) string {
 	c := f.Constraint
 	switch bounded := c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil; {
@@ -139,7 +138,7 @@ func nonzero(n int) *int {
 	return &n
 }
 
-// interval returns "1 to 255", "Exactly 1", "At most 64", "At least 1" or "".
+// interval returns a text such as "1 to 255", "Exactly 1", "At most 64" or "At least 1"; "" if there are no limits.
 func interval[T comparable](least, most *T, number func(T) string) string {
 	switch {
 	case least != nil && most != nil && *least == *most:
@@ -156,7 +155,7 @@ func interval[T comparable](least, most *T, number func(T) string) string {
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// thousands formats a number like 1,024.
+// thousands formats a number with commas, such as 1,024.
 func thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -165,8 +164,7 @@ func thousands(n int) string {
 	return s
 }
 
-// effective returns the default as the API shows it; for an enum, the name of the
-// value.
+// effective returns the default as the API shows it. For an enum it is the name of the value.
 func effective(f *descriptor.Field) string {
 	switch v := f.Default.(type) {
 	case string:

@@ -29,34 +29,34 @@ var directivesSDL string
 //go:embed api.graphqls
 var apiSDL string
 
-// Schema is a catalogue: the files of one major version of the API.
+// Schema is a catalogue: the files of one major version of the API, and the kinds in them.
 type Schema struct {
-	// Kinds by name.
+	// Kinds are the kinds, ordered by name.
 	Kinds []Kind
-	// Documents are the authors' files without kinds and without the directives of this package.
-	// They contain the types that become part of the API unchanged.
+	// Documents are the authors' files without the kinds and without the directives of this package. Their types become
+	// part of the API as they are.
 	Documents []Document
-	// Hash of the names and contents of the files: 16 hexadecimal digits.
+	// Hash is the hash of the names and contents of the files, as 16 hexadecimal digits.
 	Hash string
 }
 
-// Kind is one kind.
+// Kind is a kind of the catalogue.
 type Kind struct {
 	descriptor.Kind
 	// Definition is the type that the author wrote.
 	Definition *ast.Definition
-	// Refs are the references of the descriptor, in its order.
+	// Refs are the references of the kind, in the order of the descriptor.
 	Refs []Reference
 }
 
-// Document is one author's file.
+// Document is a file of the catalogue.
 type Document struct {
-	// Name of the file as it was given.
+	// Name is the name of the file as it was passed to Load.
 	Name string
 	*ast.SchemaDocument
 }
 
-// Load reads the authors' files. If they are invalid, the error is [Findings].
+// Load reads a catalogue from files. If it is not valid, the error is [Findings].
 func Load(files ...*ast.Source) (*Schema, error) {
 	l := &loader{
 		directives: map[string]*ast.DirectiveDefinition{}, enums: map[string]*ast.Definition{},
@@ -106,7 +106,7 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	return out, nil
 }
 
-// hashOf returns the hash of the files. It does not depend on their folder.
+// hashOf returns the hash of files. It depends on their names but not on their folder.
 func hashOf(files []*ast.Source) string {
 	h := sha256.New()
 	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b *ast.Source) int {
@@ -121,38 +121,39 @@ func hashOf(files []*ast.Source) string {
 // loader is the state of one Load.
 type loader struct {
 	findings Findings
-	// directives and enums are those that authors can use.
+	// directives and enums are declared by this package for authors to use.
 	directives map[string]*ast.DirectiveDefinition
 	enums      map[string]*ast.Definition
-	// api is the SDL of the API itself.
+	// api is the SDL of the part of the API that does not depend on the kinds.
 	api *ast.SchemaDocument
-	// types are the authors' types, kinds the types with @resource.
+	// types are the authors' types by name, and kinds those with @resource.
 	types map[string]*ast.Definition
 	kinds []*ast.Definition
-	// derived are the kinds from which types are derived, by the names of these types.
+	// derived maps the name of a derived type to the kind that it is derived from.
 	derived map[string]string
-	// shapes records for each object type where it is used.
+	// shapes records which parts of kinds use each object type.
 	shapes map[*ast.Definition]*use
-	// stores has the enums that specs use.
+	// stores is the set of enums that specs use.
 	stores map[*ast.Definition]bool
-	// reading is the kind that is being read, fieldCount the number of its fields in all places.
+	// reading is the kind being read, and fieldCount the number of its fields so far.
 	fieldCount int
 	reading    *ast.Definition
 	// scalars are the authors' scalars.
 	scalars []*ast.Definition
-	// ofScalars are arguments of constraints that come from scalars.
+	// ofScalars are arguments of constraints that come from an author's scalar.
 	ofScalars map[*ast.Argument]bool
-	// renamed has the stored names of fields that have another name in the API, by type and name: "ThingSpec.cloudId".
+	// renamed maps the type and API name of a field, such as "ThingSpec.cloudId", to its stored name, for fields where
+	// the two differ.
 	renamed map[string]string
-	// rulesEnv has what all rules can use.
+	// rulesEnv is the CEL environment without self and oldSelf.
 	rulesEnv *cel.Env
-	// malformed are directives with findings. They are not read.
+	// malformed are directives with findings, which are ignored from then on.
 	malformed []*ast.Directive
-	// unread are the files with wrong syntax. They may declare what is unknown.
+	// unread are files with syntax errors. What seems undeclared may be declared in them.
 	unread []*ast.Source
 }
 
-// vocabulary reads the SDL of this package, and prepares the language of rules.
+// vocabulary reads the SDL of this package and creates the environment of rules.
 func (l *loader) vocabulary() (err error) {
 	if l.rulesEnv, err = cel.NewEnv(ext.Strings()); err != nil {
 		return fmt.Errorf("cel: %w", err)
@@ -181,14 +182,14 @@ func (l *loader) vocabulary() (err error) {
 	return nil
 }
 
-// apiSources returns the SDL of the API that does not depend on the kinds: of the engine's types and fields, and of
-// the fields that are resolved by hand.
+// apiSources returns the SDL of the part of the API that does not depend on the kinds, including fields with
+// hand-written resolvers.
 func apiSources() ([]*ast.Source, error) {
 	byHand, err := embedded("core/*.graphqls", false)
 	return append([]*ast.Source{{Name: "api.graphqls", Input: apiSDL}}, byHand...), err
 }
 
-// embedded returns the embedded files of a pattern.
+// embedded returns the embedded files that match a pattern.
 func embedded(pattern string, builtIn bool) ([]*ast.Source, error) {
 	names, err := fs.Glob(schema.Files, pattern)
 	if err != nil {
@@ -235,8 +236,8 @@ func (l *loader) parse(files []*ast.Source) []Document {
 	return docs
 }
 
-// invalidLine returns the number of the first line that is not UTF-8, 0 if there is none. JSON
-// could not contain the descriptions of such a line.
+// invalidLine returns the number of the first line that is not UTF-8; 0 if there is none. JSON cannot represent
+// descriptions with such a line.
 func invalidLine(text string) int {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -248,7 +249,7 @@ func invalidLine(text string) int {
 	return 0
 }
 
-// publish removes the kinds and the directives of this package from a document.
+// publish removes from a document what does not become part of the API: the kinds and the directives of this package.
 func publish(doc *ast.SchemaDocument) {
 	doc.Definitions = slices.DeleteFunc(doc.Definitions, func(def *ast.Definition) bool {
 		return def.Directives.ForName("resource") != nil

@@ -10,10 +10,10 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// mapEntry is the element type of a map in the API.
+// mapEntry is the type of the elements of a map in the API.
 const mapEntry = "MapEntry"
 
-// mapping reads a map of strings. It reports whether the field is a map.
+// mapping reads a map of strings. It returns false if the field is not a map.
 func (l *loader) mapping(out *descriptor.Field, f *ast.FieldDefinition, where string, p part) bool {
 	d := l.read(f.Directives, "map")
 	if out.Type != descriptor.TypeMap {
@@ -84,13 +84,12 @@ func (l *loader) mapLimits(out *descriptor.Field, d *directive, where string) {
 	l.format(&out.Constraint, d, where)
 }
 
-// tooDear returns the message for a pattern whose program has n instructions, which are too many.
+// tooDear returns the message about a pattern with too many instructions; n is their number.
 func tooDear(n int) string {
 	return fmt.Sprintf("has a program of %d instructions, at most %d are accepted; repeat less in braces, and bound the length by maxLength", n, descriptor.MaxPattern)
 }
 
-// expression reports a text that is not an RE2 expression, or one that takes too long
-// to match.
+// expression reports a text that is not an RE2 expression, or that takes too long to match.
 func (l *loader) expression(d *directive, where, arg string) {
 	if !d.has(arg) {
 		return

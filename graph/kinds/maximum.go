@@ -8,10 +8,10 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The values that controllers report are checked for their size alone.
+// Values in a status are checked only for their size.
 
-// maxima reads the maxima in @constraint of a field of a status. Other arguments apply to specs that have the type
-// too: see [loader.maximaAlone].
+// maxima reads the maxima in @constraint on a status field. Its other arguments apply where a spec uses the same type:
+// see [loader.maximaAlone].
 func (l *loader) maxima(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	d := l.read(f.Directives, "constraint")
 	if d == nil {
@@ -26,12 +26,12 @@ func (l *loader) maxima(out *descriptor.Field, f *ast.FieldDefinition, where str
 	out.Constraint = descriptor.Constraint{MaxLength: d.integer("maxLength"), MaxItems: d.integer("maxItems")}
 }
 
-// maximaOf returns the maxima of a map.
+// maximaOf returns the maxima in a constraint, without its other limits.
 func maximaOf(c descriptor.Constraint) descriptor.Constraint {
 	return descriptor.Constraint{MaxItems: c.MaxItems, MaxLength: c.MaxLength, KeyMaxLength: c.KeyMaxLength}
 }
 
-// maximaAlone refuses arguments of @constraint besides maxima in a type that only statuses use.
+// maximaAlone reports arguments of @constraint other than maxima in a type that only statuses use.
 func (l *loader) maximaAlone(def *ast.Definition) {
 	for _, f := range def.Fields {
 		d := l.read(f.Directives, "constraint")

@@ -10,8 +10,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// DerivedTypes returns the names of the types that are derived from a kind, now or in a later release. Authors cannot
-// use them.
+// DerivedTypes returns the names of the types that are derived from a kind, now or possibly in a later release. Authors
+// cannot use them.
 func DerivedTypes(kind string) []string {
 	out := []string{
 		kind + "Connection",
@@ -39,19 +39,19 @@ func DerivedTypes(kind string) []string {
 	return out
 }
 
-// InputType returns the name of the input of an object type of a spec or status.
+// InputType returns the name of the input type derived from an object type.
 func InputType(object string) string { return object + "Input" }
 
-// PatchType returns the name of the patch of an object type of a spec or status.
+// PatchType returns the name of the patch type derived from an object type.
 func PatchType(object string) string { return object + "Patch" }
 
-// FilterType returns the name of the filter of an object type or an enum.
+// FilterType returns the name of the filter type derived from an object type or an enum.
 func FilterType(name string) string { return name + "Filter" }
 
-// ListFilterType returns the name of the filter of lists of an enum.
+// ListFilterType returns the name of the filter type for lists of an enum.
 func ListFilterType(enum string) string { return enum + "ListFilter" }
 
-// derivedFromType returns the names of the types that are derived from a type that is no kind.
+// derivedFromType returns the names of the types that are derived from a type that is not a kind.
 func derivedFromType(def *ast.Definition) []string {
 	switch def.Kind {
 	case ast.Object:
@@ -62,10 +62,10 @@ func derivedFromType(def *ast.Definition) []string {
 	return nil
 }
 
-// isAPI reports whether the API has a type of that name whatever the kinds are.
+// isAPI reports whether the API has a type with this name, independent of the kinds.
 func (l *loader) isAPI(name string) bool { return l.api.Definitions.ForName(name) != nil }
 
-// derivedFrom returns the author's type from which a type of that name is derived, "" if there is none.
+// derivedFrom describes the author's type from which a type with this name is derived; "" if there is none.
 func (l *loader) derivedFrom(name string) string {
 	if kind, ok := l.derived[name]; ok {
 		return "kind " + kind
@@ -80,7 +80,7 @@ func (l *loader) derivedFrom(name string) string {
 	return ""
 }
 
-// reservedType returns why authors cannot declare a type of that name, "" if they can.
+// reservedType returns the reason why authors cannot declare a type with this name; "" if they can.
 func (l *loader) reservedType(name string) string {
 	switch from := l.derivedFrom(name); {
 	case l.isAPI(name), isReserved(name):
@@ -93,11 +93,11 @@ func (l *loader) reservedType(name string) string {
 	return ""
 }
 
-// names maps names to the things that have them.
+// names maps a name to a description of what has it.
 type names map[string]string
 
-// add records that something has a name. It returns what has the name already, "" if
-// nothing does.
+// add records that something has a name. If something else has the name already, add returns its description; otherwise
+// "".
 func (n names) add(name, what string) string {
 	if first, ok := n[name]; ok && first != what {
 		return first
@@ -106,8 +106,8 @@ func (n names) add(name, what string) string {
 	return ""
 }
 
-// typeNames refuses types from which two types of one name would be derived, or one with the name of a type of the
-// API. filterNames checks the filters of types that are no kinds.
+// typeNames reports types from which types with the same name would be derived, or a type with the name of one in the
+// API. For the filter types of types that are not kinds, filterNames does that.
 func (l *loader) typeNames() {
 	seen := names{}
 	for _, def := range l.ordered() {
@@ -126,15 +126,15 @@ func (l *loader) typeNames() {
 	}
 }
 
-// ordered returns the authors' types in the order of files and lines.
+// ordered returns the authors' types, ordered by file and line.
 func (l *loader) ordered() []*ast.Definition {
 	return slices.SortedFunc(maps.Values(l.types), func(a, b *ast.Definition) int {
 		return cmp.Or(cmp.Compare(a.Position.Src.Name, b.Position.Src.Name), a.Position.Start-b.Position.Start)
 	})
 }
 
-// kindNames reports kinds with a name in common: callers may use the name, the singular, the plural
-// or a short name, in any case.
+// kindNames reports kinds that have a name in common, ignoring case. The name, the singular, the plural and the short
+// names of a kind are compared.
 func (l *loader) kindNames(kinds []Kind) {
 	seen := names{}
 	for _, k := range kinds {
@@ -167,7 +167,7 @@ func (l *loader) fileName(f *ast.Source) {
 	}
 }
 
-// rootFields reports root fields with equal names.
+// rootFields reports root fields with the same name.
 func (l *loader) rootFields(kinds []Kind) {
 	roots := map[string]names{"Query": {}, "Mutation": {}, "Subscription": {}}
 	claim := func(at *ast.Position, root, field, owner string) {
@@ -199,7 +199,7 @@ func (l *loader) rootFields(kinds []Kind) {
 	}
 }
 
-// singular returns the field name of one resource: "floatingIP" for FloatingIP, "apiKey" for APIKey.
+// singular returns the name of the field for one resource of a kind: "floatingIP" for FloatingIP, "apiKey" for APIKey.
 func singular(kind string) string {
 	upper := 0
 	for upper < len(kind) && kind[upper] >= 'A' && kind[upper] <= 'Z' {

@@ -8,18 +8,18 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Places are the lines of a catalogue's declarations, as "file:line".
+// Places are the places of declarations in the files of a catalogue, in the form "file:line".
 type Places struct {
-	// Folder of the files, as it was given.
+	// Folder is the folder of the files, as it was given.
 	Folder string
-	// Fields are by path in stored names, like "Network.spec.cidr"; kinds by name.
+	// Fields maps the path of a field with stored names, such as "Network.spec.cidr", to its place. Kinds have their
+	// names as path.
 	Fields map[string]string
-	// Types are the definitions of the objects and enums of fields, by the fields'
-	// paths.
+	// Types maps the path of a field whose type is an object or enum to the place of that type.
 	Types map[string]string
 }
 
-// Places returns the lines of all kinds of a catalogue that was read from a folder.
+// Places returns the places of all kinds. folder is the folder from which the catalogue was read.
 func (s *Schema) Places(folder string) Places {
 	p := placing{
 		types:  map[string]*ast.Definition{},

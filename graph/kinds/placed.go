@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// manifestKeys returns the top-level keys of manifests.
+// manifestKeys returns the top-level keys that all manifests can have.
 func manifestKeys() []string {
 	return []string{"apiVersion", "version", "kind", "subKind", "metadata", "spec", "status"}
 }
 
-// placed checks @manifest, which moves a field of a spec to the top of a manifest.
+// placed checks @manifest, which places a field of a spec at the top of manifests.
 func (l *loader) placed(kinds []Kind) {
 	for i := range kinds {
 		seen := names{}

@@ -9,12 +9,12 @@ import (
 	"github.com/vektah/gqlparser/v2/formatter"
 )
 
-// semanticNonNull is the directive of fields that are null only where they could not be read, so that
-// the rest of an answer does not go with them.
+// semanticNonNull is the directive on fields that are null only if there was an error. They are nullable so that the
+// rest of the answer remains.
 const semanticNonNull = "semanticNonNull"
 
-// Print returns the types of a schema as SDL, in the order of their names, without those that every GraphQL schema
-// has. keep selects types; nil selects all, and the directive @semanticNonNull too.
+// Print returns the types of a schema as SDL, ordered by name, without the built-in types of GraphQL. keep selects the
+// types; if it is nil, all are printed, together with the directive @semanticNonNull.
 func Print(s *ast.Schema, keep func(*ast.Definition) bool) string {
 	doc := &ast.SchemaDocument{}
 	if d := s.Directives[semanticNonNull]; d != nil && keep == nil {
@@ -29,7 +29,7 @@ func Print(s *ast.Schema, keep func(*ast.Definition) bool) string {
 	return printDocument(doc)
 }
 
-// PrintBare is [Print] for all types, without descriptions.
+// PrintBare returns all types of a schema as SDL, like [Print], but without descriptions.
 func PrintBare(s *ast.Schema) string {
 	doc := &ast.SchemaDocument{}
 	if d := s.Directives[semanticNonNull]; d != nil {
@@ -45,7 +45,7 @@ func PrintBare(s *ast.Schema) string {
 	return printDocument(doc)
 }
 
-// bare removes the descriptions of a definition, whose fields are its own.
+// bare removes all descriptions from a definition. The definition must not share its fields with another one.
 func bare(def *ast.Definition) *ast.Definition {
 	def.Description = ""
 	for _, f := range def.Fields {
@@ -64,7 +64,7 @@ func bare(def *ast.Definition) *ast.Definition {
 	return def
 }
 
-// printDocument returns the text of a document, its types in the order of their names.
+// printDocument returns a document as text, with its types ordered by name.
 func printDocument(doc *ast.SchemaDocument) string {
 	slices.SortFunc(doc.Definitions, func(a, b *ast.Definition) int { return strings.Compare(a.Name, b.Name) })
 	var b bytes.Buffer
@@ -77,7 +77,7 @@ func printDocument(doc *ast.SchemaDocument) string {
 	return strings.TrimSpace(strings.Join(lines, "\n")) + "\n"
 }
 
-// printable returns a copy of a definition without fields of introspection and without authors' directives.
+// printable returns a copy of a definition without introspection fields and without the directives for authors.
 func printable(def *ast.Definition) *ast.Definition {
 	out := *def
 	out.EnumValues = slices.Clone(def.EnumValues)

@@ -12,28 +12,26 @@ import (
 // Reference is a reference of a kind, with the field that is derived from it.
 type Reference struct {
 	descriptor.Reference
-	// APIPath is the path in the names of the API.
+	// APIPath is the path of the reference, with API names.
 	APIPath string
-	// Owner is the type that has the derived field: the kind if the reference is directly in spec
-	// or spec.resource, otherwise the type that declares the reference.
+	// Owner is the name of the type with the derived field. If the reference is directly in spec or spec.resource, that
+	// is the kind, otherwise the type with the reference.
 	Owner string
 	// List reports whether the derived field is a connection.
 	List bool
-	// Deprecated is the reason why the reference, and so the derived field, is
-	// deprecated.
+	// Deprecated is the reason why the reference and its derived field are deprecated; empty if they are not.
 	Deprecated string
 
 	at *ast.Position
 }
 
-// maxReferences is the maximum length of a list of references. Its connection reads all of them by
-// name.
+// maxReferences is the maximum length of a list of references, because all resources in it are read by name.
 const maxReferences = 100
 
-// unread says that @resource was invalid, so scope, plural and verbs are unknown.
+// unread reports whether @resource was not valid, so that scope, plural and verbs are unknown.
 func (k *Kind) unread() bool { return k.Scope == "" }
 
-// references reads @ref of all kinds.
+// references reads @ref on the fields of all kinds.
 func (l *loader) references(kinds []Kind) {
 	byName := map[string]*Kind{}
 	for i := range kinds {
@@ -62,7 +60,7 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 	target := kinds[d.text("kind")]
 	switch {
 	case f.Type == "", target == nil && len(l.unread) > 0, target != nil && (target.unread() || p.kind.unread()):
-		// something could not be read, which is reported elsewhere
+		// Something could not be read and is reported elsewhere.
 	case f.Type != descriptor.TypeString:
 		l.report(d.Position, "%s: @ref is for a String or [String!]", where)
 	case d.has("as") && !pluralForm.MatchString(d.text("as")):
@@ -91,7 +89,7 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 	}
 }
 
-// offers reports a reference whose derived field needs a verb that the kind does not offer.
+// offers reports a reference whose derived field needs a verb that the target does not offer.
 func (l *loader) offers(p *place, d *directive, target *Kind) {
 	where := p.owner.Name + "." + p.ast.Name
 	switch {
@@ -108,8 +106,8 @@ func (l *loader) offers(p *place, d *directive, target *Kind) {
 	}
 }
 
-// derive returns the reference with the name and the owner of its derived field. The name is the author's, or the
-// reference's name without its ending.
+// derive returns the reference with the name and owner of its derived field. The name is the one that the author chose,
+// or the name of the reference without its ending.
 func (l *loader) derive(p *place, d *directive, stem string, target *Kind) Reference {
 	r := Reference{
 		Reference: descriptor.Reference{
@@ -143,7 +141,7 @@ func (l *loader) kindList() []string {
 	return out
 }
 
-// derivedFields refuses derived fields whose name is taken, and adds the references to the descriptors.
+// derivedFields reports derived fields whose names are already used, and adds the references to the descriptors.
 func (l *loader) derivedFields(kinds []Kind, byName map[string]*Kind) {
 	taken := map[string]names{}
 	claim := func(at *ast.Position, owner, field, what string) {
@@ -170,7 +168,7 @@ func (l *loader) derivedFields(kinds []Kind, byName map[string]*Kind) {
 	}
 }
 
-// fieldsOf returns the fields that a type has already.
+// fieldsOf returns the names of the fields that a type already has.
 func (l *loader) fieldsOf(typ string, kind bool) names {
 	out := names{}
 	if kind {
@@ -188,7 +186,8 @@ func (l *loader) fieldsOf(typ string, kind bool) names {
 	return out
 }
 
-// guards reports guarded references that would make a deletion impossible for ever.
+// guards reports guarded references that form a cycle of kinds, whose resources could prevent each other's deletion for
+// ever. It also reports guarded references from or to a kind whose resources expire.
 func (l *loader) guards(kinds []Kind, byName map[string]*Kind) {
 	guarded := map[string][]string{}
 	for i := range kinds {
@@ -216,7 +215,7 @@ func (l *loader) guards(kinds []Kind, byName map[string]*Kind) {
 	}
 }
 
-// route returns the shortest way from one kind to another, nil if there is none.
+// route returns the shortest path from one kind to another; nil if there is none.
 func route(edges map[string][]string, from, to string) []string {
 	ways, seen := [][]string{{from}}, map[string]bool{from: true}
 	for len(ways) > 0 {

@@ -8,10 +8,10 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// storedNameForm is the form of a field's name in manifests and in the store.
+// storedNameForm is the form of a field's stored name.
 var storedNameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 
-// storedName returns the name of a field in manifests and in the store.
+// storedName returns the stored name of a field.
 func (l *loader) storedName(f *ast.FieldDefinition) string {
 	if d := l.read(f.Directives, "stored"); d != nil {
 		return d.text("as")
@@ -19,8 +19,8 @@ func (l *loader) storedName(f *ast.FieldDefinition) string {
 	return f.Name
 }
 
-// storedNames refuses stored names that two fields of a type share or that have a wrong form. It also refuses fields
-// named id, which client caches take for the identity of an object.
+// storedNames reports stored names with a wrong form, and those that two fields of a type share. It also reports fields
+// named id, which the caches of clients would take for the identity of an object.
 func (l *loader) storedNames(def *ast.Definition) {
 	seen := names{}
 	for _, f := range def.Fields {
@@ -45,8 +45,8 @@ func (l *loader) storedNames(def *ast.Definition) {
 	}
 }
 
-// rename gives the fields of a kind, and the paths to them, their stored names. Before it is
-// called, everything has the names of the API.
+// rename replaces API names by stored names, in the fields of a kind and in all paths. Before that, all of them are API
+// names.
 func (l *loader) rename(k *Kind) {
 	for i := range k.Refs {
 		k.Refs[i].APIPath = k.Refs[i].Path
@@ -68,7 +68,7 @@ func (l *loader) rename(k *Kind) {
 	}
 }
 
-// storedOf returns the stored name of a field, given its name in the API.
+// storedOf returns the stored name of a field with an API name.
 func (l *loader) storedOf(s *descriptor.Shape, name string) string {
 	if stored, ok := l.renamed[s.Name+"."+name]; ok {
 		return stored

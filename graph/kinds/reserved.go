@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// No catalogue can use the names in this file, nor those of the API's own types: the API has them, or a later
-// release will. A test compares the tables of docs/kinds.md with them.
+// The names in this file, and the names of the API's own types, cannot be used by catalogues: the API has them now, or
+// may have them later. A test compares the tables in docs/kinds.md with them.
 
-// laterTypes returns names of types that a later API may have.
+// laterTypes returns names of types that later versions of the API may have.
 func laterTypes() []string {
 	return []string{
 		"Finalizer", "Namespace", "NamespaceConnection", "NamespaceEdge", "Event", "Manifest", "Search", "Preview",
@@ -21,13 +21,12 @@ func reservedPrefixes() []string {
 	return []string{"Access", "Dependency", "Dependent", "Kind", "Resource", "Revealed"}
 }
 
-// kindFields returns the fields of every kind.
+// kindFields returns the fields that every kind has.
 func kindFields() []string {
 	return []string{"id", "apiVersion", "kind", "subKind", "metadata", "conditions", "manifest"}
 }
 
-// laterKindFields returns the other fields that the API gives to every kind, now or in a later
-// release.
+// laterKindFields returns more fields that every kind has, or may have in a later release.
 func laterKindFields() []string {
 	return []string{
 		"specJSON",
@@ -57,8 +56,7 @@ func laterKindFields() []string {
 	}
 }
 
-// besides returns the fields next to the resource in a payload or event, now or in a later
-// release.
+// besides returns the fields that payloads and events have besides the resource, now or possibly in a later release.
 func besides() []string {
 	return []string{
 		"type",
@@ -76,7 +74,7 @@ func besides() []string {
 	}
 }
 
-// laterQueries returns fields that Query has or will have.
+// laterQueries returns root fields of queries that exist or may exist in a later release.
 func laterQueries() []string {
 	return []string{
 		"reveal",
@@ -97,15 +95,15 @@ func laterQueries() []string {
 	}
 }
 
-// commandWords returns words that the command line accepts instead of a kind.
+// commandWords returns words that the command line accepts in place of a kind.
 func commandWords() []string { return []string{"all"} }
 
-// tableColumns returns the columns of the command line's own tables.
+// tableColumns returns the titles of columns that tables of the command line always have.
 func tableColumns() []string {
 	return []string{"EVENT", "NAMESPACE", "NAME", "AVAILABLE", "PROGRESSING", "AGE", "MESSAGE", "REVISION"}
 }
 
-// isReserved reports whether a name of a type is reserved for later releases.
+// isReserved reports whether the name of a type is reserved for later releases.
 func isReserved(name string) bool {
 	return slices.Contains(laterTypes(), name) ||
 		slices.ContainsFunc(reservedPrefixes(), func(prefix string) bool { return strings.HasPrefix(name, prefix) })

@@ -14,8 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// rules reads @rule and compiles each rule against the types of the shape. A misspelt field or a comparison of
-// different types is a finding.
+// rules reads @rule and compiles each rule for the types of the shape, so that a misspelt field or a comparison of
+// different types is found.
 func (l *loader) rules(s *descriptor.Shape, def *ast.Definition) {
 	for _, r := range l.readAll(def.Directives, "rule") {
 		s.Rules = append(s.Rules, descriptor.Rule{CEL: r.text("cel"), Message: r.text("message")})
@@ -28,7 +28,7 @@ func (l *loader) rules(s *descriptor.Shape, def *ast.Definition) {
 	}
 }
 
-// compile checks a rule in the environment of the service, in which self and oldSelf have types here.
+// compile compiles a rule in the environment that the service uses, except that self and oldSelf have types here.
 func (l *loader) compile(s *descriptor.Shape, expression string) error {
 	registry, err := types.NewRegistry()
 	if err != nil {
@@ -60,8 +60,8 @@ func (l *loader) compile(s *descriptor.Shape, expression string) error {
 	return checkPatterns(compiled)
 }
 
-// checkPatterns returns an error for a pattern that is computed, because its cost is unknown, and one that takes
-// too long to match.
+// checkPatterns returns an error if a rule computes a pattern, so that its cost is unknown, or if a pattern takes too
+// long to match.
 func checkPatterns(rule *cel.Ast) error {
 	for _, e := range celast.MatchDescendants(celast.NavigateAST(rule.NativeRep()), celast.FunctionMatcher("matches")) {
 		args := e.AsCall().Args()
@@ -80,7 +80,7 @@ func checkPatterns(rule *cel.Ast) error {
 	return nil
 }
 
-// escapeHint returns how a reserved word is written, "" if the message is about none.
+// escapeHint returns a hint how to write a reserved word; "" if the message is not about one.
 func escapeHint(message string) string {
 	for _, word := range reservedWords() {
 		if message == "undefined field '"+word+"'" {
@@ -90,11 +90,11 @@ func escapeHint(message string) string {
 	return ""
 }
 
-// shapeProvider has the fields of shapes for CEL.
+// shapeProvider tells CEL the fields of shapes.
 type shapeProvider struct {
 	*types.Registry
 	shapes map[string]*descriptor.Shape
-	// stored returns the stored name of a field, which rules use.
+	// stored returns the stored name of a field. Rules use stored names.
 	stored func(s *descriptor.Shape, name string) string
 }
 
@@ -144,7 +144,7 @@ func (p *shapeProvider) FindStructFieldType(name, field string) (*types.FieldTyp
 	return nil, false
 }
 
-// escaped returns the name of a field as rules write it.
+// escaped returns the name of a field in rules.
 func escaped(name string) string {
 	if slices.Contains(reservedWords(), name) {
 		return "__" + name + "__"
@@ -176,8 +176,8 @@ func celType(f *descriptor.Field) *types.Type {
 	return t
 }
 
-// reservedWords returns the words that CEL accepts as field names only in the form __word__, by its language
-// definition.
+// reservedWords returns the words that CEL's language definition does not allow as field names. Rules write them as
+// __word__.
 func reservedWords() []string {
 	return strings.Fields("true false null in as break const continue else for function if import let loop package namespace return var void while")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// HoldsWithout reports whether a rule of s mentions only fields that known lacks, and holds if
-// none of these is set. A client that does not know these fields can never break such a rule.
+// HoldsWithout reports whether clients that do not know some fields can never break a rule: the rule mentions only
+// fields of s that known lacks, and it holds if none of them is set.
 func HoldsWithout(s, known *descriptor.Shape, rule string) bool {
 	env, err := cel.NewEnv(
 		cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings(),
@@ -37,11 +37,10 @@ func HoldsWithout(s, known *descriptor.Shape, rule string) bool {
 	return err == nil && out.Value() == true
 }
 
-// absentCost limits the evaluation of a rule, in CEL's cost units.
+// absentCost is the maximum cost of evaluating a rule in HoldsWithout, in CEL's cost units.
 const absentCost = 1_000_000
 
-// judgesNewAlone reports whether a rule uses the object only to select fields that known
-// lacks.
+// judgesNewAlone reports whether a rule uses the object only to select fields that known lacks.
 func judgesNewAlone(rule *cel.Ast, known *descriptor.Shape) bool {
 	mentions := 0
 	for _, e := range celast.MatchDescendants(celast.NavigateAST(rule.NativeRep()), celast.AllMatcher()) {
@@ -56,8 +55,7 @@ func judgesNewAlone(rule *cel.Ast, known *descriptor.Shape) bool {
 	return mentions > 0
 }
 
-// leadsToNew reports whether the selections on e, a use of the object, lead to a field that
-// known lacks.
+// leadsToNew reports whether the selections on e, which is self or oldSelf, lead to a field that known lacks.
 func leadsToNew(e celast.NavigableExpr, known *descriptor.Shape) bool {
 	for in := known; in != nil; {
 		parent, ok := e.Parent()

@@ -6,11 +6,11 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// An author's scalar is a String with a constraint that several fields share. The fields are Strings in the API, and
-// in the rest of this package.
+// A scalar declared by an author is a String with a constraint that several fields share. In the API and in the rest of
+// this package these fields are Strings.
 
-// expandScalars removes the authors' scalars from the files, indexes the rest, and makes the fields that have scalars
-// Strings with constraints.
+// expandScalars removes the authors' scalars from the files, and indexes the other definitions. Fields with such a
+// scalar become Strings with its constraint.
 func (l *loader) expandScalars(docs []Document) {
 	constraints := map[string]*directive{}
 	for _, doc := range docs {
@@ -49,7 +49,7 @@ func (l *loader) expandScalars(docs []Document) {
 	}
 }
 
-// scalar checks a scalar and adds its constraint, nil if that cannot be read.
+// scalar checks a scalar and adds its constraint; nil if that is not valid.
 func (l *loader) scalar(def *ast.Definition, constraints map[string]*directive) {
 	l.scalars = append(l.scalars, def)
 	if _, twice := constraints[def.Name]; twice {
@@ -73,8 +73,8 @@ func (l *loader) scalar(def *ast.Definition, constraints map[string]*directive) 
 	}
 }
 
-// expand makes a field with a scalar a String with the scalar's constraint d, nil if that could not be read. The
-// field's own constraint may only narrow it.
+// expand makes a field with a scalar a String with the constraint d of the scalar, which is nil if it was not valid. A
+// constraint on the field itself may only be narrower.
 func (l *loader) expand(where string, f *ast.FieldDefinition, d *directive) {
 	name := f.Type.Name()
 	innermost := f.Type

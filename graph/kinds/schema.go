@@ -11,8 +11,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// API returns the schema of the API: the part that does not depend on the kinds, the types and fields that are
-// derived from kinds and their types, and the authors' own types.
+// API returns the schema of the API: types and fields that do not depend on the kinds, those that are derived from
+// kinds, and the authors' types.
 func (s *Schema) API() (*ast.Schema, error) {
 	sources, err := apiSources()
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Schema) API() (*ast.Schema, error) {
 	return out, nil
 }
 
-// located returns an error of the whole schema as a finding.
+// located converts an error of the complete schema into a finding.
 func located(err error) error {
 	var e *gqlerror.Error
 	if !errors.As(err, &e) || len(e.Locations) == 0 {

@@ -4,7 +4,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// service reads the argument service, and reports what a kind of a service cannot have.
+// service reads the argument service, and reports declarations that a kind owned by a service cannot have.
 func (l *loader) service(k *descriptor.Kind, d *directive) {
 	if !d.has("service") {
 		return

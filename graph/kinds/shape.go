@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// part is the part of a resource that uses a type.
+// part is the part of a body that uses a type.
 type part bool
 
 const (
@@ -16,10 +16,10 @@ const (
 	inStatus part = false
 )
 
-// use has the parts that use an object type.
+// use records which parts use an object type.
 type use struct{ spec, status bool }
 
-// shape reads an object type of a spec or status. above are the types that contain it, the outermost first.
+// shape reads an object type. above are the types that contain it, the outermost first.
 func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *descriptor.Shape {
 	u := l.shapes[def]
 	if u == nil {
@@ -52,7 +52,7 @@ func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *de
 	return s
 }
 
-// field reads one field of a spec or status.
+// field reads a field of a spec or status.
 func (l *loader) field(def *ast.Definition, f *ast.FieldDefinition, p part, above []*ast.Definition) descriptor.Field {
 	where := def.Name + "." + f.Name
 	out := descriptor.Field{
@@ -97,7 +97,7 @@ func (l *loader) field(def *ast.Definition, f *ast.FieldDefinition, p part, abov
 	return out
 }
 
-// typed is a place where a field names its type.
+// typed is a field whose type is being read.
 type typed struct {
 	where string
 	at    *ast.Position
@@ -105,7 +105,7 @@ type typed struct {
 	above []*ast.Definition
 }
 
-// fieldType resolves the named type of a field.
+// fieldType sets the type of a field from the name of the type.
 func (l *loader) fieldType(out *descriptor.Field, name string, in *typed) {
 	def := l.types[name]
 	switch {
@@ -123,12 +123,12 @@ func (l *loader) fieldType(out *descriptor.Field, name string, in *typed) {
 	case def == nil && l.isAPI(name), def == nil && l.derivedFrom(name) != "":
 		l.report(in.at, "%s: %s is a type of the API and cannot be part of a resource", in.where, name)
 	case def == nil:
-		// known has reported it
+		// known has reported it.
 	case def.Kind == ast.Enum:
 		out.Type, out.Enum = descriptor.TypeEnum, l.enumOf(def)
 		l.stores[def] = true
 	case def.Kind != ast.Object:
-		// definitions has reported it
+		// definitions has reported it.
 	case def.Directives.ForName("resource") != nil:
 		l.report(in.at, "%s: %s is a kind; a resource names another, it does not contain it", in.where, name)
 	case slices.Contains(in.above, def):
@@ -146,12 +146,12 @@ func (l *loader) enumOf(def *ast.Definition) *descriptor.Enum {
 	return e
 }
 
-// statusDirectives returns the directives that apply in a status; of @constraint, the maxima do.
+// statusDirectives returns the directives that are allowed on status fields. Of @constraint, only the maxima are.
 func statusDirectives() []string {
 	return []string{"filterable", "sortable", "constraint", "map", "stored"}
 }
 
-// statusField refuses declarations that would restrict what a controller may store.
+// statusField reads the directives of a status field. It reports those that would restrict what a controller may store.
 func (l *loader) statusField(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	l.maxima(out, f, where)
 	if out.Required {
@@ -162,7 +162,7 @@ func (l *loader) statusField(out *descriptor.Field, f *ast.FieldDefinition, wher
 	}
 }
 
-// specField reads the directives of a field of a spec.
+// specField reads the directives of a spec field.
 func (l *loader) specField(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	out.Immutable = l.read(f.Directives, "immutable") != nil
 	if f.Directives.ForName("default") != nil {
@@ -224,7 +224,7 @@ func (l *loader) mapKeys(out *descriptor.Field, d *directive, where string) {
 	}
 }
 
-// leftovers refuses directives that have no effect.
+// leftovers reports directives that have no effect.
 func (l *loader) leftovers() {
 	for _, def := range l.ordered() {
 		u := l.shapes[def]
@@ -256,7 +256,8 @@ func (l *loader) leftovers() {
 	}
 }
 
-// noDefaults refuses defaults in a type that is part of a status too: a field that a controller leaves out is unknown.
+// noDefaults reports defaults in a type that a status uses as well. There, a field that is left out is unknown, not its
+// default.
 func (l *loader) noDefaults(def *ast.Definition, u *use) {
 	for _, f := range def.Fields {
 		if d := l.read(f.Directives, "default"); d != nil && u != nil && u.status {
@@ -265,7 +266,8 @@ func (l *loader) noDefaults(def *ast.Definition, u *use) {
 	}
 }
 
-// noEffect reports directives of the catalogue on a type and on its fields. On fields, those named in but are allowed.
+// noEffect reports directives on a type and on its fields that have no effect for the reason why. On fields, the
+// directives in but are allowed.
 func (l *loader) noEffect(def *ast.Definition, why string, but ...string) {
 	l.noEffectOn(def.Directives, why)
 	for _, f := range def.Fields {
@@ -273,7 +275,7 @@ func (l *loader) noEffect(def *ast.Definition, why string, but ...string) {
 	}
 }
 
-// noEffectOn reports directives of the catalogue in one place, except those named in but.
+// noEffectOn reports directives in one place that have no effect, except those in but.
 func (l *loader) noEffectOn(list ast.DirectiveList, why string, but ...string) {
 	for _, d := range list {
 		if l.directives[d.Name] != nil && !slices.Contains(but, d.Name) && !slices.Contains(l.malformed, d) {

@@ -29,8 +29,7 @@ const (
 // Embedded returns the catalogue that is built into the gateway.
 func Embedded() (*Schema, error) { return Read(EmbeddedFiles(), "schema/v1") }
 
-// EmbeddedFiles returns the folder of the catalogue that is built into the gateway, with its
-// versions.
+// EmbeddedFiles returns the folder of the built-in catalogue, including its released versions.
 func EmbeddedFiles() fs.FS {
 	v1, err := fs.Sub(schema.Files, "v1")
 	if err != nil {
@@ -39,12 +38,11 @@ func EmbeddedFiles() fs.FS {
 	return v1
 }
 
-// maxReads is the maximum number of times that a folder is read because it is replaced
-// during the read.
+// maxReads is how often a folder is read if it is replaced while it is read.
 const maxReads = 5
 
-// ReadDir reads the catalogue of a folder: its files that end in .graphqls. It refuses a catalogue with [Findings]. A
-// folder that is replaced meanwhile is read again.
+// ReadDir reads a catalogue from the files in a folder that end in .graphqls. If it is not valid, the error is
+// [Findings]. If the folder is replaced meanwhile, it is read again.
 func ReadDir(dir string) (schema *Schema, err error) {
 	err = ReadFolder(dir, func(files fs.FS) error {
 		schema, err = Read(files, dir)
@@ -53,8 +51,8 @@ func ReadDir(dir string) (schema *Schema, err error) {
 	return schema, err
 }
 
-// ReadFolder calls read with the folder of a catalogue, once more each time that the folder was replaced meanwhile, so
-// that files of the two are never mixed.
+// ReadFolder calls read with the files of a folder. If the folder was replaced meanwhile, it calls read again, so that
+// old and new files are never mixed.
 func ReadFolder(dir string, read func(fs.FS) error) error {
 	for n := 1; ; n++ {
 		info, err := os.Stat(dir)
@@ -71,7 +69,7 @@ func ReadFolder(dir string, read func(fs.FS) error) error {
 	}
 }
 
-// Read reads the catalogue of a file system. dir is the name of the folder in findings.
+// Read reads a catalogue from a file system. dir is the name of the folder in findings.
 func Read(files fs.FS, dir string) (*Schema, error) {
 	texts, err := Files(files, dir)
 	if err != nil {
@@ -80,7 +78,7 @@ func Read(files fs.FS, dir string) (*Schema, error) {
 	return ReadTexts(texts, dir)
 }
 
-// ReadTexts reads the catalogue of files, given as texts by their names.
+// ReadTexts reads a catalogue from the contents of files, by name. dir is the name of the folder in findings.
 func ReadTexts(texts map[string]string, dir string) (*Schema, error) {
 	if err := checkCount(len(texts), dir); err != nil {
 		return nil, err
@@ -104,7 +102,7 @@ func ReadTexts(texts map[string]string, dir string) (*Schema, error) {
 	return Load(append(sources, product...)...)
 }
 
-// Files returns the texts of the files of a catalogue, by their names.
+// Files returns the contents of the files of a catalogue, by name.
 func Files(files fs.FS, dir string) (map[string]string, error) {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
@@ -130,7 +128,7 @@ func Files(files fs.FS, dir string) (map[string]string, error) {
 	return texts, nil
 }
 
-// checkCount refuses a catalogue with no files or too many.
+// checkCount returns an error if a catalogue has no files or too many.
 func checkCount(n int, dir string) error {
 	switch {
 	case n == 0:
@@ -147,7 +145,7 @@ func errSize(dir string) error {
 	return fmt.Errorf("catalogue: the files of %s have more than %d bytes", dir, MaxBytes)
 }
 
-// ReadFile returns the text of a file of a catalogue.
+// ReadFile returns the contents of a file of a catalogue.
 func ReadFile(files fs.FS, name string) (string, error) {
 	info, err := fs.Stat(files, name)
 	if err != nil {

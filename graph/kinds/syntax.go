@@ -9,15 +9,14 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// mistake is a common syntax mistake in a line, and what to write instead. The advice uses the
-// groups of the pattern.
+// mistake is a common mistake in the syntax of a line, with advice. The advice can refer to groups of the pattern.
 type mistake struct {
 	pattern *regexp.Regexp
 	advice  string
 }
 
-// mistakes are tried in order, special ones first. They match lines whose texts have
-// been removed.
+// mistakes returns the mistakes in the order in which they are tried, special ones first. They are matched with lines
+// from which strings were removed.
 func mistakes() []mistake {
 	return []mistake{
 		{regexp.MustCompile(`'`), `texts have double quotes`},
@@ -42,7 +41,7 @@ var (
 	withoutType = regexp.MustCompile(`^\s*(\w+)\s*:\s*$`)
 )
 
-// meant explains a parser's error, with what to write instead if that can be guessed.
+// meant returns the message for an error of the parser, with advice if the mistake is a common one.
 func (l *loader) meant(f *ast.Source, err *gqlerror.Error, line int) string {
 	lines := strings.Split(f.Input, "\n")
 	if line < 1 || line > len(lines) {
@@ -72,8 +71,8 @@ func (l *loader) meant(f *ast.Source, err *gqlerror.Error, line int) string {
 	return err.Message
 }
 
-// mainArgument returns the name of the required argument of a directive, or of its only one; empty
-// if there is neither.
+// mainArgument returns the name of the required argument of a directive, or of its only argument; "" if there is
+// neither.
 func (l *loader) mainArgument(directive string) string {
 	def := l.directives[directive]
 	if def == nil {

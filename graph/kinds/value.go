@@ -14,10 +14,10 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// maxSafeInteger is the largest SafeInt. Every JSON reader keeps it exact.
+// maxSafeInteger is the greatest SafeInt. All readers of JSON keep it exact.
 const maxSafeInteger = 1<<53 - 1
 
-// fieldDefault reads @default, in stored form: string, bool or json.Number.
+// fieldDefault reads @default. Its stored form is a string, a bool or a json.Number.
 func (l *loader) fieldDefault(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	d := l.read(f.Directives, "default")
 	if d == nil {
@@ -40,7 +40,7 @@ func (l *loader) fieldDefault(out *descriptor.Field, f *ast.FieldDefinition, whe
 	l.defaultWithin(out, d, where)
 }
 
-// storedForm returns the stored form of a literal, or a description of what the field
+// storedForm returns the stored form of a literal. If the field does not accept the literal, accepted describes what it
 // accepts.
 func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string) {
 	switch f.Type {
@@ -82,7 +82,7 @@ func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string)
 	return nil, "a whole number within +-" + strconv.FormatInt(limit, 10)
 }
 
-// defaultWithin reports a default that violates the field's own constraint.
+// defaultWithin reports a default that violates the constraint of its field.
 func (l *loader) defaultWithin(f *descriptor.Field, d *directive, where string) {
 	c, at := f.Constraint, d.at("value")
 	switch v := f.Default.(type) {

@@ -8,8 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// verbs reads the verbs that a kind offers: those that it names, or all except those that it
-// excludes.
+// verbs reads the verbs of a kind: those that it names, or all except those that it excludes.
 func (l *loader) verbs(k *descriptor.Kind, d *directive) {
 	if d.has("verbs") && d.has("exceptVerbs") {
 		l.report(d.at("exceptVerbs"), "kind %s: exceptVerbs: it does not go with verbs, which names all that there are; leave one of them out", k.Name)
@@ -46,14 +45,14 @@ func (l *loader) verbList(k *descriptor.Kind, d *directive, argument, empty stri
 	return out
 }
 
-// impossibleVerb is a verb that does not apply to a kind unless possible is set.
+// impossibleVerb is a verb that applies to a kind only if possible is set; why is the reason.
 type impossibleVerb struct {
 	verb     descriptor.Verb
 	possible bool
 	why      string
 }
 
-// ownersVerbs returns the verbs that callers cannot use if a service owns the kind.
+// ownersVerbs returns the verbs that callers cannot use because a service owns the kind.
 func ownersVerbs(k *descriptor.Kind) []impossibleVerb {
 	if k.Service == "" {
 		return nil
@@ -66,8 +65,7 @@ func ownersVerbs(k *descriptor.Kind) []impossibleVerb {
 	}
 }
 
-// impossibleVerbs removes verbs that do not apply to the kind, and reports them if @resource names
-// them.
+// impossibleVerbs removes verbs that do not apply to the kind. It reports those that @resource names.
 func (l *loader) impossibleVerbs(k *descriptor.Kind, def *ast.Definition) {
 	d := l.read(def.Directives, "resource")
 	if d == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// Vocabulary returns, as SDL for editors, what the files of a catalogue may use without declaring
-// it: the directives, and the API's types for fields of kinds.
+// Vocabulary returns SDL for editors with everything that files of a catalogue may use without declaring it: the
+// directives, and the types of the API for fields of kinds.
 func Vocabulary() (string, error) {
 	sources, err := apiSources()
 	if err != nil {
@@ -42,8 +42,7 @@ func Vocabulary() (string, error) {
 	return directivesSDL + "\n" + b.String() + queryForEditors, nil
 }
 
-// queryForEditors is a placeholder for the type Query, without which editors accept no
-// schema.
+// queryForEditors is a type Query for editors, which accept no schema without one.
 const queryForEditors = `
 "Stands for the queries of the API, which are derived from the kinds."
 type Query {

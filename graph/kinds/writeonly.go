@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// writeOnly checks @writeOnly of all kinds: such a field is not in a list, nothing visible is
-// derived from it, and each type has another field that is visible.
+// writeOnly checks @writeOnly on the fields of all kinds. Such a field must not be in a list, nothing visible may be
+// derived from it, and each type needs a field that is visible.
 func (l *loader) writeOnly(kinds []Kind) {
 	for i := range kinds {
 		k := &kinds[i]
@@ -59,8 +59,7 @@ func (l *loader) writeOnlyField(p *place, d *directive) {
 	}
 }
 
-// nothingShown reports directives that would reveal the value of a @writeOnly field or of a field
-// below it.
+// nothingShown reports directives that would reveal the value of a @writeOnly field, or of a field inside it.
 func (l *loader) nothingShown(p *place) {
 	where := p.owner.Name + "." + p.ast.Name
 	for name, why := range map[string]string{
@@ -81,7 +80,7 @@ func (l *loader) nothingShown(p *place) {
 	}
 }
 
-// somethingShown reports object types whose fields are all @writeOnly.
+// somethingShown reports object types all of whose fields are @writeOnly.
 func (l *loader) somethingShown(s *descriptor.Shape) {
 	if s == nil || len(s.Fields) == 0 {
 		return // it has been reported
@@ -96,12 +95,11 @@ func (l *loader) somethingShown(s *descriptor.Shape) {
 	}
 }
 
-// shown records which object types of specs and statuses, and which of their fields, appear in
-// answers.
+// shown records which object types of specs and statuses, and which of their fields, can be in answers.
 type shown struct {
-	// types appear in answers; hidden are the types below @writeOnly fields.
+	// types can be in answers. hidden are the types inside @writeOnly fields.
 	types, hidden map[string]bool
-	// fields that are @writeOnly, as "Type.field".
+	// fields are the @writeOnly fields, as "Type.field".
 	fields map[string]bool
 }
 
@@ -135,8 +133,8 @@ func (s *shown) add(shape *descriptor.Shape, below bool) {
 	}
 }
 
-// output returns a copy of an author's type without what answers do not have, nil if no
-// answer has the type.
+// output returns a copy of an author's type without fields that are never in answers; nil if the type itself is never
+// in one.
 func (s *shown) output(def *ast.Definition) *ast.Definition {
 	if s.hidden[def.Name] && !s.types[def.Name] {
 		return nil

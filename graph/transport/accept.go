@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Media types of answers.
+// The media types of answers.
 const (
 	typeJSON     = "application/json"
 	typeResponse = "application/graphql-response+json"
@@ -17,9 +17,8 @@ const (
 // maxRanges is the maximum number of media ranges that are read from an Accept header.
 const maxRanges = 32
 
-// negotiate returns the offered media type that an Accept header prefers; "" if it accepts none. Of
-// equally preferred types it returns the first. Without a header everything is accepted (RFC 9110,
-// 12.5.1).
+// negotiate returns the offered media type that an Accept header prefers; "" if it accepts none. If several are
+// preferred equally, it returns the first of these. A missing header accepts everything (RFC 9110, section 12.5.1).
 func negotiate(header []string, offered ...string) (best string) {
 	switch {
 	case strings.TrimSpace(strings.Join(header, "")) == "":
@@ -36,7 +35,7 @@ func negotiate(header []string, offered ...string) (best string) {
 	return best
 }
 
-// names reports whether an Accept header names a media type exactly and accepts it.
+// names reports whether an Accept header accepts a media type by its exact name, not only by a wildcard.
 func names(header []string, media string) bool {
 	p := prefer(header, media)
 	return p.exact && p.quality > 0
@@ -73,8 +72,8 @@ func prefer(header []string, offer string) (p preference) {
 	return p
 }
 
-// over reports whether the client prefers p to q: by quality, then a type that is named exactly,
-// then the one that is named first.
+// over reports whether a header with both preferences prefers p to q: by quality, then a type named exactly, then the
+// type named first.
 func (p preference) over(q preference) bool {
 	switch {
 	case p.quality != q.quality:

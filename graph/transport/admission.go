@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// admission bounds the number of open connections of a transport.
+// admission limits the number of open connections of a transport.
 type admission struct {
 	key     string // the setting
 	most    int
@@ -17,7 +17,7 @@ type admission struct {
 	idle chan struct{} // closed when none is open; nil before drain is called
 }
 
-// admit counts one more connection. It returns false if the bound is reached or drain was called.
+// admit counts another connection. It returns false if the limit is reached or drain was called.
 func (a *admission) admit() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Use is a resource of which each caller has a limited amount: see [Config.Admit].
+// Use is something that a caller may have or do only a limited number of times at once: see [Config.Admit].
 type Use int
 
 // The uses.
@@ -23,11 +23,11 @@ const (
 	UseRequest Use = iota
 	// UseSubscription is an open subscription.
 	UseSubscription
-	// UseSocket is an initialised WebSocket connection.
+	// UseSocket is a WebSocket connection that was initialised.
 	UseSocket
 )
 
-// admit calls [Config.Admit]. done may be called more than once.
+// admit calls [Config.Admit]. The function done may be called more than once.
 func (c *Config) admit(ctx context.Context, use Use) (done func(), refused *gqlerror.Error) {
 	done, err := c.Admit(ctx, use)
 	switch {
@@ -42,13 +42,12 @@ func (c *Config) admit(ctx context.Context, use Use) (done func(), refused *gqle
 // asGraphQL wraps an error for [Executor.Present].
 func asGraphQL(err error) *gqlerror.Error { return &gqlerror.Error{Message: err.Error(), Err: err} }
 
-// Refuse answers a request with an error and the status of that error, without executing it.
+// Refuse answers a request with an error instead of executing it. The error determines the HTTP status.
 func (t *Transport) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	t.refuse(w, r, Status(w, err), asGraphQL(err))
 }
 
-// Status returns the status of a refused request, and sets the headers that the status
-// requires.
+// Status returns the HTTP status for a refused request, and sets the headers that go with it.
 func Status(w http.ResponseWriter, err error) int {
 	var known *failure.Error
 	if !errors.As(err, &known) {
@@ -73,8 +72,7 @@ func Status(w http.ResponseWriter, err error) int {
 	return http.StatusForbidden
 }
 
-// closingFor returns how a connection is closed if its caller is refused or the credential has
-// ended.
+// closingFor returns how to close a connection whose caller is refused, or whose credential has ended.
 func closingFor(err error) *closing {
 	out := &closing{code: codeForbidden, reason: "Forbidden", wait: true}
 	var known *failure.Error

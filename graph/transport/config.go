@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 )
 
-// Defaults of Config.
+// The defaults of [Config].
 const (
 	DefaultConnections    = 10_000
 	DefaultOperations     = 100
@@ -26,46 +26,41 @@ const (
 	DefaultTime           = 30 * time.Second
 )
 
-// heartbeat is the interval of comments on an idle event stream.
+// heartbeat is the interval at which comments are sent on an idle event stream.
 const heartbeat = 12 * time.Second
 
-// LateGrace is how long clients may continue to send a body after the gateway has begun
-// to drain.
+// LateGrace is how long clients may continue to send a body after the gateway has begun to drain.
 const LateGrace = time.Second
 
-// Config of a transport. Zero values mean the defaults; package server refuses negative ones.
+// Config configures a [Transport]. Zero values mean the defaults. Package server refuses negative values.
 type Config struct {
-	// Executor returns the executor for a new operation. Required.
+	// Executor returns the executor for an operation that begins now. Required.
 	Executor func(ctx context.Context) *Executor
-	// Logger receives errors that clients do not see. Default: none.
+	// Logger receives errors that are not shown to clients. Default: none.
 	Logger *zap.Logger
-	// Memory bounds the memory of all requests and answers in progress. Default:
-	// unbounded.
+	// Memory is the memory that all requests and answers share. Default: unbounded.
 	Memory *budget.Memory
-	// Work is the allowance for the events of all subscriptions. Default: unbounded.
+	// Work is the allowance of steps that the events of all subscriptions share. Default: unbounded.
 	Work *budget.Allowance
 
-	// Init checks the payload of connection_init, which is an object, null or empty. After an error
-	// the connection is closed with 4403, or 1013 if the client may try again later. Otherwise its
-	// operations run in the returned context. Default: all clients are accepted.
+	// Init checks the payload of connection_init, which is an object, null or empty. It returns the context for the
+	// operations of the connection. If it returns an error, the connection is closed with 4403, or with 1013 if the
+	// client may try again later. Default: all clients are accepted.
 	Init func(ctx context.Context, payload json.RawMessage) (context.Context, error)
-	// Ack returns the payload of connection_ack, which must be an object; nil for none. Default:
-	// none.
+	// Ack returns the payload of connection_ack, which must be an object; nil for no payload. Default: always nil.
 	Ack func(ctx context.Context) json.RawMessage
-	// Admit checks whether the caller may use one more of something. If done is not nil, it is
-	// called when the use ends. The error of a refusal is a [failure.Error]. Default: everything is
-	// admitted.
+	// Admit reports whether the caller of ctx may begin another use. If the use is not admitted, it returns a
+	// [failure.Error]. If done is not nil, it is called when the use ends. Default: everything is admitted.
 	Admit func(ctx context.Context, use Use) (done func(), err error)
-	// Keep returns the context of a WebSocket connection for the context of its request. It
-	// must not end with the request. Default: [context.WithoutCancel].
+	// Keep returns the context of a WebSocket connection, given the context of its request. It must not end with the
+	// request. Default: [context.WithoutCancel].
 	Keep func(ctx context.Context) context.Context
 
 	// Connections is the maximum number of open WebSocket connections; more are refused with 503.
 	// Default [DefaultConnections].
 	Connections int
-	// Waiting is the maximum number of WebSocket connections that are not initialised yet; a
-	// further one closes the oldest. Default half of Connections, so that many clients can
-	// reconnect at once.
+	// Waiting is the maximum number of WebSocket connections that are not initialised yet. Another one closes the
+	// oldest of them. Default half of Connections, so that many clients can reconnect at once.
 	Waiting int
 	// Streams is the maximum number of open event streams; more are refused with 503. Default
 	// [DefaultConnections].
@@ -78,36 +73,33 @@ type Config struct {
 	// Message is the maximum size of a WebSocket message in bytes, but at most 64 KiB
 	// before the connection is initialised. Default [DefaultMessage].
 	Message int64
-	// Queue is the maximum number of messages that wait for one client. Default
-	// [DefaultQueue].
+	// Queue is the maximum number of messages that wait for a client. Default [DefaultQueue].
 	Queue int
-	// QueueBytes is the maximum number of bytes of messages that wait for one client; a single
-	// message may be larger. Default [DefaultQueueBytes].
+	// QueueBytes is the maximum size of the messages that wait for a client, in bytes. A single message may be larger.
+	// Default [DefaultQueueBytes].
 	QueueBytes int
 
-	// InitTimeout bounds the time in which a WebSocket client must initialise the
-	// connection. Default 10 s.
+	// InitTimeout is how long a WebSocket client may take to initialise its connection. Default 10 s.
 	InitTimeout time.Duration
 	// PingInterval is the interval of pings to a WebSocket client. A client that sends nothing, not
 	// even a pong, for two intervals is disconnected. Default 25 s.
 	PingInterval time.Duration
-	// MessageTimeout is the time in which a client must send each 64 KiB of a body or a message.
-	// Default [DefaultMessageTimeout].
+	// MessageTimeout is how long a client may take to send each 64 KiB of a body or message. Default
+	// [DefaultMessageTimeout].
 	MessageTimeout time.Duration
-	// WriteTimeout is the time in which a client must accept each 128 KiB. Default 10
-	// s.
+	// WriteTimeout is how long a client may take to accept each 128 KiB. Default 10 s.
 	WriteTimeout time.Duration
-	// Time bounds a query or mutation, including parsing. Default [DefaultTime].
+	// Time is the maximum duration of a query or mutation, including parsing. Default [DefaultTime].
 	Time time.Duration
-	// Gather is the minimum pause between two writes of events to a client; events that arrive in
-	// between are written together. Default 1 ms; negative means no pause.
+	// Gather is the minimum pause between two writes of events to a client. Events that arrive during the pause are
+	// written together. Default 1 ms; if negative, there is no pause.
 	Gather time.Duration
 
-	// SocketsOpened, StreamsOpened and Started are called when the number of WebSocket connections,
-	// of event streams, or of operations on WebSocket connections changes. Default: no call.
+	// SocketsOpened, StreamsOpened and Started are called when the number of WebSocket connections, of event streams,
+	// and of operations on WebSocket connections changes, respectively. Default: no call.
 	SocketsOpened, StreamsOpened, Started func(delta int)
-	// Closed is called with the code when the gateway closes a WebSocket connection
-	// that its client has not closed. Default: no call.
+	// Closed is called with the close code when the gateway, not the client, closes a WebSocket connection. Default: no
+	// call.
 	Closed func(code int)
 }
 
@@ -148,12 +140,12 @@ func (c *Config) setDefaults() {
 	c.Gather = cmp.Or(c.Gather, time.Millisecond)
 }
 
-// Transport serves the operations of the clients of one endpoint.
+// Transport serves the operations of clients, over all protocols, at one endpoint.
 type Transport struct {
 	cfg     Config
 	sockets *sockets
 	streams *admission
-	// draining ends when the gateway drains.
+	// draining is a context that ends when the gateway begins to drain.
 	draining context.Context
 	drain    context.CancelFunc
 	zippers  sync.Pool // of *gzip.Writer
@@ -171,8 +163,8 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// ServeHTTP serves a request over the transport that the client asks for. An upgraded
-// WebSocket connection stays open after ServeHTTP has returned.
+// ServeHTTP serves a request with the protocol that the client asks for. After a WebSocket upgrade the connection stays
+// open although ServeHTTP returns.
 func (t *Transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		t.sockets.ServeHTTP(w, r)
@@ -181,10 +173,10 @@ func (t *Transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.serveHTTP(w, r)
 }
 
-// Drain ends all event streams, so that their clients resume at another gateway, and closes each
-// WebSocket connection with 1001 as soon as its queries and mutations are answered. It refuses new
-// requests. Clients that are sending a body may continue for [LateGrace]. Drain returns when
-// everything has ended, or when ctx ends; then it aborts the remaining WebSocket connections.
+// Drain ends all event streams, so that their clients resume at another gateway. It closes each WebSocket connection
+// with 1001 as soon as its queries and mutations are answered. New requests are refused; clients that are sending a
+// body may continue for [LateGrace]. Drain returns when everything has ended. If ctx ends before, it aborts the
+// remaining WebSocket connections.
 func (t *Transport) Drain(ctx context.Context) {
 	t.drain()
 	ended := t.streams.drain()

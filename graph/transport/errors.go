@@ -21,7 +21,7 @@ func refusal(code failure.Code, message string) *gqlerror.Error {
 
 func badRequest(message string) *gqlerror.Error { return refusal(failure.CodeBadUserInput, message) }
 
-// exceeded returns the error for a request that exceeds a limit.
+// exceeded returns the error for a request that exceeds a limit. key is the name of the setting.
 func exceeded(key string, limit int64, message string) *gqlerror.Error {
 	err := refusal(failure.CodeLimitExceeded, message)
 	err.Extensions["limit"], err.Extensions["setting"] = limit, key
@@ -35,8 +35,7 @@ func retryable(code failure.Code, message string) *gqlerror.Error {
 	return err
 }
 
-// overBudget returns the error for a request, an operation or an event for which there is
-// no memory.
+// overBudget returns the error if there is no memory for a request, an operation or an event.
 func overBudget(m *budget.Memory) *gqlerror.Error {
 	err := retryable(failure.CodeUnavailable, budget.ErrBusy.Error())
 	err.Extensions["setting"], err.Extensions["retryAfter"] = budget.MemoryKey, budget.RetryAfter
@@ -49,14 +48,14 @@ func overBudget(m *budget.Memory) *gqlerror.Error {
 const (
 	// maxErrors is the maximum number of errors in the answer to a refused request.
 	maxErrors = 50
-	// maxMessage is the maximum length of an error message in bytes. Messages of gqlparser can name
-	// large parts of the schema.
+	// maxMessage is the maximum length of an error message in bytes. Messages of gqlparser can list large parts of the
+	// schema.
 	maxMessage = 1024
-	// maxEcho is the maximum number of characters that an error quotes from a request.
+	// maxEcho is the maximum number of characters of the request that an error quotes.
 	maxEcho = 128
 )
 
-// Present returns errors in the form for clients.
+// Present returns the form of errors for clients.
 func (e *Executor) Present(ctx context.Context, errs gqlerror.List) gqlerror.List {
 	if len(errs) > maxErrors {
 		more := fmt.Sprintf("there are %d errors more", len(errs)-maxErrors)
@@ -72,15 +71,15 @@ func (e *Executor) Present(ctx context.Context, errs gqlerror.List) gqlerror.Lis
 	return out
 }
 
-// The parts of gqlparser's messages that can be long because they are from the request:
-// literals at the end, quoted strings, and words.
+// Parts of gqlparser's messages that are quoted from the request and can be long: literals at the end, quoted strings,
+// and words.
 var (
 	literalEcho = regexp.MustCompile(`(?s)(value: )(.+)$`)
 	quotedEcho  = regexp.MustCompile(`(?s)()("(?:[^"\\]|\\.){129,}")`)
 	wordEcho    = regexp.MustCompile(`()([^\s"]{129,})`)
 )
 
-// brief shortens a message, and the parts of the request that it quotes.
+// brief shortens a message and the parts of the request that it quotes.
 func brief(message string) string {
 	if len(message) <= maxEcho {
 		return message
@@ -104,8 +103,8 @@ func brief(message string) string {
 	return message
 }
 
-// inVariable moves the path of an error in a variable to the extensions. The path of an error
-// refers to the answer, and a request that is not executed has none.
+// inVariable moves the path of an error in a variable to the extensions. The path of an error refers to the answer, and
+// a request that is not executed has no answer.
 func inVariable(err *gqlerror.Error) {
 	if len(err.Path) < 2 || err.Path[0] != ast.PathName("variable") {
 		return

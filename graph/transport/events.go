@@ -17,14 +17,13 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// lastEventID is the URL parameter for clients that resume and cannot set the header.
+// lastEventID is a URL parameter in place of the header Last-Event-ID, for clients that cannot set headers.
 const lastEventID = "lastEventId"
 
-// stream answers with the results of an operation as server-sent events, in the distinct
-// connections mode of GraphQL over SSE. Results are events named next, and the end is an
-// event named complete. The id of an event is its cursor, so a browser's EventSource
-// resumes by itself after a lost connection. A page must close the EventSource at complete,
-// or it reconnects. stream returns when the operation has ended.
+// stream answers a request with server-sent events, in the distinct connections mode of GraphQL over SSE. Each result
+// is an event next, and the end is an event complete. The id of an event is its cursor, so that an EventSource of a
+// browser resumes by itself after a lost connection. The page must close the EventSource when it gets complete;
+// otherwise it reconnects. stream returns when the operation has ended.
 func (t *Transport) stream(w http.ResponseWriter, r *http.Request, op *Operation) {
 	s := t.openStream(w, r)
 	if s == nil {
@@ -52,8 +51,8 @@ func (t *Transport) stream(w http.ResponseWriter, r *http.Request, op *Operation
 	s.work.Wait()
 }
 
-// refuseStream sends errors as events, for clients that accept only server-sent events and
-// ignore the bodies of other answers.
+// refuseStream sends errors as events. It is for clients that accept only server-sent events and ignore the bodies of
+// other answers.
 func (t *Transport) refuseStream(w http.ResponseWriter, r *http.Request, errs ...*gqlerror.Error) {
 	s := t.openStream(w, r)
 	if s == nil {
@@ -68,8 +67,7 @@ func (t *Transport) refuseStream(w http.ResponseWriter, r *http.Request, errs ..
 	s.out.Discard()
 }
 
-// eventStream is the answer to one request. Only the goroutine of the request writes
-// it.
+// eventStream is the answer to one request. It is written only by the goroutine of the request.
 type eventStream struct {
 	transport *Transport
 	to        *pacedWriter
@@ -84,7 +82,7 @@ type eventStream struct {
 
 var _ stream.Wire = (*eventStream)(nil)
 
-// openStream sends the head of the answer. It returns nil if the stream is refused.
+// openStream sends the head of the answer. If the stream is not admitted, it answers with an error and returns nil.
 func (t *Transport) openStream(w http.ResponseWriter, r *http.Request) *eventStream {
 	if !t.streams.admit() {
 		t.streams.refuse(w, r, t.cfg.Executor(r.Context()), "event streams")
@@ -101,7 +99,7 @@ func (t *Transport) openStream(w http.ResponseWriter, r *http.Request) *eventStr
 	return s
 }
 
-// close sets a deadline for writes of the server after the handler has returned.
+// close sets the deadline for what net/http writes after the handler has returned.
 func (s *eventStream) close() {
 	_ = s.to.control.SetWriteDeadline(time.Now().Add(s.to.timeout))
 	s.transport.streams.release()
@@ -134,18 +132,18 @@ func (s *eventStream) Close() {
 	s.work.Done()
 }
 
-// write sends queued frames until the last one is sent or ctx ends.
+// write sends queued frames until the last one was sent or ctx ends.
 func (s *eventStream) write(ctx context.Context) {
-	// The clients of a gateway that shuts down should not all reconnect at the same
-	// time. The flush also sends the head of the answer.
+	// A random delay keeps the clients of a gateway that shuts down from reconnecting all at the same time. The flush
+	// also sends the head of the answer.
 	s.buf = append(s.buf, "retry: "+strconv.Itoa(1000+rand.IntN(2000))+"\n\n"...)
 	if s.flush() != nil {
 		return
 	}
 	lifetime, end := access.CallerFrom(ctx).Identity.Lifetime(ctx)
 	defer end()
-	// The loop itself does not check the lifetime, because a stream that always has frames
-	// to send would not return to the check.
+	// The end of the lifetime is handled here and not in the loop, because a loop that always finds frames to send
+	// would not notice it.
 	defer context.AfterFunc(lifetime, func() {
 		if ctx.Err() == nil {
 			refused := s.transport.cfg.Executor(ctx).Refuse(ctx, asGraphQL(context.Cause(lifetime)))
@@ -175,8 +173,8 @@ func (s *eventStream) write(ctx context.Context) {
 	}
 }
 
-// empty sends all queued frames. Events that arrive shortly after each other are
-// written together. It returns false when the stream has ended.
+// empty sends all queued frames. Events that arrive in quick succession are written together. It returns false when the
+// stream has ended.
 func (s *eventStream) empty(ctx context.Context) bool {
 	for {
 		if pause := s.transport.cfg.Gather - time.Since(s.wrote); pause > 0 {
@@ -223,8 +221,8 @@ func (s *eventStream) flush() error {
 
 func complete() stream.Frame { return event("complete", "", nil) }
 
-// event formats an event as in section 9.2.6 of the HTML standard. The event complete
-// has an empty data line, because EventSource ignores events without data.
+// event formats an event as in section 9.2.6 of the HTML standard. The event complete has an empty data line, because
+// an EventSource ignores events without data.
 func event(name, id string, payload []byte) stream.Frame {
 	head := "event: " + name + "\n"
 	if id != "" && !strings.ContainsAny(id, "\r\n\x00") {

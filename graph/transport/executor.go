@@ -18,7 +18,7 @@ import (
 
 // Documents parses and validates documents within limits.
 type Documents interface {
-	// Parse returns a valid document or all its errors. It stops when ctx ends.
+	// Parse returns the document, or all its errors if it is not valid. It stops when ctx ends.
 	Parse(ctx context.Context, query string) (Document, gqlerror.List)
 }
 
@@ -26,47 +26,44 @@ type Documents interface {
 type Document interface {
 	// Tree returns the syntax tree, which must not be modified.
 	Tree() *ast.QueryDocument
-	// Bind sets the coerced variables of an operation and validates what depends on
-	// them. It may modify given.
+	// Bind sets the coerced variables of an operation, and validates what depends on their values. given may be
+	// modified.
 	Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error
 }
 
-// Engine executes the operation of a context. It adds errors to the context.
+// Engine executes the operation in a context. It adds errors to the context.
 type Engine interface {
 	// Exec executes a query or a mutation.
 	Exec(ctx context.Context) graphql.ResponseHandler
-	// Subscribe starts a subscription; see Begin in [stream.Config]. It returns nil if it fails.
+	// Subscribe begins a subscription as described at [stream.Config].Begin. If that is not possible, it returns nil.
 	Subscribe(ctx context.Context, after string) stream.Events
-	// Lead starts a shared execution; see Lead in [stream.Config].
+	// Lead begins a shared execution as described at [stream.Config].Lead.
 	Lead(ctx context.Context, first stream.Execution) stream.Execution
 }
 
-// ExecutorConfig configures an executor. All fields but Answered and Memory are
-// required.
+// ExecutorConfig configures an [Executor]. All fields but Answered and Memory are required.
 type ExecutorConfig struct {
 	// Engine executes operations.
 	Engine Engine
-	// Named has the documents that clients name instead of sending them.
+	// Named are the documents that clients can name instead of sending them.
 	Named *NamedDocuments
-	// Documents parses documents.
+	// Documents parses and validates documents.
 	Documents Documents
 	// Accounts gives each answer a budget.
 	Accounts stream.Accounts
-	// Present returns an error in the form for clients.
+	// Present returns the form of an error for clients.
 	Present graphql.ErrorPresenterFunc
 	// Recover logs a panic and returns its error.
 	Recover graphql.RecoverFunc
-	// Answered is called after each query or mutation was answered, when a subscription starts, and
-	// for each refused request with a nil op. Default: no call.
+	// Answered is called after a query or mutation, when a subscription begins, and for a refused request, with a nil
+	// op. Default: no call.
 	Answered func(ctx context.Context, op *graphql.OperationContext, errs gqlerror.List)
-	// Memory bounds the memory of all requests and answers in progress. Default:
-	// unbounded.
+	// Memory is the memory that all requests and answers share. Default: unbounded.
 	Memory *budget.Memory
 }
 
-// Executor runs the operations of one version of the API. It replaces gqlgen's executor: the
-// gateway uses none of its extensions, and its cost for an operation is as high as that of a read
-// from memory.
+// Executor executes the operations of one version of the API. It replaces gqlgen's executor, of whose extensions the
+// gateway uses none, and which would take as much time for an operation as reading from memory.
 type Executor struct {
 	cfg           ExecutorConfig
 	responder     stream.Responder
@@ -95,16 +92,16 @@ func NewExecutor(cfg ExecutorConfig) *Executor {
 	return e
 }
 
-// Operation is a parsed and valid request.
+// Operation is a request that was parsed and validated.
 type Operation struct {
 	executor *Executor
 	context  graphql.OperationContext
-	// end is the deadline of a query or mutation; zero means none.
+	// end is the deadline of a query or mutation; zero if there is none.
 	end time.Time
 }
 
-// Prepare parses and validates a request until the deadline of ctx. If it returns errors, they are
-// the answer.
+// Prepare parses and validates a request, within the deadline of ctx. If it returns errors, they are the answer to the
+// request.
 func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerror.List) {
 	begin := time.Now()
 	named, err := e.cfg.Named.Resolve(r)
@@ -145,12 +142,12 @@ func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerro
 	return op, nil
 }
 
-// resolve and resolveRoot call the resolver. Fields have no middleware.
+// resolve and resolveRoot are field middleware that only calls the resolver.
 func resolve(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) }
 
 func resolveRoot(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) }
 
-// execute executes a query or a mutation. It returns nil if ctx has ended before.
+// execute executes a query or mutation. It returns nil if ctx has already ended.
 func (e *Executor) execute(ctx context.Context, oc *graphql.OperationContext) *graphql.Response {
 	ctx = graphql.WithOperationContext(ctx, oc)
 	beginning := e.responder.Context(ctx)
@@ -161,24 +158,24 @@ func (e *Executor) execute(ctx context.Context, oc *graphql.OperationContext) *g
 	return e.responder.Respond(ctx, response)
 }
 
-// begin starts a subscription; see Begin in [stream.Config].
+// begin begins a subscription as described at [stream.Config].Begin.
 func (e *Executor) begin(ctx context.Context, after string) (stream.Events, gqlerror.List) {
 	ctx = e.responder.Context(ctx)
 	events := e.cfg.Engine.Subscribe(ctx, after)
 	return events, graphql.GetErrors(ctx)
 }
 
-// recovered returns the errors that a client gets after a panic.
+// recovered returns the errors for the client after a panic.
 func (e *Executor) recovered(ctx context.Context, v any) gqlerror.List {
 	return gqlerror.List{e.cfg.Present(ctx, e.cfg.Recover(ctx, v))}
 }
 
-// Refuse returns the answer to a request that is not executed.
+// Refuse returns the answer to a request that is not executed because of errs.
 func (e *Executor) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
 	return stream.Encode(&graphql.Response{Errors: e.Present(ctx, errs)})
 }
 
-// subscribe returns a subscription; see [stream.Groups.Subscribe].
+// subscribe returns the subscription of the operation: see [stream.Groups.Subscribe].
 func (o *Operation) subscribe(ctx context.Context, after string, q *stream.Queue, w stream.Wire) *stream.Subscription {
 	o.executor.cfg.Answered(ctx, &o.context, nil)
 	return o.executor.subscriptions.Subscribe(ctx, &o.context, after, q, w)
@@ -189,8 +186,8 @@ func (o *Operation) isSubscription() bool { return o.kind() == ast.Subscription 
 
 func (o *Operation) kind() ast.Operation { return o.context.Operation.Operation }
 
-// answer calls put with the answer to a query or a mutation. The answer holds its memory until it
-// was sent. abort disconnects the client; see [budget.Share.Keep].
+// answer executes a query or mutation and calls put with the answer. The memory of the answer is held until the frame
+// is released. abort disconnects the client; see [budget.Share.Keep].
 func (o *Operation) answer(ctx context.Context, w stream.Wire, abort func(), put func(next stream.Frame)) {
 	defer w.Close()
 	defer func() {
@@ -210,7 +207,7 @@ func (o *Operation) answer(ctx context.Context, w stream.Wire, abort func(), put
 	put(next)
 }
 
-// Text before and after the data of an answer without errors.
+// The bytes before and after the data of an answer without errors.
 const (
 	dataHead = `{"data":`
 	dataTail = `}`
@@ -222,10 +219,9 @@ type response struct {
 	body []byte
 	// busy reports whether the operation was refused because there is no memory.
 	busy bool
-	// storable reports whether the client may cache the answer: it has data, and no errors,
-	// extensions or secrets.
+	// storable reports whether the client may cache the answer: it has data and neither errors, extensions nor secrets.
 	storable bool
-	// kept is the cached answer; nil if the operation was executed.
+	// kept is the kept answer that was used; nil if the operation was executed.
 	kept *answer.Kept
 }
 
@@ -237,10 +233,9 @@ func (r *response) tag() string {
 	return answer.Tag(r.body)
 }
 
-// do runs a query or a mutation until the deadline of Prepare. It passes the answer to send. The
-// memory of an answer that is not cached is reused after send has returned. abort disconnects the
-// client; see [budget.Share.Keep]. The returned share holds the memory of the answer; the caller
-// closes it.
+// do executes a query or mutation and passes the answer to send. The deadline is the one of Prepare. After send has
+// returned, the memory of the answer may be used again, unless it is a kept answer. abort disconnects the client; see
+// [budget.Share.Keep]. The share that do returns holds the memory of the answer; the caller must close it.
 func (o *Operation) do(ctx context.Context, abort func(), send func(response)) *budget.Share {
 	share, err := o.executor.cfg.Memory.Begin(ctx)
 	if err != nil {

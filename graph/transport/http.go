@@ -18,9 +18,8 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 )
 
-// serveHTTP serves an operation by GET or POST, according to the GraphQL over HTTP
-// specification. Queries and mutations are answered with JSON, subscriptions with server-sent
-// events.
+// serveHTTP serves a GET or POST according to the GraphQL over HTTP specification. Queries and mutations are answered
+// with JSON, subscriptions with server-sent events.
 func (t *Transport) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header()["Vary"] = append(w.Header()["Vary"], "Accept", "Accept-Encoding")
 	admitted, refused := t.cfg.admit(r.Context(), UseRequest)
@@ -42,8 +41,7 @@ func (t *Transport) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	case len(errs) > 0:
 		t.refuse(w, r, 0, errs...)
 	case op.isSubscription() && !names(r.Header.Values("Accept"), typeEvents):
-		// A client that does not accept events would wait for the end of the answer,
-		// which may never come.
+		// A client that does not accept events would wait for the end of the answer, which may never come.
 		t.refuse(w, r, http.StatusNotAcceptable, badRequest("a subscription is answered as text/event-stream, which Accept must name, or over WebSocket (graphql-transport-ws)"))
 	case op.isSubscription():
 		admitted()
@@ -70,8 +68,8 @@ func (t *Transport) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keep moves the memory of a subscription's request to the memory that subscriptions hold. done
-// releases it. ok is false if there is no memory.
+// keep moves the memory of a subscription's request from the memory of requests to the memory of subscriptions. done
+// releases it. ok is false if there is not enough.
 func keep(m *budget.Memory, taken int64) (done func(), ok bool) {
 	m.Requests().Give(taken)
 	if !m.Subscriptions().Take(taken) {
@@ -80,14 +78,13 @@ func keep(m *budget.Memory, taken int64) (done func(), ok bool) {
 	return func() { m.Subscriptions().Give(taken) }, true
 }
 
-// connected returns a context for the subscriptions of one connection. Their events share an
-// allowance.
+// connected returns a context for the subscriptions of one connection, whose events share an allowance.
 func connected(ctx context.Context, events *budget.Allowance) context.Context {
 	return budget.WithShared(ctx, budget.Shared{Events: events.Connection()})
 }
 
-// readRequest returns the request and the memory that it takes, or the status and the error of its
-// refusal.
+// readRequest reads a request. taken is the memory that it holds. If the request is refused, status and refused are the
+// HTTP status and the error.
 func (t *Transport) readRequest(
 	w http.ResponseWriter, r *http.Request,
 ) (req *Request, taken int64, status int, refused *gqlerror.Error) {
@@ -100,7 +97,7 @@ func (t *Transport) readRequest(
 		w.Header().Set("Allow", "GET, POST")
 		return nil, 0, http.StatusMethodNotAllowed, badRequest("use POST, or GET for queries and subscriptions")
 	}
-	// Browsers send other content types for pages of other sites without a preflight.
+	// For any other content type, a page of another site could make a browser send the request without a preflight.
 	if !isJSON(r.Header.Get("Content-Type")) {
 		w.Header().Set("Accept-Post", typeJSON)
 		return nil, 0, http.StatusUnsupportedMediaType, badRequest("the Content-Type of a POST is application/json, in UTF-8")
@@ -123,7 +120,7 @@ func (t *Transport) readRequest(
 	return req, taken, http.StatusBadRequest, refused
 }
 
-// isJSON reports whether a Content-Type is JSON in UTF-8.
+// isJSON reports whether a Content-Type means JSON in UTF-8.
 func isJSON(contentType string) bool {
 	if contentType == typeJSON { // most are
 		return true
@@ -133,8 +130,8 @@ func isJSON(contentType string) bool {
 		slices.Contains([]string{"", "utf-8", "utf8"}, strings.ToLower(params["charset"]))
 }
 
-// answer runs a query or a mutation until inTime ends, and sends its answer, for which
-// that deadline does not hold.
+// answer executes a query or mutation within the deadline of inTime, and sends the answer, to which that deadline does
+// not apply.
 func (t *Transport) answer(inTime context.Context, w http.ResponseWriter, r *http.Request, op *Operation) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	if media == "" && negotiate(r.Header.Values("Accept"), typeEvents) != "" {
@@ -162,14 +159,13 @@ func (t *Transport) answer(inTime context.Context, w http.ResponseWriter, r *htt
 }
 
 const (
-	// maxWrite is the number of bytes that a client must accept within the write
-	// time-out.
+	// maxWrite is the number of bytes that a client must accept within the write timeout.
 	maxWrite = 128 << 10
-	// maxWriteTime bounds the time for a whole answer.
+	// maxWriteTime is the maximum time for sending a whole answer.
 	maxWriteTime = time.Minute
 )
 
-// pacedWriter writes to a client that must accept maxWrite bytes within each time-out.
+// pacedWriter writes to a client that must accept maxWrite bytes within each timeout.
 type pacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -208,14 +204,13 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// retryLater sets the header with the number of seconds after which the client may try
-// again.
+// retryLater sets the header Retry-After.
 func retryLater(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", strconv.Itoa(budget.RetryAfter))
 }
 
-// refuse answers a request that is not executed. Status 0 stands for a document that does not parse
-// or is invalid; older clients expect 200 for that.
+// refuse answers a request that is not executed. Status 0 means that the document does not parse or is not valid; for
+// that, older clients expect 200.
 func (t *Transport) refuse(w http.ResponseWriter, r *http.Request, status int, errs ...*gqlerror.Error) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	switch {
@@ -233,11 +228,10 @@ func (t *Transport) refuse(w http.ResponseWriter, r *http.Request, status int, e
 	t.send(w, r, media, status, &response{body: t.cfg.Executor(r.Context()).Refuse(r.Context(), errs...)})
 }
 
-// compressFrom is the minimum size in bytes of a compressed answer. Smaller answers fit into one
-// packet anyway.
+// compressFrom is the minimum size of an answer that is compressed, in bytes. Smaller answers fit into one packet.
 const compressFrom = 1400
 
-// compressed reports whether to compress an answer: it is large enough, and the client accepts it.
+// compressed reports whether to compress an answer.
 func compressed(r *http.Request, body []byte) bool {
 	return len(body) >= compressFrom && negotiate(r.Header.Values("Accept-Encoding"), "identity", "gzip") == "gzip"
 }
@@ -247,8 +241,7 @@ func setType(w http.ResponseWriter, media string) {
 	w.Header().Set("Content-Type", media+"; charset=utf-8")
 }
 
-// setUncached sets the content type of an answer, and forbids caching, because it may
-// contain secrets.
+// setUncached sets the content type of an answer and forbids caching, since the answer may contain secrets.
 func setUncached(w http.ResponseWriter, media string) {
 	w.Header().Set("Cache-Control", "no-store")
 	setType(w, media)
@@ -272,12 +265,11 @@ func (t *Transport) send(w http.ResponseWriter, r *http.Request, media string, s
 	t.sendBody(w, status, a, compressed(r, a.body))
 }
 
-// gzipTag is the suffix of the entity tags of compressed answers, because their bytes
-// differ.
+// gzipTag is a suffix of entity tags for compressed answers, which consist of other bytes.
 const gzipTag = "-gzip"
 
-// sendTagged sends the answer to a query by GET with an entity tag, so that the client can cache
-// it. If the client has the answer already, it sends only 304.
+// sendTagged sends the answer to a GET with an entity tag, so that the client can cache it. If the client already has
+// the answer, it sends only status 304.
 func (t *Transport) sendTagged(w http.ResponseWriter, r *http.Request, media string, a *response) {
 	w.Header()["Vary"] = append(w.Header()["Vary"], "Authorization")
 	w.Header().Set("Cache-Control", "private, no-cache")
@@ -302,14 +294,13 @@ func (t *Transport) sendTagged(w http.ResponseWriter, r *http.Request, media str
 	t.sendBody(w, http.StatusOK, a, zip)
 }
 
-// notModified answers that the client's copy with the entity tag is current.
+// notModified answers that the copy with an entity tag is current.
 func notModified(w http.ResponseWriter, tag string) {
 	w.Header().Set("ETag", `"`+tag+`"`)
 	w.WriteHeader(http.StatusNotModified)
 }
 
-// hasTag reports whether an If-None-Match header names an entity tag (RFC 9110, section 13.1.2: the comparison is
-// weak).
+// hasTag reports whether an If-None-Match header has an entity tag. The comparison is weak (RFC 9110, section 13.1.2).
 func hasTag(header []string, tag string) bool {
 	for one := range strings.SplitSeq(strings.Join(header, ","), ",") {
 		one = strings.TrimSpace(one)

@@ -11,10 +11,10 @@ import (
 // maxManifest is the maximum size of a manifest in bytes.
 const maxManifest = 64 << 20
 
-// apolloFormat is the value of the field format in Apollo's manifests.
+// apolloFormat is the value of the member format in Apollo's manifests.
 const apolloFormat = "apollo-persisted-query-manifest"
 
-// trust adds the documents of a manifest, by their ids and by their hashes.
+// trust adds the documents of a manifest file, by their ids and by their hashes.
 func (s *NamedDocuments) trust(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -42,8 +42,8 @@ func (s *NamedDocuments) trust(path string) error {
 	return nil
 }
 
-// parseManifest parses a manifest of Apollo, which has a list of operations, or one of Relay or
-// GraphQL Code Generator, which is an object with texts by id.
+// parseManifest returns the documents of a manifest by id. Apollo's manifests have a list of operations; those of Relay
+// and of GraphQL Code Generator are objects with ids as names.
 func parseManifest(data []byte) (map[string]string, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {

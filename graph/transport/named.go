@@ -14,31 +14,30 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// sha256Prefix is the prefix of ids that are hashes; see the appendix on persisted
-// documents of the GraphQL over HTTP specification.
+// sha256Prefix begins ids that are hashes; see the appendix on persisted documents in the GraphQL over HTTP
+// specification.
 const sha256Prefix = "sha256:"
 
 // NamedDocumentsConfig configures [NamedDocuments].
 type NamedDocumentsConfig struct {
-	// Trusted are manifest files written by the compilers of clients: Apollo's
-	// persisted query manifest, Relay's persisted_queries.json, and GraphQL Code
-	// Generator's persisted documents.
+	// Trusted are the paths of manifests, which compilers of clients have written: Apollo's persisted query manifest,
+	// Relay's persisted_queries.json, or persisted documents of GraphQL Code Generator.
 	Trusted []string
-	// TrustedOnly refuses all documents that are neither in a manifest nor passed to
+	// TrustedOnly makes the gateway refuse all documents except those in manifests and those passed to
 	// [NamedDocuments.With].
 	TrustedOnly bool
 }
 
 const (
-	// maxRegistered is the maximum number of documents that clients can register; then the
-	// least recently used one is dropped.
+	// maxRegistered is the maximum number of documents that clients have registered. The least recently used one is
+	// dropped for another.
 	maxRegistered = 1000
-	// maxRegisteredBytes is the maximum size in bytes of a document that is registered. A larger
-	// one is only executed.
+	// maxRegisteredBytes is the maximum size of a registered document in bytes. Larger documents are executed but not
+	// registered.
 	maxRegisteredBytes = 32 << 10
 )
 
-// Validate refuses a configuration with which every document would be refused.
+// Validate returns an error for a configuration that would refuse every document.
 func (c NamedDocumentsConfig) Validate() error {
 	if c.TrustedOnly && len(c.Trusted) == 0 {
 		return errors.New("trusted-only: needs trusted-documents, the manifests that clients' compilers wrote")
@@ -46,15 +45,15 @@ func (c NamedDocumentsConfig) Validate() error {
 	return nil
 }
 
-// NamedDocuments has the documents that clients can name instead of sending them: trusted ones, and
-// those that clients have registered (automatic persisted queries). It is safe for concurrent use.
+// NamedDocuments are the documents that clients can name instead of sending them: trusted documents, and documents that
+// clients have registered (automatic persisted queries). Safe for concurrent use.
 type NamedDocuments struct {
 	cfg        NamedDocumentsConfig
 	trusted    map[string]string // by id, and by sha256Prefix and hash
 	registered *lru.Cache[string, string]
 }
 
-// OpenNamedDocuments reads the manifests.
+// OpenNamedDocuments reads the manifests of cfg.
 func OpenNamedDocuments(cfg NamedDocumentsConfig) (*NamedDocuments, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -69,8 +68,7 @@ func OpenNamedDocuments(cfg NamedDocumentsConfig) (*NamedDocuments, error) {
 	return s, nil
 }
 
-// With returns NamedDocuments that also trust the given documents, by their hashes. It
-// shares everything else with s.
+// With returns NamedDocuments that also trust the given documents, by their hashes. Everything else is shared.
 func (s *NamedDocuments) With(documents []string) *NamedDocuments {
 	out := *s
 	out.trusted = maps.Clone(s.trusted)
@@ -83,12 +81,11 @@ func (s *NamedDocuments) With(documents []string) *NamedDocuments {
 // ResolvedDocument is the document of a request.
 type ResolvedDocument struct {
 	Query string
-	// register is the id under which to register the document; empty if it is not to be
-	// registered.
+	// register is the id under which the document is to be registered; empty if it is not.
 	register string
 }
 
-// Resolve returns the document of a request. The errors are for the client.
+// Resolve returns the document that a request sends or names. The error is for the client.
 func (s *NamedDocuments) Resolve(r *Request) (ResolvedDocument, *gqlerror.Error) {
 	id, automatic, err := named(r)
 	if err != nil {
@@ -112,14 +109,14 @@ func (s *NamedDocuments) Resolve(r *Request) (ResolvedDocument, *gqlerror.Error)
 	return out, err
 }
 
-// Remember registers a document, which must be valid, if the client has asked for that.
+// Remember registers a document if the client has asked for that. The document must be valid.
 func (s *NamedDocuments) Remember(r ResolvedDocument) {
 	if r.register != "" {
 		s.registered.Add(r.register, strings.Clone(r.Query))
 	}
 }
 
-// sent resolves a document that was sent as text.
+// sent resolves a document that the request contains.
 func (s *NamedDocuments) sent(query string) (ResolvedDocument, *gqlerror.Error) {
 	if s.cfg.TrustedOnly {
 		if _, ok := s.trusted[sha256Prefix+hashOf(query)]; !ok {
@@ -143,12 +140,12 @@ func (s *NamedDocuments) known(id string) (ResolvedDocument, *gqlerror.Error) {
 	if s.cfg.TrustedOnly { // sending the text would not help
 		return ResolvedDocument{}, s.untrusted()
 	}
-	// Apollo's clients look for this text.
+	// Apollo's clients recognize this text.
 	return ResolvedDocument{}, refusal(failure.CodePersistedQueryNotFound, "PersistedQueryNotFound")
 }
 
-// named returns the id that a request names. automatic reports whether it uses Apollo's protocol,
-// in which clients register documents that are not found.
+// named returns the id of the document that a request names; "" if it names none. automatic reports whether the request
+// uses Apollo's protocol, with which clients register documents that are not found.
 func named(r *Request) (id string, automatic bool, err *gqlerror.Error) {
 	if r.DocumentID != "" {
 		if strings.Contains(r.DocumentID, ":") && !strings.HasPrefix(r.DocumentID, sha256Prefix) {

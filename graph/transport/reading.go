@@ -16,25 +16,23 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Errors of reading.read.
+// The errors of reading.read.
 var (
 	errNoMemory = errors.New("the requests in flight have all the memory that they may have")
 	errTooLarge = errors.New("more bytes than one request may have")
 )
 
 const (
-	// freeRead is the number of bytes of each request that are not counted. The number of
-	// connections is bounded anyway, and small requests should not be refused because
-	// other clients send large ones slowly.
+	// freeRead is the number of bytes in each request that do not count. Small requests should not be refused because
+	// other clients send large ones slowly, and the number of connections is limited anyway.
 	freeRead = 4 << 10
-	// readStep is the number of bytes that a client must send within the message
-	// time-out.
+	// readStep is the number of bytes that a client must send within the message timeout.
 	readStep = 64 << 10
-	// maxBodyTime bounds the time for a whole body.
+	// maxBodyTime is the maximum time for receiving a whole body.
 	maxBodyTime = time.Minute
 )
 
-// counted returns the memory that counts for a request of size bytes.
+// counted returns how many bytes of a request with size bytes count.
 func counted(size int64) int64 { return max(size-freeRead, 0) }
 
 // reading is the state of reading one request.
@@ -42,14 +40,14 @@ type reading struct {
 	from io.Reader
 	most int64 // bytes
 	room *budget.Room
-	// announced is the Content-Length; 0 or less if it is unknown.
+	// announced is the Content-Length; 0 or negative if it is unknown.
 	announced int64
 	// extend extends the deadline for the next readStep bytes.
 	extend func()
 }
 
-// read returns the bytes of a request and the memory that was taken for them, which the caller
-// must release. Memory is taken when bytes arrive, not when they are announced.
+// read returns the bytes of a request. taken is the memory that was claimed for them, which the caller must release
+// even after an error. Memory is claimed when bytes arrive, not when they are announced.
 func (r reading) read() (data []byte, taken int64, err error) {
 	defer func() { taken = counted(int64(cap(data))) }()
 	first := int64(freeRead)
@@ -85,8 +83,7 @@ func (r reading) read() (data []byte, taken int64, err error) {
 	}
 }
 
-// readBody reads the body of a POST. The client must send it at the pace that the message
-// time-out sets.
+// readBody reads the body of a POST, which the client must send at the pace that the message timeout sets.
 func (t *Transport) readBody(w http.ResponseWriter, r *http.Request) (data []byte, taken int64, err error) {
 	d := &bodyDeadline{control: http.NewResponseController(w), end: time.Now().Add(maxBodyTime)}
 	stop := context.AfterFunc(t.draining, func() { d.endBy(time.Now().Add(LateGrace)) })
@@ -102,7 +99,7 @@ func (t *Transport) readBody(w http.ResponseWriter, r *http.Request) (data []byt
 	return data, taken, err
 }
 
-// bodyDeadline is the read deadline of a connection while a body is read.
+// bodyDeadline controls the read deadline of a connection while a body is read.
 type bodyDeadline struct {
 	control *http.ResponseController
 
@@ -111,8 +108,7 @@ type bodyDeadline struct {
 	lifted bool
 }
 
-// extend extends the deadline, but not beyond the end. It does nothing for connections without
-// deadlines.
+// extend extends the deadline, but not beyond end. If the connection has no deadlines, it does nothing.
 func (d *bodyDeadline) extend(more time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,7 +119,7 @@ func (d *bodyDeadline) extend(more time.Duration) {
 	_ = d.control.SetReadDeadline(next)
 }
 
-// endBy moves the end to an earlier time.
+// endBy sets end to an earlier time.
 func (d *bodyDeadline) endBy(end time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,7 +136,7 @@ func (d *bodyDeadline) lift() {
 	_ = d.control.SetReadDeadline(time.Time{})
 }
 
-// unread returns the status and the error for a request whose body could not be read.
+// unread returns the HTTP status and the error for a request whose body could not be read.
 func (t *Transport) unread(w http.ResponseWriter, err error) (int, *gqlerror.Error) {
 	var network net.Error
 	timeout := errors.As(err, &network) && network.Timeout()

@@ -15,8 +15,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Request has the parameters of the GraphQL over HTTP specification, which subscribe messages on a
-// WebSocket also have, and the document id of its appendix on persisted documents.
+// Request has the parameters of a request as the GraphQL over HTTP specification defines them, including documentId of
+// its appendix on persisted documents. The message subscribe of a WebSocket has the same ones.
 type Request struct {
 	Query         string
 	OperationName string
@@ -27,12 +27,11 @@ type Request struct {
 	Extensions map[string]any
 }
 
-// maxNesting is the maximum nesting of a request's JSON.
+// maxNesting is the maximum nesting of the JSON in a request.
 const maxNesting = 200
 
-// parseRequest parses a request in JSON. A null parameter counts as absent, and unknown parameters
-// are ignored, as the specification demands. The errors are for the client and do not quote the
-// input.
+// parseRequest parses a request in JSON. As the specification demands, null parameters count as absent, and unknown
+// parameters are ignored. The errors are for the client and do not quote the input.
 func parseRequest(data []byte) (*Request, error) {
 	switch err := checkNesting(data); {
 	case err != nil && !json.Valid(data), err == nil && !gjson.ValidBytes(data): // gjson's is recursive
@@ -68,8 +67,8 @@ func parseRequest(data []byte) (*Request, error) {
 	return &out, errors.Join(bad[:]...)
 }
 
-// textOf returns a parameter that is a string. Like all values it is copied, because otherwise
-// keeping it would keep the whole request in memory.
+// textOf returns a string parameter. Like all values it is copied, since a part of the request would keep all of it in
+// memory.
 func textOf(name string, v gjson.Result) (string, error) {
 	if v.Type != gjson.String && v.Type != gjson.Null {
 		return "", fmt.Errorf("%s: a string or null is accepted", name)
@@ -85,8 +84,8 @@ func objectOf(name string, v gjson.Result) (map[string]any, error) {
 	return out, nil
 }
 
-// extensionsOf returns the known extensions. It drops unknown ones, because they may be large and a
-// stream would keep them in memory.
+// extensionsOf returns the extensions that the gateway knows. Others are dropped: they may be large, and a stream would
+// keep them in memory.
 func extensionsOf(v gjson.Result) (map[string]any, error) {
 	if !v.IsObject() && v.Type != gjson.Null {
 		return nil, errors.New("extensions: an object or null is accepted")
@@ -113,7 +112,7 @@ func extensionsOf(v gjson.Result) (map[string]any, error) {
 	return out, nil
 }
 
-// valueOf decodes a value like encoding/json with UseNumber.
+// valueOf decodes a value as encoding/json does with UseNumber.
 func valueOf(v gjson.Result) any {
 	switch {
 	case v.Type == gjson.String:
@@ -145,8 +144,7 @@ func (r *Request) namesDocument() bool {
 	return r.Query != "" || r.DocumentID != "" || r.Extensions["persistedQuery"] != nil
 }
 
-// checkNesting refuses JSON that is nested too deeply for the recursive code that reads
-// it afterwards.
+// checkNesting returns an error if JSON is nested too deeply for code that reads it recursively.
 func checkNesting(data []byte) error {
 	if bytes.Count(data, []byte{'{'})+bytes.Count(data, []byte{'['}) <= maxNesting {
 		return nil
@@ -170,8 +168,8 @@ func checkNesting(data []byte) error {
 	return nil
 }
 
-// checkText refuses invalid UTF-8 and half surrogate pairs, which Go's JSON decoder would
-// replace by U+FFFD.
+// checkText returns an error for invalid UTF-8 and for half surrogate pairs, which Go's JSON decoder would replace by
+// U+FFFD.
 func checkText(text string) error {
 	if !utf8.ValidString(text) {
 		return errors.New("the text is not UTF-8")
@@ -182,8 +180,7 @@ func checkText(text string) error {
 	return nil
 }
 
-// WholeCharacters reports whether each escaped surrogate is half of a complete pair. text is JSON
-// or a string of GraphQL.
+// WholeCharacters reports whether all escapes of surrogates in a text form pairs. The text is JSON or a GraphQL string.
 func WholeCharacters(text string) bool {
 	if !strings.Contains(text, `\u`) {
 		return true
@@ -202,8 +199,8 @@ func WholeCharacters(text string) bool {
 	return true
 }
 
-// escapeLength returns the length of the escape at the start of s, which can be a surrogate pair.
-// ok is false for half a pair.
+// escapeLength returns the length of the escape at the start of s, which may be a surrogate pair. ok is false for half
+// a pair.
 func escapeLength(s string) (length int, ok bool) {
 	const unit = len(`\u0000`)
 	first, isUnit := codeUnit(s)
@@ -217,7 +214,7 @@ func escapeLength(s string) (length int, ok bool) {
 	return 2 * unit, utf16.DecodeRune(first, second) != utf8.RuneError
 }
 
-// codeUnit decodes \uXXXX.
+// codeUnit decodes an escape of the form \uXXXX.
 func codeUnit(s string) (rune, bool) {
 	if len(s) < 6 || s[:2] != `\u` {
 		return 0, false

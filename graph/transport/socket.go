@@ -22,7 +22,7 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// Close codes of graphql-transport-ws. The other codes are from RFC 6455, 7.4.1.
+// The close codes of graphql-transport-ws. The other codes are defined in RFC 6455, section 7.4.1.
 const (
 	codeBadMessage     = 4400
 	codeUnauthorized   = 4401
@@ -39,8 +39,7 @@ const (
 	maxFirstMessage = 64 << 10
 	// closeWait is how long to wait for a client's close frame.
 	closeWait = 2 * time.Second
-	// maxLate is the maximum number of bytes that are read and ignored after a client was
-	// refused.
+	// maxLate is the maximum number of bytes that are read and dropped after a client was refused.
 	maxLate = 8 << 20
 )
 
@@ -48,7 +47,7 @@ const (
 type closing struct {
 	code   int // 0 for no close frame
 	reason string
-	// wait gives the client time to read the reason and to close the connection itself.
+	// wait gives the client time to read the reason and to close the connection.
 	wait bool
 	// mute reports that the rest of the input cannot be parsed.
 	mute bool
@@ -56,9 +55,8 @@ type closing struct {
 	echo bool
 }
 
-// socket is one connection. It has one goroutine that reads. While there is something to
-// write, one goroutine writes, which may be a worker of the pool. Each operation has a
-// goroutine of its own.
+// socket is a WebSocket connection. One goroutine reads. While there is something to write, one goroutine writes, which
+// may be a worker of the pool. Each operation has a goroutine.
 type socket struct {
 	sockets *sockets
 	conn    *websocket.Conn // reads
@@ -69,14 +67,14 @@ type socket struct {
 	cancel  context.CancelFunc
 	place   *list.Element // in sockets.waiting, whose lock guards it
 
-	// writers counts the goroutines that write; there is at most one at a time. The next two are
-	// used by that goroutine, and by wake, which is called only while none writes.
+	// writers counts the goroutines that write, of which there is at most one. gather and wrote are used by that
+	// goroutine, and by wake, which is called only while there is none.
 	writers sync.WaitGroup
 	gather  *time.Timer // starts it a moment later; nil before the first use
 	wrote   time.Time   // when it wrote last
 
-	// receiving reports whether a part of a message has arrived. taken is the memory of the
-	// message. Both are used only by the goroutine that reads.
+	// receiving reports whether a message has arrived in part, and taken is the memory of the message. Both are used
+	// only by the goroutine that reads.
 	receiving bool
 	taken     int64
 
@@ -142,7 +140,7 @@ func (s *socket) serve(ctx context.Context) {
 	_ = s.net.Close()
 }
 
-// read handles messages until the connection must be closed.
+// read handles messages until the connection must be closed, and returns how to close it.
 func (s *socket) read(ctx context.Context) (end *closing) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -159,8 +157,8 @@ func (s *socket) read(ctx context.Context) (end *closing) {
 		}
 	}
 	for {
-		// While the connection is idle, the goroutine waits here, where its stack is small. take
-		// reads the bytes and handles the error.
+		// While the connection is idle, the goroutine waits here, where its stack is small. take reads the bytes and
+		// handles errors.
 		_, _ = s.in.Peek(1)
 		ctx, end = s.take(ctx)
 		if end != nil {
@@ -169,8 +167,7 @@ func (s *socket) read(ctx context.Context) (end *closing) {
 	}
 }
 
-// take reads and handles one message. It returns the context for the next one, or how
-// to close the connection.
+// take reads and handles one message. It returns the context for the next message, or how to close the connection.
 func (s *socket) take(ctx context.Context) (context.Context, *closing) {
 	kind, data, err := s.receive()
 	switch {
@@ -232,13 +229,13 @@ func (s *socket) receive() (kind int, data []byte, err error) {
 	return kind, data, err
 }
 
-// giveBack releases the memory of the current message, unless an operation has taken it over.
+// giveBack releases the memory of the current message, unless it was passed to an operation.
 func (s *socket) giveBack() {
 	s.sockets.cfg.Memory.Requests().Give(s.taken)
 	s.taken = 0
 }
 
-// failed returns how to close a connection after a read error.
+// failed returns how to close a connection after an error of reading.
 func (s *socket) failed(err error) *closing {
 	var closed *websocket.CloseError
 	var network net.Error
@@ -267,8 +264,7 @@ func (s *socket) failed(err error) *closing {
 	return &closing{code: websocket.CloseProtocolError, reason: err.Error(), wait: true, mute: true}
 }
 
-// close ends all operations, and sends a close frame after all queued frames. Only the
-// first call has an effect.
+// close ends all operations and sends a close frame after all queued frames. Only the first call has an effect.
 func (s *socket) close(end *closing) {
 	s.mu.Lock()
 	if s.ending != nil {
@@ -298,8 +294,7 @@ func (s *socket) close(end *closing) {
 	s.out.Finish(closeFrame(end.code, end.reason))
 }
 
-// abort closes the connection at once, without a close frame, and frees the kernel's
-// buffers.
+// abort closes the connection at once, without a close frame, and discards what the kernel has buffered.
 func (s *socket) abort() {
 	if c, ok := s.net.(interface{ SetLinger(int) error }); ok {
 		_ = c.SetLinger(0)
@@ -308,7 +303,7 @@ func (s *socket) abort() {
 	s.out.Discard()
 }
 
-// drain closes the connection as soon as its queries and mutations have been answered.
+// drain closes the connection when its queries and mutations are answered.
 func (s *socket) drain() {
 	s.mu.Lock()
 	s.draining = true
@@ -325,15 +320,15 @@ func (s *socket) isEnding() bool {
 	return s.ending != nil
 }
 
-// alive extends the read deadline. While a message is being received, its own deadline
-// holds instead.
+// alive extends the read deadline because the client has sent something. While a message is being received, another
+// deadline applies.
 func (s *socket) alive() {
 	if !s.receiving && s.ready.Load() {
 		s.deadline(2 * s.sockets.cfg.PingInterval)
 	}
 }
 
-// deadline sets how long the client may be silent, unless the connection is ending.
+// deadline sets how long the client may send nothing, unless the connection is ending.
 func (s *socket) deadline(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -350,8 +345,8 @@ func (s *socket) startPings() {
 	}
 }
 
-// ping sends a ping frame. The protocol also has ping messages, but some clients close
-// the connection when they receive one.
+// ping sends a ping frame. The protocol has ping messages too, but some clients close the connection when they receive
+// one.
 func (s *socket) ping() {
 	if s.protocol() == protocolLegacy && s.ready.Load() {
 		s.out.Offer(textFrame(`{"type":"ka"}`))

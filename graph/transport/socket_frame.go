@@ -9,11 +9,11 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// maxReason is the maximum number of bytes of text in a close frame (RFC 6455, 5.5.1).
+// maxReason is the maximum length of the reason in a close frame, in bytes (RFC 6455, section 5.5.1).
 const maxReason = 123
 
-// appendFrame appends a frame in the format of RFC 6455, 5.2. It is not fragmented, and not masked,
-// because a server sends it.
+// appendFrame appends a frame in the format of RFC 6455, section 5.2. It is not fragmented and, as the server sends it,
+// not masked.
 func appendFrame(b []byte, f *stream.Frame) []byte {
 	b = append(b, 0x80|f.Kind)
 	switch n := f.Size(); {
@@ -29,7 +29,7 @@ func appendFrame(b []byte, f *stream.Frame) []byte {
 	return append(b, f.Tail...)
 }
 
-// closeFrame returns a close frame; without a code if code is 0.
+// closeFrame returns a close frame. If code is 0, the frame has neither code nor reason.
 func closeFrame(code int, reason string) stream.Frame {
 	if code == 0 {
 		return stream.Frame{Kind: websocket.CloseMessage}
@@ -44,7 +44,7 @@ func closeFrame(code int, reason string) stream.Frame {
 	}
 }
 
-// textFrame returns the frame of a complete text message.
+// textFrame returns a frame with a whole text message.
 func textFrame(message string) stream.Frame {
 	return stream.Frame{Kind: websocket.TextMessage, Tail: message}
 }

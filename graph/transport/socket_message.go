@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Subprotocols of WebSocket.
+// The WebSocket subprotocols.
 const (
 	// protocolModern is specified by the graphql-ws project (PROTOCOL.md).
 	protocolModern = "graphql-transport-ws"
@@ -17,7 +17,7 @@ const (
 	protocolLegacy = "graphql-ws"
 )
 
-// verb is the type of a client's message.
+// verb is the type of a message from a client.
 type verb int
 
 const (
@@ -32,7 +32,7 @@ const (
 // maxID is the maximum length in bytes of the id of an operation.
 const maxID = 256
 
-// message is a client's message in either protocol.
+// message is a message from a client, in either protocol.
 type message struct {
 	verb    verb
 	id      string // of operations only
@@ -40,8 +40,7 @@ type message struct {
 	request *Request // of verbStart only
 }
 
-// decodeMessage parses a message. The error is for the client, and does not quote the
-// input.
+// decodeMessage parses a message. The error is for the client and does not quote the input.
 func decodeMessage(protocol string, data []byte) (message, error) {
 	if err := checkNesting(data); err != nil {
 		return message{}, err
@@ -87,7 +86,7 @@ func (m *message) readRequest() (err error) {
 	if m.request, err = parseRequest(m.payload); err != nil {
 		return fmt.Errorf("payload: %w", err)
 	}
-	// An empty query is refused later, like in any other request.
+	// An empty query is refused later, as in other requests.
 	if !m.request.namesDocument() && !gjson.GetBytes(m.payload, "query").Exists() {
 		return errors.New("payload: a query or a documentId is required")
 	}

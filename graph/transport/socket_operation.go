@@ -26,8 +26,8 @@ type socketOperation struct {
 
 var _ stream.Wire = (*socketOperation)(nil)
 
-// handle executes a message. It returns the context for the next message, or how to close the
-// connection if the message is not allowed.
+// handle handles a message. It returns the context for the next message, or, if the message is not allowed, how to
+// close the connection.
 func (s *socket) handle(ctx context.Context, m message) (context.Context, *closing) {
 	switch m.verb {
 	case verbInit:
@@ -48,8 +48,8 @@ func (s *socket) handle(ctx context.Context, m message) (context.Context, *closi
 	return ctx, nil
 }
 
-// say queues a message that belongs to no operation. It waits for room, so a client
-// that does not read its answers is not read from, either.
+// say puts a message that belongs to no operation into the queue. It waits for room, so that no more is read from a
+// client that does not read its answers.
 func (s *socket) say(ctx context.Context, f stream.Frame) {
 	_ = s.out.Put(ctx, nil, f) // fails only when the connection ends
 }
@@ -83,7 +83,7 @@ func (s *socket) initialise(ctx context.Context, m message) (context.Context, *c
 	return admitted, nil
 }
 
-// ackMessage returns a connection_ack; payload is nil for none.
+// ackMessage returns the message connection_ack. payload may be nil.
 func ackMessage(payload json.RawMessage) string {
 	if payload == nil {
 		return `{"type":"connection_ack"}`
@@ -91,8 +91,8 @@ func ackMessage(payload json.RawMessage) string {
 	return `{"type":"connection_ack","payload":` + string(payload) + `}`
 }
 
-// start prepares and launches an operation. It validates the document in the goroutine that reads,
-// so that a connection can occupy at most one core with that.
+// start prepares and launches an operation. The document is validated in the goroutine that reads, so that a connection
+// can use at most one processor for that.
 func (s *socket) start(ctx context.Context, m message) *closing {
 	if !s.ready.Load() {
 		return &closing{code: codeUnauthorized, reason: "Unauthorized"}
@@ -100,8 +100,7 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 	cfg := &s.sockets.cfg
 	s.mu.Lock()
 	_, duplicate := s.operations[m.id]
-	// Stopped operations that have not ended yet also count: there may be as many of
-	// them as of others.
+	// Stopped operations that have not ended yet count too: there may be as many as running ones.
 	full := len(s.operations) >= cfg.Operations || s.running >= 2*cfg.Operations
 	draining := s.draining
 	s.mu.Unlock()
@@ -158,7 +157,7 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 	return nil
 }
 
-// launch runs a prepared operation.
+// launch starts a prepared operation.
 func (s *socket) launch(ctx context.Context, prepared *Operation, op *socketOperation) {
 	next := "next"
 	if s.protocol() == protocolLegacy {
@@ -195,8 +194,8 @@ func (s *socket) refuse(ctx context.Context, id string, errs ...*gqlerror.Error)
 	s.say(ctx, s.message(nil, id, "error", encodeErrors(s.protocol(), presented)))
 }
 
-// stop stops an operation because the client has asked for it. Its id can be used again
-// at once, and no more messages about it are sent.
+// stop stops an operation at the request of the client. No more messages about it are sent, and its id can be used
+// again at once.
 func (s *socket) stop(id string) {
 	s.mu.Lock()
 	op := s.operations[id]
@@ -224,8 +223,8 @@ func (op *socketOperation) End(ctx context.Context, errs gqlerror.List) {
 	op.finish(ctx, op.socket.message(op, op.id, "complete", nil))
 }
 
-// finish queues the last messages of an operation. Before the client can read them, the id is free
-// and the caller's use has ended, so the client may start the next operation.
+// finish puts the last messages of an operation into the queue. Before the client can read them, the id is free and the
+// use of the caller has ended, so that the client can begin another operation when it has read them.
 func (op *socketOperation) finish(ctx context.Context, last ...stream.Frame) {
 	_ = op.socket.out.Put(ctx, op.free, last...) // it was cancelled, or the connection ends
 }
@@ -275,8 +274,8 @@ func (s *socket) message(op *socketOperation, id, kind string, payload []byte) s
 func encodeErrors(protocol string, errs gqlerror.List) []byte {
 	var v any = errs
 	if protocol == protocolLegacy {
-		// In the older protocol the payload is a single error. Its clients read all errors from
-		// the additional field errors.
+		// In the older protocol the payload is a single error. Its clients find all errors in the additional member
+		// errors.
 		v = map[string]any{"message": errs[0].Message, "errors": errs}
 	}
 	data, err := json.Marshal(v)

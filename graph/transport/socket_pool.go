@@ -7,19 +7,17 @@ import (
 )
 
 const (
-	// backlog is the number of waiting sockets per worker from which on another worker
-	// is started.
+	// backlog is the number of waiting sockets for each worker above which another worker is started.
 	backlog = 8
 	// yieldAfter is the number of sockets after which a worker yields its processor.
 	yieldAfter = 512
 )
 
-// writerPool writes events to sockets without a goroutine for each of them. A change with a
-// thousand listeners is a thousand small writes, which the kernel usually accepts at once. The
-// workers never wait for a client. If the kernel does not accept everything, or if there is more to
-// write, a goroutine of the socket continues. Workers end when no socket is waiting. With a
-// goroutine for each write, an event for a thousand clients would take a third more CPU time: see
-// network/ours/burst=1 of BenchmarkLive.
+// writerPool writes events to sockets without a goroutine for each of them. A change that a thousand clients follow
+// takes a thousand small writes, which the kernel usually accepts at once. A worker never waits for a client: if the
+// kernel does not accept everything, or if there is more to write, a goroutine of the socket continues. Workers end
+// when no socket waits. With a goroutine for each write, an event for a thousand clients would take a third more CPU
+// time (network/ours/burst=1 of BenchmarkLive).
 type writerPool struct {
 	sockets *sockets
 	most    int // workers
@@ -29,7 +27,7 @@ type writerPool struct {
 	workers int
 }
 
-// add adds a socket that has something to write.
+// add adds a socket to which something must be written.
 func (p *writerPool) add(s *socket) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,7 +38,7 @@ func (p *writerPool) add(s *socket) {
 	}
 }
 
-// next removes a socket from the queue. A worker that gets nil must end.
+// next returns the next waiting socket. If it returns nil, the worker must end.
 func (p *writerPool) next() *socket {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +68,7 @@ func (p *writerPool) work() {
 	}
 }
 
-// writeTo writes to a socket as long as it need not wait. It returns a buffer for the next socket.
+// writeTo writes to a socket as far as that is possible without waiting. It returns a buffer for the next socket.
 func (b *buffer) writeTo(s *socket) *buffer {
 	ok, ended := b.fill(s)
 	if ok && b.size() <= maxBatch {

@@ -10,13 +10,12 @@ import (
 // maxBatch is the maximum number of bytes of frames in one write.
 const maxBatch = 64 << 10
 
-// buffer is the memory of a goroutine that writes.
+// buffer is the memory of a goroutine while it writes.
 type buffer struct {
 	frames []stream.Frame // taken from the queue, not yet encoded
 	bytes  []byte
 	sent   int // of bytes
-	// now is the method value writeNow. It is stored because making one for each write
-	// would allocate.
+	// now is the method writeNow as a function value, which is kept because creating it for each write would allocate.
 	now func(fd uintptr) (done bool)
 }
 
@@ -26,8 +25,8 @@ func newBuffer() *buffer {
 	return b
 }
 
-// fill takes the next frames from the queue of a socket. ok is false if there are none; then
-// the goroutine must stop writing.
+// fill takes the next frames from the queue of a socket. If there are none, ok is false and the goroutine must stop
+// writing.
 func (b *buffer) fill(s *socket) (ok, ended bool) {
 	b.bytes, b.sent = b.bytes[:0], 0
 	frames, ended := s.out.Take(b.frames[:0], maxBatch)
@@ -38,7 +37,7 @@ func (b *buffer) fill(s *socket) (ok, ended bool) {
 	return true, false
 }
 
-// size returns the number of bytes of the frames.
+// size returns the size of the frames in bytes.
 func (b *buffer) size() (n int) {
 	for i := range b.frames {
 		n += b.frames[i].Size()
@@ -55,10 +54,9 @@ func (b *buffer) encode() {
 	b.frames = b.frames[:0]
 }
 
-// wake starts the writer, at once or, if soon is set, a moment later, so that events that
-// arrive shortly after each other are written together. Events are written by the pool,
-// if possible. Messages for one client have a goroutine of their own, so that they do not
-// wait behind events for many clients.
+// wake starts the writer of a socket. If soon is set, it may start a moment later, so that events which arrive in quick
+// succession are written together. Events are written by the pool if possible. Messages for a single client are written
+// by a separate goroutine, so that they do not wait behind events for many clients.
 func (s *socket) wake(soon bool) {
 	s.writers.Add(1)
 	if soon {
@@ -78,11 +76,11 @@ func (s *socket) wake(soon bool) {
 	go s.write()
 }
 
-// write empties the queue.
+// write sends all queued frames.
 func (s *socket) write() { s.writeFrom(s.sockets.buffers.Get().(*buffer)) }
 
-// writeFrom sends the buffer, and then all queued frames, with one system call for those
-// that are queued at a time.
+// writeFrom sends the frames in b, and then all queued frames, those that are queued at the same time with one system
+// call.
 func (s *socket) writeFrom(b *buffer) {
 	defer s.writers.Done()
 	defer s.sockets.keep(b)
@@ -106,7 +104,7 @@ func (s *socket) writeFrom(b *buffer) {
 	}
 }
 
-// send writes data in parts. Each part has its own deadline.
+// send writes data in parts, each with a deadline.
 func (s *socket) send(data []byte) error {
 	for part := range slices.Chunk(data, maxWrite) {
 		if err := s.limitWrite(time.Now()); err != nil {
@@ -119,7 +117,7 @@ func (s *socket) send(data []byte) error {
 	return nil
 }
 
-// limitWrite sets the deadline of the next write.
+// limitWrite sets the deadline for the next write.
 func (s *socket) limitWrite(now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +127,7 @@ func (s *socket) limitWrite(now time.Time) error {
 	return s.net.SetWriteDeadline(now.Add(s.sockets.cfg.WriteTimeout))
 }
 
-// closeAfterFlush closes the connection after the last frame.
+// closeAfterFlush closes the connection after the last frame was written.
 func (s *socket) closeAfterFlush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +138,7 @@ func (s *socket) closeAfterFlush() {
 	_ = s.net.Close()
 }
 
-// keep returns the memory of a writer to the pool, unless it has grown for a large message.
+// keep makes the memory of a writer available to others, unless it has grown for a large message.
 func (s *sockets) keep(b *buffer) {
 	if cap(b.bytes) <= 2*maxBatch && cap(b.frames) <= DefaultQueue {
 		clear(b.frames[:cap(b.frames)])

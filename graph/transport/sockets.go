@@ -20,11 +20,11 @@ import (
 // socketVersion is the version of the WebSocket protocol.
 const socketVersion = "13"
 
-// sockets serves WebSocket connections with the protocol graphql-transport-ws, or
-// graphql-ws for clients that support nothing else.
+// sockets serves WebSocket connections with the protocol graphql-transport-ws, or with graphql-ws for clients that
+// support nothing else.
 //
-// gorilla/websocket does the handshake and reads. It was chosen because idle connections
-// are cheap, and because it allocates no memory for a message before it arrives.
+// gorilla/websocket does the handshake and reads. It was chosen because idle connections use little memory, and because
+// it allocates none for a message before the message arrives.
 type sockets struct {
 	cfg      Config
 	upgrader websocket.Upgrader
@@ -34,7 +34,7 @@ type sockets struct {
 
 	mu  sync.Mutex
 	all map[*socket]struct{}
-	// waiting has the sockets that are not initialised yet, the oldest first.
+	// waiting are the sockets that are not initialised yet, the oldest first.
 	waiting *list.List
 }
 
@@ -49,7 +49,7 @@ func newSockets(cfg Config) *sockets {
 	s.pool = writerPool{sockets: s, most: runtime.GOMAXPROCS(0)}
 	s.upgrader = websocket.Upgrader{
 		HandshakeTimeout: cfg.WriteTimeout,
-		// A connection has its own reader, see hijacker, and no write buffer.
+		// A connection has its own reader (see hijacker) and no write buffer.
 		WriteBufferPool: new(sync.Pool),
 		Subprotocols:    []string{protocolModern, protocolLegacy},
 		CheckOrigin:     func(*http.Request) bool { return true }, // package server checks Host and Origin
@@ -68,7 +68,7 @@ func newSockets(cfg Config) *sockets {
 	return s
 }
 
-// ServeHTTP upgrades the request and returns. The connection stays open.
+// ServeHTTP upgrades a request to a WebSocket and returns. The connection stays open.
 func (s *sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.open.admit() {
 		s.open.refuse(w, r, s.cfg.Executor(r.Context()), "WebSocket connections")
@@ -91,8 +91,8 @@ func (s *sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	go c.serve(ctx)
 }
 
-// add registers a connection. If too many connections are not initialised yet, it closes
-// the oldest of them, so that silent clients cannot lock out others.
+// add adds a connection. If too many connections are not initialised yet, it closes the oldest of them, so that silent
+// clients cannot lock out others.
 func (s *sockets) add(c *socket) {
 	var oldest *socket
 	s.mu.Lock()
@@ -108,14 +108,14 @@ func (s *sockets) add(c *socket) {
 	}
 }
 
-// initialised notes that a connection is initialised.
+// initialised records that a connection is initialised.
 func (s *sockets) initialised(c *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting.Remove(c.place) // of one that was removed it does nothing
 }
 
-// remove unregisters a connection that has ended.
+// remove removes a connection that has ended.
 func (s *sockets) remove(c *socket) {
 	s.mu.Lock()
 	s.waiting.Remove(c.place)
@@ -124,9 +124,8 @@ func (s *sockets) remove(c *socket) {
 	s.open.release()
 }
 
-// drain refuses new connections. It closes each connection with 1001, so that its
-// client reconnects, as soon as its queries and mutations are answered. It returns when
-// all connections have ended. If ctx ends first, it aborts the remaining ones.
+// drain refuses new connections, and closes each connection with 1001 as soon as its queries and mutations are
+// answered. It returns when all connections have ended. If ctx ends before, it aborts those that remain.
 func (s *sockets) drain(ctx context.Context) {
 	ended := s.open.drain()
 	s.each((*socket).drain)
@@ -147,8 +146,8 @@ func (s *sockets) each(do func(*socket)) {
 	}
 }
 
-// hijacker lets the WebSocket library take over the connection of a wrapped response writer, and
-// keeps the connection and its reader.
+// hijacker is a response writer from which the WebSocket library takes over the connection. It keeps the connection and
+// its reader.
 type hijacker struct {
 	http.ResponseWriter
 	conn *inbound
@@ -166,8 +165,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// Without this limit, the kernel's buffer for a dead client would grow to
-	// megabytes.
+	// Without this limit the kernel's buffer for a client that does not read would grow to megabytes.
 	if c, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
 		_ = c.SetWriteBuffer(sendBuffer)
 	}
@@ -180,17 +178,17 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return h.conn, rw, nil
 }
 
-// sendBuffer is the size in bytes of the kernel's send buffer for one client; Linux doubles it.
+// sendBuffer is the size of the kernel's send buffer for a client, in bytes; Linux doubles it.
 const sendBuffer = 64 << 10
 
-// inbound is the connection for the WebSocket library. When mute is set, the library
-// can only read, because all frames to the client must go through the queue.
+// inbound is the connection that the WebSocket library uses. While mute is set, the library can only read, because all
+// frames to the client must go through the queue.
 type inbound struct {
 	net.Conn
 	mute bool
 }
 
-// Write drops frames that the library sends by itself. The queue sends its own instead.
+// Write drops what the library writes while mute is set; the queue has frames for the same purpose.
 func (c *inbound) Write(b []byte) (int, error) {
 	if c.mute {
 		return len(b), nil
@@ -198,7 +196,7 @@ func (c *inbound) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// SetWriteDeadline does nothing when mute is set: the queue sets the deadlines.
+// SetWriteDeadline does nothing while mute is set, because the queue sets the deadlines.
 func (c *inbound) SetWriteDeadline(t time.Time) error {
 	if c.mute {
 		return nil
