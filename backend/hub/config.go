@@ -10,24 +10,23 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Config of a hub. Only Store is required.
+// Config configures a [Hub]. Only Store is required.
 type Config struct {
-	// Store is the store to follow. Required. One with several shards is a [backend.Sharder].
+	// Store is the store to follow. If it has several shards, it must be a [backend.Sharder].
 	Store backend.Store
-	// Logger receives interruptions of the hub's watch of the store. Default: nothing is logged.
+	// Logger receives messages when the watch of the store is interrupted. Default: none.
 	Logger *zap.Logger
-	// Rand makes the jitter of the pauses between attempts. Run alone uses it. Default: seeded by
-	// the runtime.
+	// Rand makes the pauses between attempts random. It is used only by Run. Default: seeded by the runtime.
 	Rand *rand.Rand
-	// Lag receives, for each delivery, the time from its oldest change until the hub has passed it
-	// on, in seconds. Default: none.
+	// Lag receives, for each delivery, the time between its oldest change and the moment when the hub has passed it on,
+	// in seconds. Default: none.
 	Lag backend.Observer
-	// Events is the maximum number of events that a watch queues. Default 1,024.
+	// Events is the maximum number of queued events of a watch. Default 1,024.
 	Events int
-	// Bytes is the maximum number of bytes that a watch queues, counted by
-	// [backend.Event.Size]; one event always fits. Default 4 MiB.
+	// Bytes is the maximum size of the queued events of a watch, as counted by [backend.Event.Size]. A single event may
+	// be larger. Default 4 MiB.
 	Bytes int
-	// MaxSubscribers is the maximum number of subscribers at a time. Default 100,000.
+	// MaxSubscribers is the maximum number of subscribers at a time: see [Hub.Reserve]. Default 100,000.
 	MaxSubscribers int
 }
 

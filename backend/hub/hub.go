@@ -1,6 +1,5 @@
-// Package hub follows the changes of a store once for a whole gateway and passes
-// them on to any number of watches. Each watch has a bounded queue. Publishing
-// never waits for a watch, and nothing is polled.
+// Package hub follows the changes of a store once for the whole gateway, and passes them on to any number of watches.
+// Each watch has a bounded queue. The hub never waits for a watch, and nothing is polled.
 //
 //	Run                          follows the store again and again until ctx ends
 //	 '- follow                   one watch of the store
@@ -15,14 +14,13 @@
 //	 |- TryNext                  takes what is queued, once the watch is live
 //	 '- read                     until then: reads the store's log
 //
-// The hub merges the changes of several shards into one order: a live event carries
-// the hub's position after it. A watch that resumes from an older position is attached
-// first, so that new changes gather in its queue, and then reads the store's log up to
-// the position at which it was attached. If it reads further, its queue skips the changes
-// that it has read. watchState shows the life of a watch.
+// The hub merges the changes of several shards into one order: a live event has the position of the hub after it. A
+// watch that resumes from an older position is first attached, so that new changes are put into its queue. Then it
+// reads the store's log up to the position at which it was attached. If it reads further, it skips the queued changes
+// that it has already read. watchState describes the states of a watch.
 //
-// The hub starts no goroutines: it works in the one that calls Run, and a watch in the
-// one that calls Next. Nothing is stored: a new hub begins at the present position.
+// The hub starts no goroutines: it works in the goroutine that calls Run, and a watch in the one that calls Next.
+// Nothing is stored on disk: a new hub begins at the present position.
 //
 // Locks are taken in the order Hub.relay, Hub.mu, Watcher.mu:
 //
@@ -48,30 +46,29 @@ import (
 // Hub follows one store. All methods are safe for concurrent use.
 type Hub struct {
 	cfg Config
-	// clock of the store.
+	// clock returns the time of the store's clock.
 	clock func() time.Time
-	// replays holds a token for each watch that is reading the store's log.
+	// replays has an element for each watch that is reading the store's log.
 	replays chan struct{}
 
 	// running reports whether Run is active.
 	running atomic.Bool
 	// lagged counts the watches that ended because they were too slow.
 	lagged atomic.Uint64
-	// position is the position up to which the hub has followed the store; nil while it does
-	// not follow it. It is written under mu and read without.
+	// position is the position up to which the hub has followed the store; nil while it does not follow it. It is
+	// written with mu locked and read without.
 	position atomic.Pointer[backend.Position]
 
-	// relay serializes deliveries. Followers are called with relay locked but not mu, so
-	// they do not hold up users of mu.
+	// relay makes deliveries happen one at a time. Followers are called with relay locked but mu unlocked, so that they
+	// do not block users of mu.
 	relay     sync.Mutex
 	followers []Follower // guarded by relay
 
 	mu sync.Mutex // guards all below
-	// tables holds the attached watches by the attribute of their Lookup. Those without a
-	// Lookup are under nil.
+	// tables maps the attribute of a Lookup to the attached watches with that attribute. Watches without a Lookup are
+	// under nil.
 	tables map[Attribute]*lookupTable
-	// alone holds the watches that began while the hub had no position. They join when it has
-	// one.
+	// alone is the set of watches that began while the hub had no position. They are attached when it has one.
 	alone map[*Watcher]struct{}
 	// subscribers is the number of reservations.
 	subscribers int
@@ -79,17 +76,15 @@ type Hub struct {
 
 // Errors of this package.
 var (
-	// ErrFull means that Config.MaxSubscribers is reached.
+	// ErrFull means that there are already Config.MaxSubscribers subscribers.
 	ErrFull = errors.New("too many subscribers")
-	// ErrIdle means that there was no change before the deadline of
-	// [Watcher.NextBefore].
+	// ErrIdle means that there was no change before the deadline of [Watcher.NextBefore].
 	ErrIdle = errors.New("no change came in time")
-	// ErrRunning means that Run was called while it is active.
+	// ErrRunning means that Run was called while another Run is active.
 	ErrRunning = errors.New("hub runs already")
 )
 
-// New returns a hub and starts nothing. Until Run follows the store, each watch
-// watches the store by itself; then it joins the hub.
+// New returns a hub. It starts nothing. Until Run follows the store, each watch follows the store by itself.
 func New(cfg Config) (*Hub, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("hub: %w", err)
@@ -104,8 +99,7 @@ func New(cfg Config) (*Hub, error) {
 	}, nil
 }
 
-// Position returns how far the hub has followed the store. It is zero while the hub does not
-// follow it.
+// Position returns the position up to which the hub has followed the store; zero while it does not follow it.
 func (h *Hub) Position() backend.Position {
 	if p := h.position.Load(); p != nil {
 		return *p
@@ -113,9 +107,9 @@ func (h *Hub) Position() backend.Position {
 	return backend.Position{}
 }
 
-// Reserve counts one subscriber, or fails with [ErrFull]. A subscriber is a stream of a client,
-// which may have any number of watches. Watches themselves are not counted, because the gateway
-// also has some of its own. release ends the reservation; calling it again does nothing.
+// Reserve counts a subscriber, or returns [ErrFull]. A subscriber is a stream of a client, which may use any number of
+// watches. The watches are not counted, because the gateway itself uses some too. release gives the place back; further
+// calls of it have no effect.
 func (h *Hub) Reserve() (release func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,32 +124,29 @@ func (h *Hub) Reserve() (release func(), err error) {
 	}), nil
 }
 
-// Subscribers returns the number of reservations.
+// Subscribers returns the number of subscribers.
 func (h *Hub) Subscribers() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.subscribers
 }
 
-// NoteLagged counts a subscriber that was too slow for a stream that it shares with others.
+// NoteLagged counts a subscriber that was too slow for a stream which it shares with others.
 func (h *Hub) NoteLagged() { h.lagged.Add(1) }
 
-// Lagged returns how many watches have ended because they were too slow, and how many
-// subscribers were noted.
+// Lagged returns how many watches have ended because they were too slow, plus the number of calls of NoteLagged.
 func (h *Hub) Lagged() uint64 { return h.lagged.Load() }
 
-// Queues describes the queues of a hub's watches.
+// Queues describes the queues of all watches.
 type Queues struct {
 	// Watches is the number of watches.
 	Watches int `json:"watches"`
-	// Events is the number of queued events in all queues, and Longest the number in
-	// the longest one.
+	// Events is the number of queued events in all queues, and Longest the number in the longest queue.
 	Events  int `json:"events"`
 	Longest int `json:"longest"`
 }
 
-// Queues returns the current state of the queues. It visits all watches and delays deliveries
-// meanwhile.
+// Queues returns the state of the queues. It visits all watches, and no change is delivered meanwhile.
 func (h *Hub) Queues() Queues {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,21 +164,20 @@ func (h *Hub) Queues() Queues {
 	return out
 }
 
-// Bounds of the pauses between attempts to watch the store. They are short, because after an outage every
-// stream and every list from the index waits for the hub.
+// The shortest and the longest pause between two attempts to watch the store. They are short, because after an outage
+// all streams, and all lists from the index, wait for the hub.
 const (
 	minPause = 50 * time.Millisecond
 	maxPause = 500 * time.Millisecond
 )
 
-// followLag is how many events the hub's own watch may fall behind. It is large, because a hub
-// that lagged would only resume from the same position.
+// followLag is by how many events the hub's own watch may fall behind. It is large, because a hub that was too slow
+// could only resume from the same position.
 const followLag = 1 << 20
 
-// Run follows the store until ctx ends or the store is closed. Neither is an
-// error, and both end all watches with [backend.ErrClosed]. While the store does
-// not answer, the watches wait. If a shard cannot be continued, the live watches
-// that cover it end with [backend.ErrPositionExpired] and the others go on.
+// Run follows the store until ctx ends or the store is closed, neither of which is an error. Then all watches end with
+// [backend.ErrClosed]. While the store does not answer, the watches wait. If the log of a shard cannot be continued,
+// the live watches that cover the shard end with [backend.ErrPositionExpired]; the others continue.
 func (h *Hub) Run(ctx context.Context) error {
 	if !h.running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -221,9 +211,9 @@ func (h *Hub) report(err error, warn bool) {
 	}
 }
 
-// follow resets the lost shards, and then publishes what one watch of the store delivers until
-// that watch ends. It leaves in lost the shards that have to be reset before the next attempt.
-// answered reports whether the store delivered anything, progress whether it delivered events.
+// follow resets the lost shards, and then publishes the deliveries of one watch of the store until that watch ends.
+// After that, lost are the shards to be reset before the next attempt. answered reports whether the store has delivered
+// anything, and progress whether it has delivered events.
 func (h *Hub) follow(ctx context.Context, lost *loss) (answered, progress bool, err error) {
 	if err := h.resetLost(ctx, lost); err != nil {
 		return false, false, err
@@ -246,16 +236,16 @@ func (h *Hub) follow(ctx context.Context, lost *loss) (answered, progress bool, 
 	return answered, progress, err
 }
 
-// observeLag observes the age of a delivery's oldest change. It may be inexact, because the clock
-// of a store may be estimated.
+// observeLag observes the age of the oldest change in a delivery. It may be inexact, because the clock of the store is
+// estimated.
 func (h *Hub) observeLag(d backend.Delivery) {
 	if h.cfg.Lag != nil && len(d.Events) > 0 {
 		h.cfg.Lag.Observe(max(h.clock().Sub(d.Events[0].Time).Seconds(), 0))
 	}
 }
 
-// resetLost moves the hub, on lost shards, to the newest revision that it has in common with the
-// store, or to the present. It empties lost.
+// resetLost moves the hub to a new position on the lost shards: to the newest revision that it shares with the store,
+// or to the present. It empties lost.
 func (h *Hub) resetLost(ctx context.Context, lost *loss) error {
 	if lost.empty() {
 		return nil
@@ -269,7 +259,7 @@ func (h *Hub) resetLost(ctx context.Context, lost *loss) error {
 	return nil
 }
 
-// end ends all watches, and tells the followers that the hub has stopped.
+// end ends all watches and notifies the followers that the hub has stopped.
 func (h *Hub) end() {
 	h.relay.Lock()
 	defer h.relay.Unlock()

@@ -6,33 +6,31 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Lookup indexes a watch by values of changes: the hub asks Covers of a change only if the
-// watch wants one of the change's values.
+// Lookup restricts a watch to changes with certain values. The hub calls Covers only for changes that have one of them,
+// which it finds by a table.
 type Lookup struct {
-	// By is the attribute that has the values. Watches with equal By share a table.
+	// By is the attribute whose values are looked up. Watches with an equal By share a table.
 	By Attribute
-	// Values are the wanted values, each once. A change that concerns the watch has one of
-	// them, before or after.
+	// Values are the wanted values, without duplicates. Every change that concerns the watch must have one of them,
+	// before or after the change.
 	Values []string
 }
 
-// Attribute extracts values from a change. Implementations must be comparable.
+// Attribute returns values of a change. Implementations must be comparable.
 type Attribute interface {
-	// Values returns the values before and after a change. unknown means that they cannot be
-	// told, so that the change may concern every watch. The hub calls it for every change,
-	// so it must be quick.
+	// Values returns the values before and after a change. If unknown is true, the values are not known, and the change
+	// may concern every watch. Values is called for every change, so it must be quick.
 	Values(e *backend.Event) (values [][]byte, unknown bool)
 }
 
-// lookupTable holds the watches of one attribute.
+// lookupTable has the attached watches with one attribute.
 type lookupTable struct {
 	byValue map[string][]*Watcher
-	// watches holds every watch of the table once.
+	// watches has each watch of the table once.
 	watches []*Watcher
 }
 
-// retain calls keep for each watch of the table and detaches those for which it returns false.
-// The caller holds the hub's mu.
+// retain detaches the watches of the table for which keep returns false. The caller holds the hub's mu.
 func (t *lookupTable) retain(keep func(*Watcher) bool) {
 	for i := len(t.watches) - 1; i >= 0; i-- { // backwards: detach moves the last watch into the hole
 		if w := t.watches[i]; !keep(w) {
@@ -41,15 +39,14 @@ func (t *lookupTable) retain(keep func(*Watcher) bool) {
 	}
 }
 
-// retain calls keep for each attached watch and detaches those for which it returns false. The
-// caller holds mu.
+// retain detaches the watches for which keep returns false. The caller holds mu.
 func (h *Hub) retain(keep func(*Watcher) bool) {
 	for _, t := range h.tables {
 		t.retain(keep)
 	}
 }
 
-// by returns the attribute and the values of the watch's lookup, both nil if it has none.
+// by returns the attribute and the values of the watch's Lookup; nil if it has none.
 func (w *Watcher) by() (by Attribute, values []string) {
 	if w.lookup == nil {
 		return nil, nil
@@ -95,21 +92,21 @@ func (h *Hub) detach(w *Watcher) {
 	}
 }
 
-// without removes a watch from a list. It does not keep the order.
+// without removes a watch from a list, without preserving the order.
 func without(list []*Watcher, w *Watcher) []*Watcher {
 	i, last := slices.Index(list, w), len(list)-1
 	list[i], list[last] = list[last], nil
 	return list[:last]
 }
 
-// found is the result of an Attribute for a change.
+// found is the result of [Attribute.Values] for a change.
 type found struct {
 	values  [][]byte
 	unknown bool
 }
 
-// valuesOf returns the values of events for each attribute that has a table. It computes them
-// without mu, because an attribute may parse a body.
+// valuesOf returns the values of events, for each attribute that has a table. They are computed without mu, because an
+// attribute may have to decode a body.
 func (h *Hub) valuesOf(events []backend.Event) map[Attribute][]found {
 	h.mu.Lock()
 	out := make(map[Attribute][]found, len(h.tables))
@@ -127,9 +124,8 @@ func (h *Hub) valuesOf(events []backend.Event) map[Attribute][]found {
 	return out
 }
 
-// dispatch offers changes to the watches that want one of their values. If values is nil, it
-// offers them to all watches: either the table has no attribute, or it was created after valuesOf
-// was called. The caller holds the hub's mu.
+// dispatch offers changes to the watches that want one of their values. values is nil if the table has no attribute, or
+// was created after valuesOf was called; the changes are then offered to all watches. The caller holds the hub's mu.
 func (t *lookupTable) dispatch(entries []entry, values []found) {
 	if values == nil {
 		t.retain(func(w *Watcher) bool { return w.offer(entries) })
@@ -152,8 +148,8 @@ func (t *lookupTable) dispatch(entries []entry, values []found) {
 	}
 }
 
-// hasAny reports whether one of values is in the watch's lookup. If so, dispatch has already
-// offered it the change.
+// hasAny reports whether the Lookup of the watch has any of values. If so, dispatch has already offered the change to
+// the watch.
 func (w *Watcher) hasAny(values [][]byte) bool {
 	for _, v := range values {
 		if slices.Contains(w.lookup.Values, string(v)) {

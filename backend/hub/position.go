@@ -2,7 +2,7 @@ package hub
 
 import "github.com/sluicegw/sluice/backend"
 
-// coversOn reports whether p is at or after q on the shards of a set.
+// coversOn reports whether p is at or after q on all shards of a set.
 func coversOn(p, q backend.Position, on *shards) bool {
 	for i := range q.Shards() {
 		if on.has(i) && p.Shard(i).Compare(q.Shard(i)) < 0 {
@@ -12,7 +12,7 @@ func coversOn(p, q backend.Position, on *shards) bool {
 	return true
 }
 
-// later returns the later revision of p and q on each shard.
+// later returns, for each shard, the later revision of p and q.
 func later(p, q backend.Position) backend.Position {
 	if p.Covers(q) {
 		return p
@@ -27,7 +27,7 @@ func later(p, q backend.Position) backend.Position {
 	return backend.NewPosition(out...)
 }
 
-// merge returns p with the revisions of q on the shards of a set.
+// merge returns p, with the revisions of q on the shards of a set.
 func merge(p, q backend.Position, from *shards) backend.Position {
 	out := make([]backend.Revision, p.Shards())
 	for i := range out {

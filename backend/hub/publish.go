@@ -4,7 +4,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// entry is a change on its way to the watches, which share it.
+// entry is a change that is being passed to the watches, which share it.
 type entry struct {
 	event *backend.Event
 	// before is the hub's position before this change.
@@ -12,7 +12,7 @@ type entry struct {
 	shard, size int
 }
 
-// publish passes a delivery of the store to the followers, then offers it to the watches.
+// publish passes a delivery of the store to the followers, and then offers it to the watches.
 func (h *Hub) publish(d backend.Delivery) {
 	h.relay.Lock()
 	defer h.relay.Unlock()
@@ -39,8 +39,8 @@ func (h *Hub) publish(d backend.Delivery) {
 	h.position.Store(&at)
 }
 
-// reset moves the hub to at on the lost shards. A live watch that covers one of them ends; a
-// replaying one reads up to the new position.
+// reset moves the hub to a position on the lost shards. A live watch that covers one of them ends; a replaying watch
+// reads up to the new position.
 func (h *Hub) reset(at backend.Position, lost *loss) {
 	h.relay.Lock()
 	defer h.relay.Unlock()
@@ -64,8 +64,7 @@ func (h *Hub) reset(at backend.Position, lost *loss) {
 	}
 }
 
-// join attaches a watch that began while the hub had no position. The caller
-// holds mu.
+// join attaches a watch that began while the hub had no position. The caller holds mu.
 func (h *Hub) join(w *Watcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,8 +78,8 @@ func (h *Hub) join(w *Watcher) {
 	}
 }
 
-// offer queues the changes that the watch covers and wakes it. It returns false
-// if the watch has ended. The caller holds the hub's mu.
+// offer queues the changes that the watch covers, and wakes it. It returns false if the watch has ended. The caller
+// holds the hub's mu.
 func (w *Watcher) offer(entries []entry) bool {
 	locked := false // most offers are of changes that the watch does not cover: those take no lock
 	for i := range entries {
@@ -108,9 +107,8 @@ func (w *Watcher) offer(entries []entry) bool {
 	return true
 }
 
-// enqueue queues one change. It returns false if the watch is live and has no room.
-// A watch that is still reading the log drops its queue instead and reads further.
-// The caller holds w.mu.
+// enqueue queues a change. If there is no room, a watch that is still reading the log empties its queue and reads
+// further instead; a live watch cannot, and enqueue returns false. The caller holds w.mu.
 func (w *Watcher) enqueue(e *entry) bool {
 	if !w.ahead.IsZero() && e.event.Revision.Compare(w.ahead.Shard(e.shard)) <= 0 {
 		return true // already read from the log
@@ -131,11 +129,11 @@ func (w *Watcher) enqueue(e *entry) bool {
 	return true
 }
 
-// reset notifies the watch that the hub has moved from was to now on the lost shards. It returns
-// false if the watch has ended. The caller holds the hub's mu.
+// reset informs the watch that the hub has moved from was to now on the lost shards. It returns false if the watch has
+// ended. The caller holds the hub's mu.
 //
-// A live watch that read the store itself may be ahead of the hub. It goes on if nothing between
-// its place and the hub's new one is missing:
+// A live watch that has read the store itself may be ahead of the hub. It continues if no change between its position
+// and the new position of the hub is missing:
 //
 //	--- was --- now = ahead ---        the hub begins where the watch is
 //	--- was --- now ------- ahead ---  the store still has all up to now, so ahead lies in its log

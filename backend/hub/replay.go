@@ -8,8 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// watchState is where a watch takes its changes from. A watch can end in each state: then
-// Watcher.err is set.
+// watchState is the source from which a watch takes its changes. A watch can end in each state; then Watcher.err is
+// set.
 //
 //	the hub has no position             the hub follows the store
 //
@@ -23,28 +23,28 @@ import (
 //	  if its watch of the                        live ------>  ends with ErrLagged if the queue overflows
 //	  store does
 //
-// A watch with nothing to read is live at once. etcd's watchable store divides its watchers in the same
-// way: unsynced ones replay, synced ones are live. Its third group are blocked ones; here a live watch
-// whose queue overflows ends.
+// A watch with nothing to read is live at once. The watchable store of etcd has similar groups: its unsynced watchers
+// replay, and its synced ones are live. It has a third group for blocked watchers; here a live watch whose queue
+// overflows ends.
 //
-// The queue of a watch begins where the hub was when the watch was attached, and the log is read up to
-// there, so each change is delivered once: from the log or from the queue. If the hub is reset, a replaying
-// watch reads up to the hub's new position. A live one ends with ErrPositionExpired if it covers a lost
-// shard, with the exception that Watcher.reset shows.
+// The queue of a watch begins at the position of the hub when the watch was attached, and the log is read up to there.
+// So each change is delivered once, from the log or from the queue. If the hub is reset, a replaying watch reads up to
+// the new position of the hub. A live watch that covers a lost shard ends with ErrPositionExpired, except in the case
+// that Watcher.reset describes.
 type watchState int
 
 const (
-	// alone: all changes come from a watch of the store.
+	// alone: all changes come from the watch's own watch of the store.
 	alone watchState = iota
 	// replaying: a watch of the store reads the log up to replayTo, where the queue begins.
 	replaying
-	// live: the queue continues what was delivered.
+	// live: all changes come from the queue.
 	live
 )
 
-// Watch starts a watch. It fails with [backend.ErrPositionExpired], here or from Next, if the
-// log cannot be continued from req.From on a shard that the watch covers. On other shards it
-// begins at the present position.
+// Watch opens a watch. If the log cannot be continued from req.From on a shard that the watch covers, the error is
+// [backend.ErrPositionExpired], either here or from Next. On other shards the watch then begins at the present
+// position.
 func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
 	w := h.newWatcher(req)
 	if err := w.start(ctx, req.From); err != nil {
@@ -54,8 +54,8 @@ func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
 	return w, nil
 }
 
-// newWatcher returns a watch. If the hub follows the store, the watch is attached, so
-// its queue begins at the hub's position.
+// newWatcher returns a watch. If the hub follows the store, the watch is attached, and its queue begins at the position
+// of the hub.
 func (h *Hub) newWatcher(req Watch) *Watcher {
 	w := &Watcher{
 		hub:    h,
@@ -80,9 +80,9 @@ func (h *Hub) newWatcher(req Watch) *Watcher {
 	return w
 }
 
-// start makes the watch live, or opens a watch of the store if something has to be read before
-// the queue. It asks the store for its position, so a watch from now never delivers a write that
-// its caller made earlier, and a watch that has caught up has seen everything there was.
+// start makes the watch live, or opens a watch of the store if the log must be read before the queue. It asks the store
+// for its position. Therefore a watch from now on never delivers a write that its caller has made before, and a watch
+// that has caught up has delivered everything that there was.
 func (w *Watcher) start(ctx context.Context, from backend.Position) error {
 	at, err := w.hub.cfg.Store.Position(ctx)
 	if err != nil {
@@ -111,10 +111,10 @@ func (w *Watcher) start(ctx context.Context, from backend.Position) error {
 	return w.open(ctx)
 }
 
-// maxSkips limits how often open skips expired shards that the watch does not cover.
+// maxSkips is how often open skips expired shards that the watch does not cover.
 const maxSkips = 3
 
-// open opens a watch of the store at the watch's own position.
+// open opens a watch of the store at the position of the watch.
 func (w *Watcher) open(ctx context.Context) error {
 	for try := 0; ; try++ {
 		w.mu.Lock()
@@ -141,8 +141,8 @@ func (w *Watcher) open(ctx context.Context) error {
 	}
 }
 
-// skipExpired moves the position to the present on the shards that err reports as expired.
-// It returns err if the watch covers one of them or if it is another error.
+// skipExpired moves the position to the present on the expired shards that err names. It returns err if the watch
+// covers one of them, or if err has another cause.
 func (w *Watcher) skipExpired(ctx context.Context, err error) error {
 	if !errors.Is(err, backend.ErrPositionExpired) {
 		return err
@@ -167,9 +167,8 @@ func (w *Watcher) skipExpired(ctx context.Context, err error) error {
 	return nil
 }
 
-// read returns the next delivery from the store's log, for a watch that is not live. ok is
-// false if there is nothing to deliver yet: the caller tries again. An error ends the watch,
-// unless ctx has ended.
+// read returns the next delivery from the store's log, for a watch that is not live. If ok is false, there is nothing
+// to deliver yet, and the caller tries again. An error ends the watch, unless ctx has ended.
 func (w *Watcher) read(ctx context.Context) (d backend.Delivery, ok bool, err error) {
 	w.mu.Lock()
 	isLive := w.goLive(w.position) // join may have made it replay from there
@@ -204,9 +203,9 @@ func (w *Watcher) read(ctx context.Context) (d backend.Delivery, ok bool, err er
 	return backend.Delivery{}, false, w.dropSource(ctx, err)
 }
 
-// dropSource closes a watch of the store that has ended with err, so that read opens another one.
-// It ends the watch instead if a covered shard has expired, if it lagged while it was alone, or
-// if err is another error.
+// dropSource closes a watch of the store that has ended with err, so that read opens another one. It ends the watch and
+// returns the error instead, if a covered shard has expired, if the watch was alone and too slow, or if err has another
+// cause.
 func (w *Watcher) dropSource(ctx context.Context, err error) error {
 	lagged := errors.Is(err, backend.ErrLagged)
 	switch {
@@ -229,13 +228,12 @@ func (w *Watcher) is(s watchState) bool {
 	return w.state == s
 }
 
-// maxReplays limits how many watches read the store's log at the same time, as
-// when many clients reconnect at once. A watch counts while it reads one page,
-// not while its caller handles it.
+// maxReplays is how many watches read the store's log at the same time, for example when many clients reconnect at
+// once. A watch counts while it reads a page, not while its caller handles it.
 const maxReplays = 64
 
-// nextOfSource returns the next delivery of source. A watch that is alone does not count as a
-// replay, because it waits for new changes there.
+// nextOfSource returns the next delivery of source. A watch that is alone does not count against maxReplays, because it
+// waits there for new changes.
 func (w *Watcher) nextOfSource(ctx context.Context) (backend.Delivery, error) {
 	if !w.is(alone) {
 		select {
@@ -248,13 +246,13 @@ func (w *Watcher) nextOfSource(ctx context.Context) (backend.Delivery, error) {
 	return w.source.Next(ctx)
 }
 
-// endedBy reports whether err is the error of ctx, which has ended.
+// endedBy reports whether ctx has ended and err is its error.
 func endedBy(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, ctx.Err())
 }
 
-// setInterrupt sets the function that cancels a wait for source, and calls it at once if the
-// queue is reachable. It returns the error that has ended the watch, if any.
+// setInterrupt sets the function that cancels waiting for source. If the queue can already continue, it calls the
+// function at once. It returns the error with which the watch has ended; nil if it has not.
 func (w *Watcher) setInterrupt(cancel context.CancelFunc) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -265,8 +263,8 @@ func (w *Watcher) setInterrupt(cancel context.CancelFunc) error {
 	return w.err
 }
 
-// pass returns what the watch covers of a delivery of source. The watch goes live if the delivery
-// reaches the position where the queue begins.
+// pass returns the covered part of a delivery of source. The watch becomes live if the delivery reaches the position
+// where the queue begins.
 func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 	d.Events = w.covered(d.Events)
 	atHead := d.CaughtUp
@@ -285,11 +283,10 @@ func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 		w.closeSource()
 	case was == alone || !atHead:
 	case targetMoved:
-		// The queue begins after the end of this read. The next watch of the store reads up to
-		// there.
+		// The queue begins after the end of this read. The next watch of the store reads up to its beginning.
 		w.closeSource()
 	default:
-		// The log ends before a position that the hub has seen: the store has lost changes.
+		// The log ends before a position that the hub has reached: the store has lost changes.
 		return backend.Delivery{}, false, w.finish(backend.ErrPositionExpired)
 	}
 	return d, d.CaughtUp || len(d.Events) > 0, nil
@@ -306,7 +303,7 @@ func (w *Watcher) covered(events []backend.Event) (out []backend.Event) {
 	return out
 }
 
-// closeSource closes the watch of the store, if there is one.
+// closeSource closes the watch of the store, if it is open.
 func (w *Watcher) closeSource() {
 	if w.source == nil {
 		return
@@ -317,8 +314,8 @@ func (w *Watcher) closeSource() {
 	w.mu.Unlock()
 }
 
-// finish ends the watch from the goroutine that calls Next: it fails, detaches and closes the
-// source. It returns the error with which the watch has ended.
+// finish ends the watch, in the goroutine that calls Next, and closes its source. It returns the error with which the
+// watch has ended, which may be an earlier one.
 func (w *Watcher) finish(err error) error {
 	w.fail(err)
 	w.closeSource()

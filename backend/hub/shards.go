@@ -20,7 +20,7 @@ func (s *shards) has(i int) bool { return s.all || s.bits[i/64]&(1<<(i%64)) != 0
 
 func (s *shards) empty() bool { return !s.all && s.bits == [4]uint64{} }
 
-// list returns the members below n.
+// list returns the shards of the set that are less than n.
 func (s *shards) list(n int) (out []int) {
 	for i := range n {
 		if s.has(i) {
@@ -30,15 +30,15 @@ func (s *shards) list(n int) (out []int) {
 	return out
 }
 
-// loss is the set of shards whose log cannot be continued.
+// loss is a set of shards whose logs cannot be continued.
 type loss struct {
 	shards
-	// shared has, by shard, the newest revision up to which the store and the reader have the
-	// same changes, where it is known.
+	// shared maps a shard to the newest revision up to which the store and the reader have the same changes, if that is
+	// known.
 	shared map[int]backend.Revision
 }
 
-// lossOf returns the loss that err reports: all shards if err names none.
+// lossOf returns the shards that err names as expired; all shards if it names none.
 func lossOf(err error) (out loss) {
 	var e *backend.ExpiredError
 	if !errors.As(err, &e) {
@@ -56,8 +56,8 @@ func lossOf(err error) (out loss) {
 	return out
 }
 
-// restart returns the position from which to continue in a store that is at now: the shared
-// revisions where they are known, and otherwise now.
+// restart returns the position from which to continue: for each shard the shared revision if it is known, otherwise the
+// revision in now, the position of the store.
 func (l *loss) restart(now backend.Position) backend.Position {
 	out := make([]backend.Revision, now.Shards())
 	for i := range out {

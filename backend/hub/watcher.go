@@ -8,63 +8,63 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Watch describes a watch: where it begins and what it covers.
+// Watch describes a watch: its position and the changes that it covers.
 type Watch struct {
-	// From is the position to resume after; zero means now.
+	// From is the position after which the watch begins; zero means now.
 	From backend.Position
-	// Covers reports whether the watch delivers changes of a key; nil means all. The
-	// hub calls it for every change, so it must be quick and must not use the hub.
+	// Covers reports whether the watch delivers changes of a key; nil means all keys. It is called for every change, so
+	// it must be quick, and it must not call the hub.
 	Covers func(backend.Key) bool
-	// Lookup limits the changes for which Covers is asked; nil means all.
+	// Lookup restricts the changes for which Covers is called; nil means no restriction.
 	Lookup *Lookup
-	// Namespaces are the namespaces of the covered keys, "" for GLOBAL kinds; nil
-	// means all. Only their shards can make the position expire.
+	// Namespaces are the namespaces of the covered keys, where "" stands for GLOBAL kinds; nil means all. Only their
+	// shards can make the position expire.
 	Namespaces []string
 }
 
-// Watcher is a watch, as a [backend.Watcher]. It delivers every covered change
-// after its position exactly once, in order per shard. It must be closed.
+// Watcher is an open [Watch]. It implements [backend.Watcher]. It delivers every covered change after its position
+// exactly once; changes of the same shard are in order. It must be closed.
 type Watcher struct {
 	hub    *Hub
 	shards shards // that the watch covers
-	// covers is changed by Cover, under hub.mu.
+	// covers is changed by Cover, with hub.mu locked.
 	covers func(backend.Key) bool
 	lookup *Lookup
-	// slot is the watch's index in table.watches, -1 if it is not attached; guarded by hub.mu.
+	// slot is the index of the watch in lookupTable.watches; -1 if it is not attached. It is guarded by hub.mu.
 	slot int
 	wake chan struct{} // capacity 1
 
-	// These belong to the goroutine that calls Next; source is set under mu.
+	// The fields below are used only by the goroutine that calls Next; source is set with mu locked.
 
-	// caughtUp reports whether the delivery with CaughtUp was made. There is only one.
+	// caughtUp reports whether the delivery with CaughtUp was made. There is only one such delivery.
 	caughtUp bool
-	// source is the watch of the store; nil if the watch is live or has to open it.
+	// source is the watch of the store; nil if it is not open.
 	source backend.Watcher
 	// openedTo is the value of replayTo when source was opened.
 	openedTo backend.Position
 
 	mu sync.Mutex // guards all below
-	// state is changed by the goroutine that calls Next, except by join: alone to replaying.
+	// state is changed only by the goroutine that calls Next, except that join changes alone to replaying.
 	state watchState
-	// replayTo is the hub's position from which on changes are queued: a replaying watch reads the
-	// log up to there. Zero once the watch is live.
+	// replayTo is the position of the hub from which changes are queued. A replaying watch reads the log up to there.
+	// Zero once the watch is live.
 	replayTo backend.Position
-	// queue is bounded by Config.Events and Config.Bytes; bytes is the sum of its sizes.
+	// queue has at most Config.Events events and Config.Bytes bytes. bytes is its size.
 	queue []*entry
 	bytes int
-	// position is how far the watch has delivered: to the end of the last read of the log, or, once
-	// it is live, to the first queued change.
+	// position is the position up to which the watch has delivered. For a live watch it is the position before the
+	// first queued change.
 	position backend.Position
-	// ahead is the position up to which the watch has read the log beyond the hub; zero
-	// once the hub has passed it.
+	// ahead is the position up to which the watch has read the log further than the hub; zero once the hub has passed
+	// it.
 	ahead backend.Position
-	// interrupt cancels a wait for source; nil if there is none.
+	// interrupt cancels waiting for source; nil if the watch does not wait.
 	interrupt context.CancelFunc
 	err       error // why the watch has ended; nil while it has not
 	closed    bool  // by Close: a source that is opened later is closed at once
-	// delivered counts the delivered events.
+	// delivered is the number of delivered events.
 	delivered uint64
-	// onChange, if set, is called instead of waking Next.
+	// onChange is called instead of waking Next, unless it is nil.
 	onChange func()
 }
 
@@ -88,8 +88,8 @@ func (w *Watcher) Close() {
 	}
 }
 
-// Position returns the position up to which all covered changes were delivered.
-// It also advances over changes that the watch does not cover.
+// Position returns the position up to which all covered changes were delivered. It also moves past changes that the
+// watch does not cover.
 func (w *Watcher) Position() backend.Position {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
@@ -101,8 +101,8 @@ func (w *Watcher) Position() backend.Position {
 	return later(w.position, w.ahead)
 }
 
-// NextBefore is like Next, but returns [ErrIdle] if there is no change before the
-// deadline; the watch continues. The zero time means no deadline.
+// NextBefore is like Next, but returns [ErrIdle] if there is no change before the deadline. The watch remains usable.
+// The zero time means no deadline.
 func (w *Watcher) NextBefore(ctx context.Context, deadline time.Time) (backend.Delivery, error) {
 	if deadline.IsZero() {
 		return w.Next(ctx)
@@ -140,22 +140,21 @@ func (w *Watcher) Next(ctx context.Context) (backend.Delivery, error) {
 	}
 }
 
-// Notify makes the watch call f, instead of waking Next, when changes are queued and when it
-// ends. f must be quick and must not use the hub. Notify(nil) wakes Next again.
+// Notify makes the watch call f when changes are queued and when the watch ends, instead of waking Next. f must be
+// quick and must not call the hub. With nil, Next is woken again.
 func (w *Watcher) Notify(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.onChange = f
 }
 
-// Live reports whether the watch has read the log up to its queue. From then on it does not read
-// the store.
+// Live reports whether the watch has read the log up to its queue. From then on it does not read the store.
 func (w *Watcher) Live() bool { return w.is(live) }
 
-// CaughtUpWith reports whether the watch has delivered exactly the events that other has delivered
-// or queued. That is so if both are live and at the hub's position, and the queue of w is empty.
-// seen is how many events other has delivered and queued since it began. Both watches must cover
-// the same namespaces, and no goroutine may be in Next of either.
+// CaughtUpWith reports whether the watch has delivered exactly the events that other has delivered or queued. That is
+// so if both are live and at the position of the hub, and the queue of w is empty. seen is the number of events that
+// other has delivered or queued since it began. Both watches must cover the same namespaces, and no goroutine may be in
+// Next of either.
 func (w *Watcher) CaughtUpWith(other *Watcher) (seen uint64, ok bool) {
 	w.hub.mu.Lock() // nothing is published meanwhile
 	defer w.hub.mu.Unlock()
@@ -177,11 +176,10 @@ func (w *Watcher) Empty() bool {
 	return w.err == nil && w.state == live && len(w.queue) == 0
 }
 
-// Cover replaces Watch.Covers between two deliveries of the store, and then calls f. While f runs,
-// the followers have exactly the changes that the watch has delivered or queued. f must be quick
-// and must not use the hub. queued are the events that were queued according to the old function.
-// If ok is false, nothing has changed, because the watch is reading the log, is ahead of the hub,
-// or has ended. Only the goroutine that calls Next may call Cover.
+// Cover replaces Watch.Covers between two deliveries of the store, and then calls f. While f runs, the followers have
+// exactly the changes that the watch has delivered or queued. f must be quick and must not call the hub. queued are the
+// events that were queued by the previous function. If ok is false, nothing has changed: the watch is reading the log,
+// is ahead of the hub, or has ended. Cover may be called only by the goroutine that calls Next.
 func (w *Watcher) Cover(covers func(backend.Key) bool, f func()) (queued backend.Delivery, ok bool, err error) {
 	h := w.hub
 	h.relay.Lock()
@@ -201,15 +199,15 @@ func (w *Watcher) Cover(covers func(backend.Key) bool, f func()) (queued backend
 	return queued, ok, err
 }
 
-// atHub reports whether the queue ends at the hub's position: the watch is live and has not read
-// the log beyond it. The caller holds the hub's mu and w.mu.
+// atHub reports whether the queue ends at the position of the hub: the watch is live and has not read the log further.
+// The caller holds the hub's mu and w.mu.
 func (w *Watcher) atHub() bool {
 	return w.err == nil && w.state == live && w.slot >= 0 && w.hub.Position().Covers(w.ahead)
 }
 
-// TryNext returns the queued events of a live watch, without waiting. ok is false if there are
-// none. It does not read the store's log: until the watch is live, Next must be called. The first
-// delivery of a live watch has CaughtUp, even if it has no events.
+// TryNext returns the queued events of a live watch without waiting. ok is false if there are none. It does not read
+// the store's log, so Next must be called until the watch is live. The first delivery of a live watch has CaughtUp,
+// even if it has no events.
 func (w *Watcher) TryNext() (d backend.Delivery, ok bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -235,8 +233,8 @@ func (w *Watcher) TryNext() (d backend.Delivery, ok bool, err error) {
 	return d, true, nil
 }
 
-// translate returns the position of the watch when the hub is at p. They differ on shards where the
-// watch has read the log beyond p. The caller holds mu.
+// translate returns the position of the watch when the hub is at p. It differs from p on shards where the watch has
+// read the log further. The caller holds mu.
 func (w *Watcher) translate(p backend.Position) backend.Position {
 	if w.ahead.IsZero() {
 		return p
@@ -248,14 +246,13 @@ func (w *Watcher) translate(p backend.Position) backend.Position {
 	return later(p, w.ahead)
 }
 
-// reachesQueue reports whether a replaying watch can go on with its queue after at. The caller
-// holds mu.
+// reachesQueue reports whether a replaying watch can continue with its queue after a position. The caller holds mu.
 func (w *Watcher) reachesQueue(at backend.Position) bool {
 	return w.state == replaying && w.err == nil && coversOn(at, w.replayTo, &w.shards)
 }
 
-// goLive makes the watch live if its queue continues at, and drops from the queue what was read
-// from the log. The caller holds mu.
+// goLive makes the watch live if its queue continues at a position. It drops queued changes that were read from the
+// log. It reports whether the watch became live. The caller holds mu.
 func (w *Watcher) goLive(at backend.Position) bool {
 	if !w.reachesQueue(at) {
 		return false
@@ -274,7 +271,7 @@ func (w *Watcher) goLive(at backend.Position) bool {
 	return true
 }
 
-// keptCapacity is the maximum capacity that an empty queue keeps.
+// keptCapacity is the maximum capacity of an empty queue. A larger queue is dropped.
 const keptCapacity = 16
 
 // emptyQueue empties the queue. The caller holds mu.
@@ -288,14 +285,14 @@ func (w *Watcher) emptyQueue() {
 	w.bytes = 0
 }
 
-// fail ends the watch with the first error it is given. The caller detaches it.
+// fail ends the watch with an error, unless it has ended before. The caller detaches it.
 func (w *Watcher) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failLocked(err)
 }
 
-// failLocked is fail for a caller that holds mu.
+// failLocked is like fail, for a caller that holds mu.
 func (w *Watcher) failLocked(err error) {
 	if w.err == nil {
 		w.err = err

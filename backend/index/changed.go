@@ -8,24 +8,23 @@ import (
 )
 
 const (
-	// maxChanged is the most changes whose keys are remembered.
+	// maxChanged is the maximum number of changes whose keys are remembered.
 	maxChanged = 1 << 16
-	// changedShare bounds the memory of the remembered keys: to one part in changedShare of
-	// the index's memory.
+	// changedShare limits the memory of the remembered keys to 1/changedShare of the index's memory.
 	changedShare = 16
 )
 
-// changedKeys are the keys of the latest changes: after a fail-over only the keys whose changes the store has
-// lost are read again.
+// changedKeys remembers the keys of the latest changes. If a fail-over of the store has lost changes, only the
+// resources with these keys must be read again.
 type changedKeys struct {
-	// ring is full once it takes limit bytes or has maxChanged elements. Then next is the oldest
+	// ring is a ring buffer with at most limit bytes and maxChanged elements. Once it is full, next is the oldest
 	// element.
 	ring  []changedKey
 	next  int
 	full  bool
 	bytes int64
 	limit int64
-	// complete has the revision of each shard after which all changes are in the ring.
+	// complete has, for each shard, the revision after which all changes are in the ring.
 	complete []backend.Revision
 }
 
@@ -37,7 +36,7 @@ type changedKey struct {
 
 func (c *changedKey) size() int64 { return int64(unsafe.Sizeof(*c)) + int64(len(c.key.Name)) }
 
-// reset forgets all changes. Changes after the position at are remembered from now on.
+// reset forgets all changes. From now on, the changes after a position are remembered.
 func (c *changedKeys) reset(at backend.Position) {
 	*c = changedKeys{limit: c.limit, complete: make([]backend.Revision, at.Shards())}
 	for i := range c.complete {
@@ -45,8 +44,7 @@ func (c *changedKeys) reset(at backend.Position) {
 	}
 }
 
-// add remembers a change. It copies the name of the key; kind and namespace are strings that the
-// index keeps anyway.
+// add remembers a change. Only the name of the key is copied, since the index keeps the kind and the namespace anyway.
 func (c *changedKeys) add(key backend.Key, shard int, revision backend.Revision) {
 	key.Name = strings.Clone(key.Name)
 	one := changedKey{key, shard, revision}
@@ -63,9 +61,9 @@ func (c *changedKeys) add(key backend.Key, shard int, revision backend.Revision)
 	c.next = (c.next + 1) % len(c.ring)
 }
 
-// beyond returns, by kind, the keys of the changes between at and was, or false if some of
-// them are no longer remembered. The hub had followed the store to was, and now continues at
-// the earlier position at.
+// beyond returns the keys of the changes between the positions at and was, by kind. The hub had followed the store to
+// was and now continues at the earlier position at, because the store has lost the changes in between. ok is false if
+// some of these keys are no longer remembered.
 func (c *changedKeys) beyond(at, was backend.Position) (keys map[string]map[backend.Key]bool, ok bool) {
 	if at.IsZero() || at.Shards() != was.Shards() || at.Shards() != len(c.complete) {
 		return nil, false

@@ -12,20 +12,21 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// fillStep is how many resources are put into the trees before changes get the lock.
+// fillStep is the number of resources that are put into the trees with the lock held. Between two steps, changes can be
+// applied.
 const fillStep = 250
 
-// fill reads a kind from the store: all of it, or the differences if the kind is stale. Changes that the hub
-// delivers wait while a page is read, and are applied after it. A page may show a later state than they do:
-// revisions are compared, so an older change does not undo it. In the end the kind is filled, and serves when
-// the hub has delivered all that the pages can have shown.
+// fill reads a kind from the store: the whole kind or, if it is stale, what differs. Changes that the hub delivers
+// while a page is read are queued, and applied after the page. The page may already show a later state than such a
+// change; revisions are compared, so that the older change does not replace it. After the last page the kind is filled.
+// It is served when the hub has delivered all changes that the pages may have shown.
 //
 //	the store        page 1            page 2             head
 //	the hub    --- a ------- b --- c ---------- d --- ... ------ the hub reaches head
 //	waiting          a, b      c, d
 //	trees                 page 1, a, b   page 2, c, d            serving
 //
-// It returns false if the store does not answer now.
+// fill returns false if the store does not answer.
 func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	x.mu.Lock()
 	if !k.stale {
@@ -78,16 +79,15 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	return true
 }
 
-// filler fills a kind until the kind is cleared or becomes stale again.
+// filler fills a kind. It stops if the kind is cleared or becomes stale again.
 type filler struct {
 	*Index
 	kind *kindIndex
-	// number is the value of kind.fillings when the filling began. If the kind has another one, the
-	// filling has ended.
+	// number is the value of kind.fillings when the filling began. If that has changed, the filling has ended.
 	number int
 }
 
-// readAll reads the pages of a kind. A resource that does not decode gets an entry with an error.
+// readAll reads all pages of a kind. A resource that does not decode gets an entry with an error.
 func (f *filler) readAll(ctx context.Context) error {
 	count, err := f.cfg.Store.Range(ctx, backend.Range{Kind: f.kind.Name, Count: true})
 	if err != nil || !f.note(func(r *progress) { r.total = count.Count }) {
@@ -106,7 +106,7 @@ func (f *filler) readAll(ctx context.Context) error {
 	})
 }
 
-// readDifferences reads the keys and revisions of a kind, and then the resources that differ from the trees.
+// readDifferences reads the keys and revisions of a kind, and then the resources that differ from those in the trees.
 func (f *filler) readDifferences(ctx context.Context) error {
 	var from []byte
 	keys := backend.Range{Kind: f.kind.Name, KeysOnly: true, Limit: backend.MaxLimit}
@@ -123,8 +123,8 @@ func (f *filler) readDifferences(ctx context.Context) error {
 	})
 }
 
-// differences compares a run of names with what the store has in the same range, in the same order.
-// It returns the keys that only one side has, or that have different revisions.
+// differences compares a run of names with the resources that the store has in the same range, in the same order. It
+// returns the keys that only one of the two has, and those with different revisions.
 func differences(names *rowTree[*Entry], r Run, stored []*backend.Resource) (keys []backend.Key) {
 	places := make([]string, len(stored))
 	for i, one := range stored {
@@ -151,8 +151,8 @@ func differences(names *rowTree[*Entry], r Run, stored []*backend.Resource) (key
 	return keys
 }
 
-// pages passes the pages of a range to take. It then reads the keys that take returns, and
-// the keys of resources that did not decode, once more.
+// pages calls take with each page of a range. It then reads the keys that take returns, and the keys of resources that
+// did not decode, once more.
 func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.Page) []backend.Key) error {
 	for page, err := range backend.Pages(ctx, f.cfg.Store, r) {
 		if err != nil {
@@ -176,7 +176,7 @@ func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.
 	return nil
 }
 
-// reread reads keys from the store and replaces their resources in the trees.
+// reread reads resources by key and replaces them in the trees.
 func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
 	for len(keys) > 0 {
 		got, err := f.cfg.Store.Get(ctx, keys[:min(len(keys), fillStep)]...)
@@ -205,8 +205,7 @@ func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
 	return nil
 }
 
-// stored returns the change that puts the store's resource for a key, nil for none, into
-// the trees.
+// stored returns the change that puts a resource of the store into the trees. r is nil if the store does not have it.
 func (f *filler) stored(key backend.Key, r *backend.Resource) keyChange {
 	if r == nil {
 		return keyChange{key: key, overrides: true}
@@ -214,14 +213,14 @@ func (f *filler) stored(key backend.Key, r *backend.Resource) keyChange {
 	return keyChange{key: key, revision: r.Revision, entry: f.kind.newEntry(r), overrides: true}
 }
 
-// find looks up by [backend.Store.Range] the keys that [backend.Store.Get] did not return,
-// because Get leaves out resources that do not decode.
+// find reads the keys that [backend.Store.Get] did not return with [backend.Store.Range]. Get leaves out resources that
+// do not decode.
 func (f *filler) find(ctx context.Context, made []keyChange, absent []int) error {
 	if len(absent) == 0 {
 		return nil
 	}
-	// The revision of a resource that does not decode is unknown. It gets the store's
-	// head, so that no change up to there replaces it.
+	// The revision of a resource that does not decode is unknown. It is set to the head of the store, so that changes
+	// up to there do not replace it.
 	head, err := backend.HeadOf(ctx, f.cfg.Store)
 	if err != nil {
 		return err
@@ -255,8 +254,7 @@ func (f *filler) find(ctx context.Context, made []keyChange, absent []int) error
 	return nil
 }
 
-// putAll puts resources into the trees, a few at a time. It reports whether the kind is
-// still being filled.
+// putAll puts resources into the trees, some at a time. It returns false if the kind is no longer being filled.
 func (f *filler) putAll(made []keyChange) bool {
 	for len(made) > 0 {
 		n := min(len(made), fillStep)
@@ -268,8 +266,8 @@ func (f *filler) putAll(made []keyChange) bool {
 	return true
 }
 
-// note applies the changes that waited for a page, and updates the progress. It reports whether the
-// kind is still being filled.
+// note applies the changes that were queued during a page, and updates the progress. It returns false if the kind is no
+// longer being filled.
 func (f *filler) note(update func(*progress)) bool {
 	return f.locked(func() {
 		update(&f.kind.read)
@@ -278,7 +276,7 @@ func (f *filler) note(update func(*progress)) bool {
 	})
 }
 
-// locked calls do with mu held if the kind is still being filled, and reports whether it is.
+// locked calls do with mu held and returns true, if the kind is still being filled; otherwise it returns false.
 func (f *filler) locked(do func()) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -288,7 +286,7 @@ func (f *filler) locked(do func()) bool {
 	return f.kind.fillings == f.number
 }
 
-// put applies a part of a page, or the waiting changes if part is empty. The caller holds mu.
+// put puts a part of a page into the trees, or applies the queued changes if part is empty. The caller holds mu.
 func (f *filler) put(part []keyChange) {
 	f.version++
 	f.update(f.kind, func() {

@@ -1,13 +1,12 @@
-// Package index keeps the resources of kinds in memory, in trees by everything that
-// queries ask for, so that reads need not ask the store for data.
+// Package index keeps the resources of kinds in memory, in trees ordered by everything that queries ask for, so that
+// reads need not ask the store for data.
 //
-// It is a follower of the hub: a change is in the index before any subscriber
-// hears of it. A kind is filled from the store page by page while its changes go
-// on, and serves once it shows one state of the store. Readers take a [View], which never
-// changes, without a lock. A view is as new as all that the store had acknowledged
-// when it was asked for. Where there is none in time (the index fills, lags behind, has no
-// room for a kind), the caller reads the store. Only [Index.Await] fails instead, for kinds
-// that belong in memory.
+// The index is a follower of the hub: it has a change before any subscriber receives it. A kind is filled from the
+// store page by page, while changes continue. It is served as soon as it shows a single state of the store. Readers
+// take a [View], an immutable state of the index, without a lock. A view has everything that the store had acknowledged
+// when it was requested. If there is no such view in time (because the index is filling, lags behind, or has no room
+// for a kind), the caller reads the store. Only [Index.Await] returns an error instead, for kinds that belong in
+// memory.
 //
 //	the hub: Deliver, Begin           Run: fill, one kind after the other
 //	          |                         |  reads the store without mu
@@ -23,9 +22,8 @@
 //	          v
 //	   readers
 //
-// The kinds go through the states that are drawn in kind.go. The index starts no goroutines:
-// Deliver and Begin run in the hub's, fill in the one that calls Run. Nothing is stored: a new
-// index reads everything.
+// The states of a kind are described at fillState. The index starts no goroutines: Deliver and Begin run in the hub's
+// goroutine, fill in the one that calls Run. Nothing is stored on disk: a new index reads everything.
 package index
 
 import (
@@ -46,24 +44,22 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Config of an index.
+// Config configures an [Index].
 type Config struct {
-	// Store that is read. Required.
+	// Store is the store to read. Required.
 	Store backend.Store
-	// Hub over the store. Required.
+	// Hub delivers the changes of Store. Required.
 	Hub *hub.Hub
-	// Kinds that the index holds if there is room.
+	// Kinds are the kinds that the index keeps in memory if there is room.
 	Kinds []Definition
-	// Bytes is the approximate memory that all kinds may take together. Default 256
-	// MiB.
+	// Bytes is the approximate maximum memory for all kinds together, in bytes. Default 256 MiB.
 	Bytes int64
-	// Wait is the longest time that a read waits for the index to catch up with the store.
-	// Default 100 ms.
+	// Wait is how long a read may wait for the index to catch up with the store. Default 100 ms.
 	Wait time.Duration
-	// Retry is the pause before a kind that had no room, or could not be read, is tried
-	// again. Default 30 s.
+	// Retry is the pause before a kind for which there was no room, or which could not be read, is tried again. Default
+	// 30 s.
 	Retry time.Duration
-	// Logger receives the changes of state of kinds. Default: none.
+	// Logger receives messages about kinds that are filled or given up. Default: none.
 	Logger *zap.Logger
 }
 
@@ -95,62 +91,57 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Index holds the resources of kinds in memory. All methods are safe for concurrent use.
+// Index keeps the resources of kinds in memory. All methods are safe for concurrent use.
 type Index struct {
 	cfg Config
-	// now is the store's clock.
+	// now returns the time of the store's clock.
 	now func() time.Time
-	// current is the state for readers, with nil for each kind that is not served.
+	// current is the state that readers see. In it, a kind that is not served is nil.
 	current atomic.Pointer[snapshot]
-	// head is the last known head of the store.
+	// head is the latest known head of the store.
 	head                    atomic.Pointer[backend.Position]
 	reads, fallbacks, waits atomic.Uint64
-	// work wakes Run.
+	// work wakes the goroutine of Run.
 	work chan struct{}
 	// runs reports whether Run is active.
 	runs atomic.Bool
 
 	mu sync.Mutex // guards all below
-	// position is the end of the last delivery of the hub; zero while the hub does not follow
-	// the store.
+	// position is the position after the hub's last delivery; zero while the hub does not follow the store.
 	position backend.Position
 	kinds    []*kindIndex
-	// order is the order in which the kinds are filled.
+	// order has the kinds in the order in which they are filled.
 	order  []*kindIndex
 	byName map[string]*kindIndex
 	bytes  int64
-	// version is incremented by each delivery and each part of a page that is put into
-	// the trees.
+	// version is incremented by each delivery, and by each part of a page that is put into the trees.
 	version uint64
-	// changed has the keys of the latest changes.
+	// changed remembers the keys of the latest changes.
 	changed changedKeys
-	// replaced has resources that recent changes replaced, for changes whose log entries lack the
-	// state before.
+	// replaced has resources that were replaced recently, for changes whose log entries lack the previous state.
 	replaced      []replaced
 	replacedBytes int64
-	// logged is when progress was last logged.
+	// logged is when the progress was last logged.
 	logged time.Time
-	// advanced is closed when current is replaced; nil if no reader waits.
+	// advanced is closed when current changes; nil if no reader waits for that.
 	advanced chan struct{}
-	// pinnedChanged is closed when a pinned kind is published with another version; nil if no
-	// reader waits.
+	// pinnedChanged is closed when another version of a pinned kind is published; nil if no reader waits for that.
 	pinnedChanged chan struct{}
 }
 
-// snapshot is one state of the kinds that the index serves.
+// snapshot is an immutable state of the kinds that the index serves.
 type snapshot struct {
 	position backend.Position
 	kinds    []*Kind
-	// served is the number of kinds that are not nil.
+	// served is the number of kinds that are served.
 	served int
-	// stuck is set when a read has waited in vain for the next snapshot. Other reads then do not
-	// wait.
+	// stuck is set when a read has waited in vain for the next snapshot, so that other reads do not wait.
 	stuck atomic.Bool
 }
 
 var _ hub.Follower = (*Index)(nil)
 
-// New returns an index that serves nothing until Run has filled it.
+// New returns an index. It serves nothing until Run has filled it.
 func New(cfg Config) (*Index, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("index: %w", err)
@@ -172,14 +163,14 @@ func New(cfg Config) (*Index, error) {
 	return x, nil
 }
 
-// Bounds of the pauses after which a store that did not answer is read again.
+// The shortest and the longest pause before a store that did not answer is read again.
 const (
 	minUnavailablePause = 100 * time.Millisecond
 	maxUnavailablePause = time.Second
 )
 
-// Run follows the hub and fills the kinds until ctx ends, and returns nil. Afterwards the
-// index holds and serves nothing. A second concurrent Run only waits for its ctx.
+// Run follows the hub and fills the kinds until ctx ends, and then returns nil and drops all resources. If another Run
+// is active, it only waits until ctx ends.
 func (x *Index) Run(ctx context.Context) error {
 	if !x.runs.CompareAndSwap(false, true) {
 		<-ctx.Done()
@@ -215,7 +206,7 @@ func (x *Index) stop() {
 	x.Begin(backend.Position{})
 }
 
-// next returns the next kind to fill.
+// next returns the next kind to fill; nil if there is none.
 func (x *Index) next() *kindIndex {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -230,14 +221,14 @@ func (x *Index) next() *kindIndex {
 	return nil
 }
 
-// deprioritize moves a kind that could not be read to the end of the order.
+// deprioritize moves a kind that could not be read to the end of order.
 func (x *Index) deprioritize(last *kindIndex) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.order = append(slices.DeleteFunc(x.order, func(k *kindIndex) bool { return k == last }), last)
 }
 
-// retry resumes filling the kinds that were given up, if the store's present resources have room.
+// retry makes kinds that were given up be filled again, if there is room for the resources that the store has now.
 func (x *Index) retry(ctx context.Context) {
 	for _, k := range x.kinds {
 		x.mu.Lock()
@@ -263,9 +254,8 @@ func (x *Index) retry(ctx context.Context) {
 	}
 }
 
-// Begin implements [hub.Follower]. If the store has lost changes, the kinds that have them become
-// stale; if it is not known which changes were lost, all kinds do. At the zero position the index
-// drops everything.
+// Begin implements [hub.Follower]. If the store has lost changes, the kinds of these changes become stale; if it is not
+// known which changes were lost, all kinds do. If at is zero, all resources are dropped.
 func (x *Index) Begin(at backend.Position) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -290,8 +280,7 @@ func (x *Index) Begin(at backend.Position) {
 	x.wakeRun()
 }
 
-// update calls do, which changes a kind, and updates the total of bytes. The caller holds
-// mu.
+// update calls do, which changes a kind, and updates the total size. The caller holds mu.
 func (x *Index) update(k *kindIndex, do func()) {
 	x.bytes -= k.bytes
 	do()
@@ -329,8 +318,7 @@ func (x *Index) Deliver(d backend.Delivery) {
 	x.publish()
 }
 
-// prepare returns the entry of each event, nil for a deletion or a kind that is not
-// indexed.
+// prepare returns the entry for each event; nil for a deletion, or if the kind is not in the index.
 func (x *Index) prepare(events []backend.Event) []*Entry {
 	if len(events) == 0 {
 		return nil
@@ -345,11 +333,11 @@ func (x *Index) prepare(events []backend.Event) []*Entry {
 	return out
 }
 
-// used returns how many bytes the index takes, without waiting changes. The caller holds mu.
+// used returns the size of the index in bytes, without queued changes. The caller holds mu.
 func (x *Index) used() int64 { return x.bytes + x.changed.bytes + x.replacedBytes }
 
-// fit gives up kinds, the largest first, until the others and their waiting changes fit into
-// memory. Pinned kinds stay. It reports whether it gave up any. The caller holds mu.
+// fit gives up the largest kinds until the others, with their queued changes, fit into memory. Pinned kinds are kept.
+// It reports whether it has given up any. The caller holds mu.
 func (x *Index) fit() (gaveUp bool) {
 	for {
 		whole := x.used()
@@ -371,11 +359,11 @@ func (x *Index) fit() (gaveUp bool) {
 	}
 }
 
-// maxFailed bounds the pause of a kind that is given up repeatedly: the pause doubles each time,
-// 1, 2, 4, ..., 32 rounds of Config.Retry.
+// maxFailed limits the pause of a kind that is given up repeatedly. The pause doubles each time: 1, 2, 4, ..., 32
+// rounds of Config.Retry.
 const maxFailed = 6
 
-// evict stops serving a kind. The caller holds mu.
+// evict drops a kind from memory. The caller holds mu.
 func (x *Index) evict(k *kindIndex) {
 	k.mean = k.bytes / max(int64(k.names.root.len()), 1)
 	x.update(k, k.clear)
@@ -413,8 +401,7 @@ func (x *Index) publish() {
 	x.wakeReaders()
 }
 
-// wakeReaders wakes the readers that wait for a new snapshot or for a pinned kind. The
-// caller holds mu.
+// wakeReaders wakes readers that wait for a new snapshot or for a pinned kind. The caller holds mu.
 func (x *Index) wakeReaders() {
 	if x.advanced != nil {
 		close(x.advanced)

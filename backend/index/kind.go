@@ -13,85 +13,79 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 )
 
-// Definition of a kind in the index.
+// Definition describes a kind to the index.
 type Definition struct {
-	// Name of the kind.
+	// Name is the name of the kind.
 	Name string
-	// Pinned kinds are kept in memory however large they are.
+	// Pinned reports whether the kind is kept in memory however large it is.
 	Pinned bool
-	// Indexes are the indexes to keep. Rows of other indexes are dropped.
+	// Indexes are the names of the indexes to keep. Rows of other indexes are dropped.
 	Indexes []string
-	// Sortable are the Indexes with a tree of the resources without a row, see [NullIndex].
+	// Sortable are the Indexes that also have a tree of the resources without a row: see [NullIndex].
 	Sortable []string
-	// ByCreation are the Indexes with a second tree, whose rows of one value are in the order of
-	// creation, see [CreationIndex].
+	// ByCreation are the Indexes that also have a tree in which rows with the same value are ordered by creation: see
+	// [CreationIndex].
 	ByCreation []string
-	// Rows returns the index rows of a resource. They may share memory with its body.
+	// Rows returns the index rows of a resource. They may share memory with the body.
 	Rows func(*body.Body) []Row
-	// Keep copies a resource, as [body.Arena.Keep] does.
+	// Keep copies a resource: see [body.Arena.Keep].
 	Keep func(r *backend.Resource, more func(*body.Body) []byte) (kept body.Body, made string, size int, err error)
 }
 
-// Row places a resource in an index: (Index, Value, namespace, name), ordered by Value,
-// which is one or more tuple elements ([backend.AppendString] and its siblings).
+// Row is a row of an index. Rows of an index are ordered by Value and then by namespace and name of the resource. Value
+// consists of one or more tuple elements, as [backend.AppendString] and similar functions encode them.
 type Row struct {
 	Index string
 	Value []byte
 }
 
-// MaxRows bounds the rows of one resource, MaxRowBytes the index name and value of one
-// row.
+// MaxRows is the maximum number of rows of a resource. MaxRowBytes is the maximum length of a row's index name and
+// value together.
 const (
 	MaxRows     = 1024
 	MaxRowBytes = 2048
 )
 
-// Indexes that every kind has besides those of its definition.
+// The indexes of every kind, in addition to those of its definition.
 const (
-	// CreatedIndex and UpdatedIndex order all resources by a time, as kind.AppendTime encodes
-	// it.
+	// CreatedIndex and UpdatedIndex order all resources by a time, which is encoded by kind.AppendTime.
 	CreatedIndex = "createdAt"
 	UpdatedIndex = "updatedAt"
-	// NameIndex orders the resources of all namespaces by name. A kind has it if its definition
-	// names it.
+	// NameIndex orders the resources of all namespaces by name. Only kinds whose definitions name it have it.
 	NameIndex = "name"
-	// expiryIndex has the resources that expire.
+	// expiryIndex orders the resources that expire by their expiry.
 	expiryIndex = "expiresAt"
 )
 
-// NullIndex is the index of the resources without a row in a sortable index, ordered by
-// name.
+// NullIndex returns the name of the index of all resources without a row in a sortable index. They are ordered by
+// namespace and name.
 func NullIndex(index string) string { return index + "\x00" }
 
-// CreationIndex is the index with the same rows as index, in which rows of one value are ordered by
-// the creation of the resource, then by its name. Scan returns the time of creation, as
-// [CreatedIndex] has it, in place of the value; a bound of a run has the value followed by the
-// time.
+// CreationIndex returns the name of the index with the same rows as index, in which rows with the same value are
+// ordered by the creation of their resources and then by name. Scan returns the creation time, encoded as in
+// [CreatedIndex], in place of the value. A bound of a run is a value followed by a creation time.
 func CreationIndex(index string) string { return index + "\x00" + CreatedIndex }
 
-// Entry is a resource in the index. It never changes once it is in a tree. The fields
-// that a scan reads of each resource come first, within one cache line of 64 bytes,
-// since a scan mostly waits for memory.
+// Entry is a resource in the index. It is immutable once it is in a tree. The fields that a scan needs of each resource
+// come first, within one cache line of 64 bytes, because a scan mostly waits for memory.
 type Entry struct {
-	// version is that of the index when the entry was made. A view does not show entries newer than
-	// itself.
+	// version is the version of the index when the entry was made. A view does not show entries with a later version.
 	version uint64
-	// slot is the resource's slot, which stays the same from its creation to its
-	// deletion.
+	// slot is the slot of the resource, which stays the same until the resource is deleted.
 	slot *slot
 	rows packed
-	// Err is the error of a body that cannot be read.
+	// Err is the reason why the body cannot be read; nil if it can.
 	Err   error
 	bytes uint32
-	// expires reports whether Resource has an ExpiresAt.
+	// expires reports whether the resource has an expiry.
 	expires bool
-	// Body of the resource, unless there is an Err.
+	// Body is the decoded body; not set if there is an Err.
 	Body body.Body
-	// Resource is the resource without its references, see [backend.Range.Bare].
+	// Resource is the resource without its references: see [backend.Range.Bare].
 	Resource backend.Resource
 }
 
-// ExpiredAt reports whether the resource is expired at the given instant.
+// ExpiredAt reports whether the resource is expired at a time.
 func (e *Entry) ExpiredAt(now time.Time) bool { return e.expires && e.Resource.ExpiredAt(now) }
 
 // row is a row of an entry.
@@ -104,11 +98,10 @@ func compareRows(a, b row) int {
 	return cmp.Or(cmp.Compare(a.index, b.index), strings.Compare(a.value, b.value))
 }
 
-// Place is the position of the resource in the order of names, as [backend.OrderTuple]
-// encodes it.
+// Place returns the position of the resource in the order of names, encoded by [backend.OrderTuple].
 func (e *Entry) Place() string { return e.slot.place() }
 
-// fillState of a kind:
+// fillState is the state of a kind:
 //
 //	           fill              fill has read all              the hub has delivered
 //	waiting -----------> filling -----------------> filled ------------------------> serving
@@ -121,69 +114,67 @@ func (e *Entry) Place() string { return e.slot.place() }
 //	|
 //	givenUp <--- from any other state: there is no room, or it cannot be read
 //
-// A stale kind keeps its trees, and fill reads only what differs: the keys whose changes the store has lost
-// or, if these are not known, all keys and revisions. A kind that was being read for the first time is cleared
-// instead. A kind of which no change was lost keeps serving.
+// A stale kind keeps its trees, and fill reads only what differs: the keys whose changes the store has lost or, if
+// these are not known, all keys and revisions. But a kind that was being read for the first time is cleared, and a kind
+// of which no change was lost continues to be served.
 type fillState int
 
 // The states.
 const (
-	// waiting to be filled.
+	// waiting: the kind has to be filled.
 	waiting fillState = iota
-	// filling: pages of the store are put into the trees; changes wait for the page that is being read.
+	// filling: pages of the store are put into the trees. Changes are queued while a page is read.
 	filling
-	// filled: all is read, but it may show changes that the hub has not delivered yet.
+	// filled: everything was read, but the trees may already show changes that the hub has not delivered yet.
 	filled
 	serving
-	// givenUp: there was no room, or a part of the kind cannot be read.
+	// givenUp: there was no room for the kind, or a part of it could not be read.
 	givenUp
 )
 
-// noKey is the key function of the tree of names, in which the value alone orders
-// items.
+// noKey is the key function of the tree of names, whose items are ordered by value alone.
 func noKey(*Entry) string { return "" }
 
-// kindIndex is a kind as the index fills and changes it. It is guarded by the index's mu, except
-// the fields that never change.
+// kindIndex is a kind while the index fills and changes it. It is guarded by Index.mu, except fields that never change.
 type kindIndex struct {
 	*Definition
-	// number identifies the kind; trees maps the name of an index to the number of its tree, nulls
-	// the number of a sortable tree to that of its [NullIndex]. They never change.
+	// number identifies the kind. trees maps the name of an index to the number of its tree, and nulls the number of a
+	// sortable tree to the number of its [NullIndex]. They never change.
 	number int
 	trees  map[string]int
 	nulls  map[int]int
-	// byCreation maps the number of a tree to that of its tree by creation; 0 if there is none.
+	// byCreation maps the number of a tree to the number of its tree by creation; 0 if there is none.
 	byCreation []int
 	// created reports for each tree whether it is ordered by creation.
 	created []bool
 
 	state fillState
-	// fillings counts how often the kind was cleared or became stale.
+	// fillings is how often the kind was cleared or became stale.
 	fillings int
 	names    rowTree[*Entry] // by their places
 	changed  bool            // since copy was called
 	rows     []rows
-	// unreadable has the resources that cannot be read. They have no rows.
+	// unreadable has the resources that cannot be read. They have no rows in other trees.
 	unreadable rows
-	// waiting are the changes that wait while a page is read.
+	// waiting are the changes that are queued while a page is read.
 	waiting      []keyChange
 	waitingBytes int64
-	// stale reports whether the trees may have changes that the store has lost: of the keys in
-	// lost, or of any key if lost is nil.
+	// stale reports whether the trees may show changes that the store has lost. These are changes of the keys in lost,
+	// or of any key if lost is nil.
 	stale bool
 	lost  map[backend.Key]bool
-	// read is the progress while the kind is filled.
+	// read is the progress of filling the kind.
 	read progress
-	// since is the first position at which the trees show one state of the store.
+	// since is the first position at which the trees show a single state of the store.
 	since backend.Position
 	bytes int64
-	// bodyBytes is the size of the stored bodies of all resources.
+	// bodyBytes is the total size of the stored bodies.
 	bodyBytes int64
 	mean      int64 // of a resource, when the kind was given up
-	// tooLarge reports whether the kind was given up because it had no room.
+	// tooLarge reports whether the kind was given up because there was no room.
 	tooLarge bool
-	// failed is how often the kind was given up since it was last served. backoffRounds is
-	// the number of rounds of retry to skip before the next try.
+	// failed is how often the kind was given up since it was last served. backoffRounds is how many rounds of retry it
+	// must wait.
 	failed, backoffRounds int
 }
 
@@ -192,8 +183,7 @@ type keyChange struct {
 	key      backend.Key
 	revision backend.Revision
 	entry    *Entry // nil if the resource was deleted
-	// overrides reports whether the change also replaces a newer state, which the store may have
-	// lost.
+	// overrides reports whether the change replaces even a newer state, which the store may have lost.
 	overrides bool
 }
 
@@ -224,7 +214,7 @@ func newKindIndex(d *Definition, number int) *kindIndex {
 	return k
 }
 
-// clear forgets all resources.
+// clear drops all resources.
 func (k *kindIndex) clear() {
 	k.names = newTree(noKey)
 	k.rows = make([]rows, len(k.trees))
@@ -242,8 +232,8 @@ func (k *kindIndex) clear() {
 	k.fillings++
 }
 
-// markStale makes fill read the kind again because the store has lost changes: of the keys in lost
-// if known is true, else of any keys. It clears a kind that was being read for the first time.
+// markStale makes fill read the kind again because the store has lost changes: of the keys in lost if known is set,
+// otherwise of any keys. If the kind was being read for the first time, it is cleared.
 func (k *kindIndex) markStale(lost map[backend.Key]bool, known bool, version uint64) {
 	if k.state == givenUp || known && k.state == serving && len(lost) == 0 {
 		return
@@ -266,16 +256,15 @@ func (k *kindIndex) markStale(lost map[backend.Key]bool, known bool, version uin
 	k.fillings++
 }
 
-// Estimated bytes: of an entry besides its piece, including its item in the tree of names; of a row
-// whose value leaves store once; and of any other row.
+// Estimated sizes in bytes: of an entry without its packed rows, including its item in the tree of names; of a row
+// whose value the leaf stores only once; and of any other row.
 const (
 	entryBytes     = int(unsafe.Sizeof(Entry{})+unsafe.Sizeof(slot{})) + 40
 	commonRowBytes = 10
 	rowBytes       = 44
 )
 
-// newEntry returns the entry of a resource. It copies the resource, so it keeps no
-// other memory alive.
+// newEntry returns the entry of a resource. It copies the resource, so that no other memory is kept alive.
 func (k *kindIndex) newEntry(r *backend.Resource) *Entry {
 	e := &Entry{
 		Resource: backend.Resource{Key: r.Key, Envelope: r.Envelope, Body: r.Body},
@@ -293,8 +282,7 @@ func (k *kindIndex) newEntry(r *backend.Resource) *Entry {
 	return e
 }
 
-// damagedEntry returns the entry of a resource that does not decode, with the given
-// revision.
+// damagedEntry returns the entry of a resource that does not decode.
 func (k *kindIndex) damagedEntry(key backend.Key, revision backend.Revision) *Entry {
 	e := &Entry{
 		Resource: backend.Resource{Key: key, Envelope: backend.Envelope{Revision: revision}},
@@ -305,7 +293,7 @@ func (k *kindIndex) damagedEntry(key backend.Key, revision backend.Revision) *En
 	return e
 }
 
-// rowsOf returns the rows of an entry in order.
+// rowsOf returns the rows of a resource, in order.
 func (k *kindIndex) rowsOf(r *backend.Resource, found []Row) []row {
 	n := 4*timeBytes + len(r.Name) + 2
 	for _, f := range found {
@@ -339,14 +327,13 @@ func (k *kindIndex) rowsOf(r *backend.Resource, found []Row) []row {
 	return slices.Compact(out)
 }
 
-// timeBytes is the length of a time in a row's value.
+// timeBytes is the length of an encoded time.
 const timeBytes = 9
 
-// maxWaiting is the most bytes of changes of a kind that may wait while a page is read. A kind with
-// more is given up.
+// maxWaiting is the maximum size of a kind's queued changes, in bytes. If there are more, the kind is given up.
 const maxWaiting = 64 << 20
 
-// take applies a change, or queues it while the kind is filled.
+// take applies a change, or queues it while the kind is being filled.
 func (k *kindIndex) take(c keyChange, version uint64) {
 	switch k.state {
 	case serving, filled:
@@ -372,8 +359,8 @@ func (k *kindIndex) takeWaiting(version uint64) {
 	k.waiting, k.waitingBytes = nil, 0
 }
 
-// apply puts a change into the trees, unless they have it or a newer one. A resource that was
-// deleted and created again gets a new slot.
+// apply puts a change into the trees, unless they already have it or a newer one. A resource that was deleted and
+// created again gets a new slot.
 func (k *kindIndex) apply(c keyChange, version uint64) {
 	var place string
 	if c.entry != nil {
@@ -410,7 +397,7 @@ func (k *kindIndex) apply(c keyChange, version uint64) {
 	now.slot.newest.Store(now)
 }
 
-// replace updates the rows that differ between two entries of a slot.
+// replace updates the rows in which two entries of a slot differ.
 func (k *kindIndex) replace(was, now *Entry) {
 	k.bytes += int64(now.bytes) - int64(was.bytes)
 	k.bodyBytes += int64(len(now.Resource.Body)) - int64(len(was.Resource.Body))
@@ -453,8 +440,7 @@ func (k *kindIndex) replace(was, now *Entry) {
 	}
 }
 
-// copy returns the kind for readers. It returns was, the previous copy, if nothing has
-// changed.
+// copy returns an immutable copy of the kind for readers. If nothing has changed, it returns the previous copy, was.
 func (k *kindIndex) copy(was *Kind, version uint64) *Kind {
 	if was != nil && !k.changed {
 		return was

@@ -7,12 +7,12 @@ import (
 	"unsafe"
 )
 
-// packed has the rows of an entry in one string without pointers, which the garbage
-// collector does not scan: for each row the number of its index and the length of its
-// value, as varints, and the value. Rows are ordered by index and value.
+// packed has the rows of an entry, ordered by index and value, in one string without pointers, which the garbage
+// collector need not scan. Each row consists of the number of its index and the length of its value, as varints, and
+// the value.
 type packed string
 
-// pack returns rows as one packed piece.
+// pack packs rows.
 func pack(rows []row) []byte {
 	dst := make([]byte, 0, usualRow*len(rows))
 	for _, r := range rows {
@@ -23,11 +23,11 @@ func pack(rows []row) []byte {
 	return dst
 }
 
-// usualRow is a capacity that suffices for most rows.
+// usualRow is the expected maximum size of a packed row, in bytes.
 const usualRow = 32
 
-// first returns the first row, whose value shares the piece's memory, and the other rows.
-// If p is empty, the row orders after all others.
+// first returns the first row and the other rows. The value of the row shares the memory of p. If p is empty, it
+// returns a row that is ordered after all others.
 func (p packed) first() (r row, rest packed) {
 	if p == "" {
 		return row{index: math.MaxInt}, ""
@@ -45,7 +45,7 @@ func (p packed) varint() (n int, rest packed) {
 	return int(v), p[size:]
 }
 
-// all returns the rows in order.
+// all yields the rows in order.
 func (p packed) all() iter.Seq[row] {
 	return func(yield func(row) bool) {
 		for len(p) > 0 {

@@ -7,15 +7,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// progress is the progress of a kind that is being filled.
+// progress is the progress of filling a kind.
 type progress struct {
 	begin       time.Time
 	done, total int           // resources
 	took        time.Duration // for the ones that are done
 }
 
-// left estimates the time for the rest at the rate so far. It returns false if nothing
-// was read yet.
+// left estimates the time until the kind is filled, at the rate so far. It returns false if nothing was read yet.
 func (r *progress) left(now time.Time) (time.Duration, bool) {
 	if r.done == 0 {
 		return 0, false
@@ -24,25 +23,25 @@ func (r *progress) left(now time.Time) (time.Duration, bool) {
 	return r.begin.Add(whole).Sub(now), true
 }
 
-// FillingError means that a kind that belongs in memory cannot be listed now, because it is being
-// read or its changes are late.
+// FillingError means that a kind that belongs in memory cannot be listed now: it is being read, or its changes are
+// late.
 type FillingError struct {
 	Kind string
-	// RetryAfter is the estimated time until it can be listed.
+	// RetryAfter is the estimated time until the kind can be listed.
 	RetryAfter time.Duration
 }
 
 // Error implements error.
 func (e *FillingError) Error() string { return e.Kind + " is being read into memory" }
 
-// Bounds of [FillingError.RetryAfter].
+// The shortest and the longest [FillingError.RetryAfter].
 const (
 	minRetry = time.Second
 	maxRetry = time.Minute
 )
 
-// fillingError returns the error for a kind that is not served. Its RetryAfter is an estimate for
-// the kind that is being filled now, which may be another kind than k.
+// fillingError returns the error for a kind that is not served. RetryAfter is estimated from the kind that is being
+// filled now, which may be another kind than k.
 func (x *Index) fillingError(k *kindIndex) *FillingError {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -55,7 +54,7 @@ func (x *Index) fillingError(k *kindIndex) *FillingError {
 	return &FillingError{k.Name, min(max(after.Round(time.Second), minRetry), maxRetry)}
 }
 
-// Progress returns a line about each kind that belongs in memory and is not served.
+// Progress returns a line of text for each kind that belongs in memory and is not served.
 func (x *Index) Progress() (lines []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -8,22 +8,22 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// ReadSet records what is read from a view, see [View.Recorded]. A result that was computed from
-// these reads alone is the same in every view in which the set's [Basis] holds. It is safe for
-// concurrent use. The zero value is ready.
+// ReadSet records what is read from a view: see [View.Recorded]. If a result was computed only from these reads, it is
+// the same in every view in which the [Basis] of the set holds. Safe for concurrent use. The zero value is an empty
+// set.
 type ReadSet struct {
 	mu sync.Mutex // guards all below
-	// view is the recorded view. Its index is nil until there is one.
+	// view is the view whose reads are recorded. Its index is nil until there is one.
 	view  View
 	kinds []*Kind
-	// space is the initial memory of kinds: most operations read one to three.
+	// space is the initial memory of kinds, since most operations read one to three kinds.
 	space [4]*Kind
 	// positionRead reports whether the position of the view was read.
 	positionRead bool
 	incomplete   bool
 }
 
-// Recorded returns v with reads recorded in s.
+// Recorded returns a view like v whose reads are recorded in s.
 func (v View) Recorded(s *ReadSet) View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,8 +35,7 @@ func (v View) Recorded(s *ReadSet) View {
 	return v
 }
 
-// Incomplete records that something outside of the view was read, so the set has no basis. s may be
-// nil.
+// Incomplete records that something other than the view was read, so that the set has no basis. s may be nil.
 func (s *ReadSet) Incomplete() {
 	if s == nil {
 		return
@@ -46,8 +45,7 @@ func (s *ReadSet) Incomplete() {
 	s.incomplete = true
 }
 
-// addKind records that a kind was read; nil stands for a kind that the view does not serve. s may
-// be nil.
+// addKind records that a kind was read. k is nil if the view does not serve the kind. s may be nil.
 func (s *ReadSet) addKind(k *Kind) {
 	if s == nil {
 		return
@@ -77,28 +75,26 @@ func (s *ReadSet) addPosition() {
 	s.positionRead = true
 }
 
-// Basis is the state that a complete [ReadSet] depends on. It never changes and keeps no resources
-// in memory.
+// Basis is what the results of a [ReadSet] depend on. It is immutable and keeps no resources in memory.
 type Basis struct {
 	index *Index
 	kinds []kindVersion
-	// expires reports whether a resource of the kinds has an expiry. Then the basis holds from the
-	// clock of its view, since, until the next expiry; a zero time means that there is none.
+	// expires reports whether any resource of the kinds expires. If so, the basis holds from the time from, when its
+	// view was taken, until the time until of the next expiry; zero if there is none.
 	expires     bool
 	from, until time.Time
-	// position of the view, if it was read.
+	// position is the position of the view, if it was read.
 	position     backend.Position
 	positionRead bool
 }
 
-// kindVersion is one version of a kind, which is given by its number.
+// kindVersion is a version of a kind, which is identified by its number.
 type kindVersion struct {
 	number  int
 	version uint64
 }
 
-// Basis returns the state that the set depends on. It returns false if the set is
-// incomplete or nothing was read.
+// Basis returns the basis of the set. ok is false if the set is incomplete or nothing was read.
 func (s *ReadSet) Basis() (b Basis, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,18 +120,18 @@ func (s *ReadSet) Basis() (b Basis, ok bool) {
 	return b, true
 }
 
-// maxUnreadable is the most unreadable resources that a kind in a basis may have: [Kind.nextExpiry]
-// looks at each of them, because the index does not order their expiries.
+// maxUnreadable is the maximum number of unreadable resources that a kind in a basis may have. [Kind.nextExpiry] visits
+// each of them, because no index orders them by expiry.
 const maxUnreadable = 1000
 
-// endAt limits the time for which the basis holds; a zero time is no limit.
+// endAt restricts the time until which the basis holds. The zero time means no restriction.
 func (b *Basis) endAt(until time.Time) {
 	if b.until.IsZero() || !until.IsZero() && until.Before(b.until) {
 		b.until = until
 	}
 }
 
-// Holds reports whether everything that the basis depends on is unchanged in a view.
+// Holds reports whether everything that the basis depends on is the same in a view.
 func (b *Basis) Holds(v *View) bool {
 	if v.index == nil || v.index != b.index {
 		return false
@@ -152,8 +148,7 @@ func (b *Basis) Holds(v *View) bool {
 	return !b.positionRead || v.position.Equal(b.position)
 }
 
-// AppendVersions appends a text that two bases of one index share only if their versions are
-// equal.
+// AppendVersions appends a text that is equal for two bases of the same index only if all their versions are equal.
 func (b *Basis) AppendVersions(dst []byte) []byte {
 	for _, read := range b.kinds {
 		dst = backend.AppendInt(dst, int64(read.number))
@@ -165,7 +160,7 @@ func (b *Basis) AppendVersions(dst []byte) []byte {
 	return dst
 }
 
-// nextExpiry returns the time of the first expiry after now; zero if there is none.
+// nextExpiry returns the first expiry after now; zero if there is none.
 func (k *Kind) nextExpiry(now time.Time) (next time.Time) {
 	run := Run{Start: backend.AppendInt(nil, now.UnixMilli())}
 	k.tree(expiryIndex).scan(run, false, func(i item[*slot]) bool {

@@ -6,26 +6,26 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Bounds of the resources that are kept because the log entries of their changes lack the state
-// before.
+// The maximum number and size of the replaced resources that are kept. The size is also limited to the maximum size of
+// changedKeys.
 const (
 	maxReplaced      = 256
 	maxReplacedBytes = 4 << 20 // and no more than the keys of changes
 )
 
-// replaced is a resource that a change replaced.
+// replaced is a resource that the change with the revision by has replaced.
 type replaced struct {
 	by    backend.Revision
 	entry *Entry
 }
 
-// lacksBefore reports whether the log entry of a change lacks the state before.
+// lacksBefore reports whether the log entry of a change lacks the previous state.
 func lacksBefore(e *backend.Event) bool {
 	return e.Type == backend.Modified && (e.Change == nil || e.Before == nil)
 }
 
-// keepReplaced keeps the resource that an event replaces. It is called before the trees
-// change. The caller holds mu.
+// keepReplaced keeps the resource that an event replaces. It must be called before the trees change. The caller holds
+// mu.
 func (x *Index) keepReplaced(k *kindIndex, e *backend.Event) {
 	found, known := k.names.get(string(backend.OrderTuple(e.Resource.Namespace, e.Resource.Name)))
 	if k.state != serving || !known || found.Err != nil || found.Resource.Revision.Compare(e.Revision) >= 0 {
@@ -39,8 +39,8 @@ func (x *Index) keepReplaced(k *kindIndex, e *backend.Event) {
 	}
 }
 
-// Replaced returns the resource that a change replaced, for a recent change whose log entry
-// lacks the state before; else nil.
+// Replaced returns the resource that a change has replaced, if the change is recent and its log entry lacks the
+// previous state; otherwise nil.
 func (x *Index) Replaced(e *backend.Event) *Entry {
 	if x == nil || !lacksBefore(e) {
 		return nil

@@ -2,26 +2,25 @@ package index
 
 import "context"
 
-// Stats describes the content and the use of the index.
+// Stats describes the contents and the use of an index.
 type Stats struct {
-	// Bytes is the approximate size of the kinds, Limit its bound.
+	// Bytes is the approximate size of the kinds, and Limit its maximum.
 	Bytes, Limit int64
-	// Kinds counts all kinds, Served those that are read from the index, and Filling those that
-	// will be.
+	// Kinds is the number of all kinds, Served the number of kinds that are read from the index, and Filling the number
+	// that will be.
 	Kinds, Served, Filling int
-	// Resources counts the resources of served kinds.
+	// Resources is the number of resources of served kinds.
 	Resources int
-	// Reads counts requests for a state that the index answered, Fallbacks those that
-	// were left to the store.
+	// Reads is the number of requests for a state that the index has answered, and Fallbacks the number that were left
+	// to the store.
 	Reads, Fallbacks uint64
-	// Behind is the number of changes by which the index is behind the last known head
-	// of the store.
+	// Behind is by how many changes the index is behind the latest known head of the store.
 	Behind uint64
-	// Waits counts the requests that waited for the hub.
+	// Waits is the number of requests that waited for the hub.
 	Waits uint64
 }
 
-// Stats returns the present statistics.
+// Stats returns the current statistics.
 func (x *Index) Stats() Stats {
 	s := x.current.Load()
 	out := Stats{
@@ -56,8 +55,7 @@ func (x *Index) Stats() Stats {
 	return out
 }
 
-// Filled waits until every kind is served or was given up, and returns nil, or the
-// error of ctx.
+// Filled waits until each kind is served or was given up. It returns an error only if ctx ends first.
 func (x *Index) Filled(ctx context.Context) error {
 	for {
 		s := x.current.Load()

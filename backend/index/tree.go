@@ -7,75 +7,71 @@ import (
 	"sync/atomic"
 )
 
-// slot represents a resource in all trees except the tree of names, for as long as the resource
-// exists. A change replaces newest and updates only the rows that differ.
+// slot represents a resource in all trees except the tree of names, as long as the resource exists. A change of the
+// resource replaces newest, and updates only rows that differ.
 type slot struct {
-	// created is the time of creation, as rows of [CreatedIndex] have it, followed by
-	// the place.
+	// created is the encoded creation time, as in [CreatedIndex], followed by the place.
 	created string
-	// newest is the resource after the last change; nil once it is deleted. A reader
-	// uses it if it is not newer than its view.
+	// newest is the resource after its last change; nil if it was deleted. A reader uses it unless it is newer than the
+	// reader's view.
 	newest atomic.Pointer[Entry]
 }
 
 func (s *slot) place() string { return s.created[timeBytes:] }
 
-// item is an element of a tree. Items are ordered by their value followed by the key of
-// of.
+// item is an element of a tree. Items are ordered by value, and then by the key of of.
 type item[P any] struct {
 	value string
 	of    P
 }
 
-// rowTree is a B+ tree that many share: a change copies the nodes on its path, except those that
-// were made since the tree was last published.
+// rowTree is a B+ tree that is shared with readers: a change copies the nodes on its path, except those that were made
+// after the tree was last published.
 //
-// Most trees have few distinct values: trees of labels and of conditions, for example. So a leaf
-// whose items all have one value stores it once, and each item takes the eight bytes of a
-// pointer. To keep it so, a full leaf is split where the value changes. A leaf that grows at its
-// end stays full; while a kind is filled, every leaf does.
+// Most trees, such as those of labels and conditions, have few distinct values. So a leaf in which all items have the
+// same value stores the value once, and each item takes only the eight bytes of a pointer. To preserve that, a full
+// leaf is split where its value changes. A leaf to which items are appended stays full; while a kind is filled, that is
+// the case for all leaves.
 //
 //	                [ |net-a... |net-q... ]        keys that separate the branches, and how many items each has
 //	               /     |          \
 //	"tier=gold": s1 s2 s3 ...   "tier=gold": s9,  "tier=silver": s2
 type rowTree[P any] struct {
 	root *node[P]
-	// edit marks the nodes that were made since the tree was last published.
+	// edit marks the nodes that were made after the tree was last published.
 	edit *edit
-	// key returns the text that orders items with equal values.
+	// key returns the text by which items with equal values are ordered.
 	key func(P) string
 }
 
-// edit is compared by its address. It has a size, because pointers to values of size zero may be
-// equal.
+// edit is compared by address. It is not empty, because pointers to empty structs may be equal.
 type edit struct{ _ byte }
 
-// node is a leaf if it has no branches.
+// node is a node of a tree. It is a leaf if it has no branches.
 type node[P any] struct {
 	edit *edit
 	of   []P
-	// values has the value of each item; nil if all items have the same value.
+	// values has the value of each item; nil if all items have the same value, which is then value.
 	values   []string
 	value    string
 	branches []branch[P]
 }
 
 type branch[P any] struct {
-	// from separates the branch from the previous one. The first branch has none.
+	// from is a key that separates the branch from the previous one; "" for the first branch.
 	from string
 	node *node[P]
 	n    int // items
 }
 
-// fanout is the most items or branches of a node.
+// fanout is the maximum number of items or branches of a node.
 const fanout = 32
 
 func newTree[P any](key func(P) string) rowTree[P] {
 	return rowTree[P]{root: &node[P]{}, key: key}
 }
 
-// publish returns the root for readers. Nodes that it leads to are not changed any
-// more.
+// publish returns the root for readers. The nodes that are reachable from it no longer change.
 func (t *rowTree[P]) publish(next *edit) *node[P] {
 	t.edit = next
 	return t.root
@@ -96,8 +92,7 @@ func (n *node[P]) len() int {
 	return count
 }
 
-// search returns the position of the first item of a leaf that is not before (value,
-// key).
+// search returns the index of the first item of a leaf that is not before (value, key), and whether it is equal.
 func (t *rowTree[P]) search(n *node[P], value, key string) (k int, equal bool) {
 	return sort.Find(len(n.of), func(k int) int {
 		i := n.at(k)
@@ -105,7 +100,7 @@ func (t *rowTree[P]) search(n *node[P], value, key string) (k int, equal bool) {
 	})
 }
 
-// child returns the index of the branch that contains an item, if any does.
+// child returns the index of the branch that may contain an item.
 func (n *node[P]) child(value, key string) int {
 	return sort.Search(len(n.branches)-1, func(k int) bool { return compare(value, key, n.branches[k+1].from, "") < 0 })
 }
@@ -121,7 +116,7 @@ func (t *rowTree[P]) get(value string) (of P, ok bool) {
 	return of, false
 }
 
-// own replaces a published node by a copy that may be changed.
+// own returns the node at a pointer for modification. A node that was published is first replaced by a copy.
 func (t *rowTree[P]) own(at **node[P]) *node[P] {
 	if n := *at; n.edit != t.edit {
 		c := &node[P]{edit: t.edit, value: n.value}
@@ -133,8 +128,7 @@ func (t *rowTree[P]) own(at **node[P]) *node[P] {
 	return *at
 }
 
-// roomy returns s with room for one more element. It grows s by little, since the index has
-// many nodes.
+// roomy returns s with capacity for another element. It adds only little capacity, because the index has many nodes.
 func roomy[T any](s []T) []T {
 	if s == nil || len(s) < cap(s) {
 		return s
@@ -142,7 +136,7 @@ func roomy[T any](s []T) []T {
 	return append(make([]T, 0, len(s)+4), s...)
 }
 
-// put adds an item, or replaces the equal one.
+// put adds an item, or replaces the item that is equal in order.
 func (t *rowTree[P]) put(i item[P]) {
 	if right, _ := t.insert(&t.root, i, t.key(i.of)); right != nil {
 		left := t.root
@@ -150,7 +144,7 @@ func (t *rowTree[P]) put(i item[P]) {
 	}
 }
 
-// branch returns the branch that leads to n, for a node with a left neighbour.
+// branch returns a branch that leads to n. n must have a left neighbour.
 func (t *rowTree[P]) branch(n *node[P]) branch[P] {
 	if n.branches != nil {
 		return branch[P]{n.branches[0].from, n, n.len()}
@@ -159,8 +153,8 @@ func (t *rowTree[P]) branch(n *node[P]) branch[P] {
 	return branch[P]{first.value + t.key(first.of), n, n.len()}
 }
 
-// insert puts an item below a node. It returns the right half if the node was split, and
-// reports whether the item is new.
+// insert adds an item below a node. right is the new right half if the node was split. more reports whether the number
+// of items has grown.
 func (t *rowTree[P]) insert(at **node[P], i item[P], key string) (right *node[P], more bool) {
 	n := t.own(at)
 	if n.branches == nil {
@@ -172,8 +166,8 @@ func (t *rowTree[P]) insert(at **node[P], i item[P], key string) (right *node[P]
 		if len(n.of) == fanout {
 			cut := n.cut(k)
 			right = t.split(n, cut)
-			// An item at the cut goes to the right half if it has the value there, or if the leaf
-			// grows at its end.
+			// An item at the cut goes to the right half if that begins with the same value, or if the leaf grows at its
+			// end.
 			if k > cut || k == cut && cut > 0 && (cut == fanout || right.at(0).value == i.value) {
 				n, k = right, k-cut
 			}
@@ -198,7 +192,7 @@ func (t *rowTree[P]) insert(at **node[P], i item[P], key string) (right *node[P]
 	return right, more
 }
 
-// insert adds an item to a leaf.
+// insert adds an item to a leaf at index k.
 func (n *node[P]) insert(k int, i item[P]) {
 	switch {
 	case len(n.of) == 0:
@@ -212,7 +206,7 @@ func (n *node[P]) insert(k int, i item[P]) {
 	n.of = slices.Insert(roomy(n.of), k, i.of)
 }
 
-// cut returns where to split a full leaf into which an item goes at k.
+// cut returns the index at which to split a full leaf into which an item is inserted at k.
 func (n *node[P]) cut(k int) int {
 	middle := fanout / 2
 	switch {
@@ -231,7 +225,7 @@ func (n *node[P]) cut(k int) int {
 	return middle
 }
 
-// split cuts the right part off a node.
+// split cuts off the right part of a node and returns it.
 func (t *rowTree[P]) split(n *node[P], at int) *node[P] {
 	right := &node[P]{edit: t.edit, value: n.value}
 	if n.branches != nil {
@@ -254,14 +248,14 @@ func halves[T any](s []T, at int) (left, right []T) {
 	return slices.Clone(s[:at]), slices.Clone(s[at:])
 }
 
-// unify stores the value of a leaf once if all its items have the same one.
+// unify makes a leaf store its value only once, if all items have the same one.
 func (n *node[P]) unify() {
 	if len(n.values) > 0 && !slices.ContainsFunc(n.values, func(v string) bool { return v != n.values[0] }) {
 		n.value, n.values = n.values[0], nil
 	}
 }
 
-// remove removes an item, if it is there.
+// remove removes an item, if the tree has it.
 func (t *rowTree[P]) remove(i item[P]) {
 	t.delete(&t.root, i.value, t.key(i.of))
 	for len(t.root.branches) == 1 {
@@ -298,7 +292,7 @@ func (t *rowTree[P]) delete(at **node[P], value, key string) {
 // size returns the number of items or branches of a node.
 func (n *node[P]) size() int { return len(n.of) + len(n.branches) }
 
-// join moves the content of the branch after left into left.
+// join moves the contents of the branch after left into the branch left.
 func (t *rowTree[P]) join(n *node[P], left int) {
 	into, from := t.own(&n.branches[left].node), n.branches[left+1]
 	for k := range from.node.of {
@@ -312,8 +306,8 @@ func (t *rowTree[P]) join(n *node[P], left int) {
 	n.branches = slices.Delete(n.branches, left+1, left+2)
 }
 
-// scan calls yield with the items of a run, in order or in reverse, until yield returns
-// false. It reports whether yield never did.
+// scan calls yield with the items of a run, in order or in reverse, until yield returns false. It returns false if
+// yield did.
 func (t *rowTree[P]) scan(r Run, reverse bool, yield func(item[P]) bool) (all bool) {
 	all = true
 	beyond := t.beyond(r, reverse)
@@ -327,8 +321,8 @@ func (t *rowTree[P]) scan(r Run, reverse bool, yield func(item[P]) bool) (all bo
 	return all
 }
 
-// from calls next with the items from the start of a run on, in reverse from its end, until
-// next returns false. It does not stop at the other end.
+// from calls next with all items from the start of a run, or in reverse from its end, until next returns false. It does
+// not stop at the other end of the run.
 func (t *rowTree[P]) from(r Run, reverse bool, next func(item[P]) bool) {
 	if reverse {
 		t.descend(t.root, r.End, next)
@@ -337,7 +331,7 @@ func (t *rowTree[P]) from(r Run, reverse bool, next func(item[P]) bool) {
 	}
 }
 
-// ascend passes the items below n to next, starting at from unless that is nil.
+// ascend calls next with the items below n in order, beginning at from; nil begins with the first.
 func (t *rowTree[P]) ascend(n *node[P], from []byte, next func(item[P]) bool) bool {
 	k := 0
 	if n.branches != nil {
@@ -363,8 +357,7 @@ func (t *rowTree[P]) ascend(n *node[P], from []byte, next func(item[P]) bool) bo
 	return true
 }
 
-// descend passes the items below n to next in reverse, starting before to unless that is
-// nil.
+// descend calls next with the items below n in reverse, beginning before to; nil begins with the last.
 func (t *rowTree[P]) descend(n *node[P], to []byte, next func(item[P]) bool) bool {
 	k := n.size()
 	if n.branches != nil {
@@ -390,8 +383,8 @@ func (t *rowTree[P]) descend(n *node[P], to []byte, next func(item[P]) bool) boo
 	return true
 }
 
-// beyond returns a function that reports whether an item lies past the end of a run in the
-// direction of the scan; nil if the run has no end.
+// beyond returns a function that reports whether an item is past the end of a run, in the direction of the scan; nil if
+// the run has no end.
 func (t *rowTree[P]) beyond(r Run, reverse bool) func(item[P]) bool {
 	bound := r.End
 	if reverse {
@@ -403,7 +396,7 @@ func (t *rowTree[P]) beyond(r Run, reverse bool) func(item[P]) bool {
 	return func(i item[P]) bool { return compare(i.value, t.key(i.of), text(bound), "") < 0 == reverse }
 }
 
-// length returns how many items a run has.
+// length returns the number of items in a run.
 func (t *rowTree[P]) length(r Run) int {
 	end := t.root.len()
 	if r.End != nil {
@@ -429,7 +422,7 @@ func (t *rowTree[P]) rank(bound []byte) (rank int) {
 	return rank + k
 }
 
-// compare compares value+place with other+otherPlace, without joining them.
+// compare compares value+place with other+otherPlace without concatenating them.
 func compare(value, place, other, otherPlace string) int {
 	n := min(len(value), len(other))
 	if c := strings.Compare(value[:n], other[:n]); c != 0 {
@@ -444,7 +437,7 @@ func compare(value, place, other, otherPlace string) int {
 	return compareRest(place, other[n:], otherPlace)
 }
 
-// compareRest compares s with rest+place.
+// compareRest compares s with rest+place without concatenating them.
 func compareRest(s, rest, place string) int {
 	n := min(len(s), len(rest))
 	if c := strings.Compare(s[:n], rest[:n]); c != 0 {
@@ -459,18 +452,17 @@ func compareRest(s, rest, place string) int {
 // rows is the tree of an index.
 type rows struct {
 	rowTree[*slot]
-	// common maps the first maxCommon values of the tree to themselves: rows with such
-	// a value share its memory.
+	// common has the first maxCommon values of the tree. Rows with such a value share its memory.
 	common map[string]string
 }
 
-// maxCommon is the number of values of a tree whose memory is shared.
+// maxCommon is the number of values of a tree whose memory rows share.
 const maxCommon = 1024
 
 func newRows(created bool) rows { return rows{rowTree: newTree(keyOf(created))} }
 
-// keyOf returns the function that orders rows with equal values: by time of creation and place, or
-// by place alone.
+// keyOf returns the key function of a tree: rows with equal values are ordered by creation and place if created is set,
+// otherwise by place.
 func keyOf(created bool) func(*slot) string {
 	if created {
 		return func(s *slot) string { return s.created }
@@ -478,7 +470,7 @@ func keyOf(created bool) func(*slot) string {
 	return (*slot).place
 }
 
-// cost estimates the bytes of a row of the tree.
+// cost estimates the size of a row in bytes.
 func (r *rows) cost(value string) int64 {
 	if _, ok := r.common[value]; ok {
 		return commonRowBytes
@@ -486,8 +478,7 @@ func (r *rows) cost(value string) int64 {
 	return rowBytes
 }
 
-// shared returns value in memory that lives as long as the row: that of the slot, of a common
-// value, or a copy.
+// shared returns value in memory that lives as long as the row: memory of the slot, of a common value, or a copy.
 func (r *rows) shared(value string, s *slot) string {
 	if known, ok := r.common[value]; ok {
 		return known

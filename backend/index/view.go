@@ -10,21 +10,20 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// View is one state of the store, which never changes.
+// View is an immutable state of the index.
 type View struct {
 	index *Index
 	*snapshot
 	now time.Time
-	// reads records what is read from the view; nil records nothing.
+	// reads records what is read from the view; nil if nothing is recorded.
 	reads *ReadSet
-	// Err is the reason why [Index.View] returned no state, if the store did not return its
-	// head.
+	// Err is the error of the store, if [Index.View] has returned no state because the head of the store could not be
+	// read.
 	Err error
 }
 
-// View returns the state of the index once it shows everything that the store had
-// acknowledged when View was called, through any gateway. It returns false if that does not
-// happen in time; the caller then reads the store.
+// View returns a state of the index that has everything that the store had acknowledged when View was called, through
+// any gateway. It returns false if there is no such state in time; the caller then reads the store.
 func (x *Index) View(ctx context.Context) (View, bool) {
 	s := x.current.Load()
 	if s.served == 0 {
@@ -46,20 +45,20 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 	return View{Err: err}, false
 }
 
-// view returns the view of a state. It reads the clock after the state was taken: resources that
-// had expired when the kind was filled are not in the state, so with an older clock a page would
-// lack them and still show resources that expired earlier.
+// view returns the view of a state. The clock is read after the state was taken. With an earlier time a page would be
+// inconsistent: it would lack resources that had expired when the kind was filled, but show others that had expired
+// before them.
 func (x *Index) view(s *snapshot) View {
 	x.reads.Add(1)
 	return View{index: x, snapshot: s, now: x.now()}
 }
 
-// Current returns the present state of the index without asking the store, which may have
-// acknowledged more. The clock of the view is the zero time, at which nothing has expired.
+// Current returns the current state of the index without asking the store, which may have acknowledged more. The clock
+// of the view is the zero time, at which no resource is expired.
 func (x *Index) Current() View { return View{index: x, snapshot: x.current.Load()} }
 
-// PinnedChanged returns a channel that is closed at the next change of a pinned kind, or when one
-// begins or ceases to be served.
+// PinnedChanged returns a channel that is closed when a pinned kind next changes, or when it begins or ceases to be
+// served.
 func (x *Index) PinnedChanged() <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -69,9 +68,9 @@ func (x *Index) PinnedChanged() <-chan struct{} {
 	return x.pinnedChanged
 }
 
-// Recent returns a resource as the index has it, nil if it has none that can be read. It
-// does not ask the store, which may have a newer one or none. The caller may change the
-// returned struct, but nothing that it points to.
+// Recent returns a resource from the index; nil if the index does not have it or it cannot be read. The store, which is
+// not asked, may have a newer state or have deleted the resource. The caller may modify the struct, but not what it
+// points to.
 func (x *Index) Recent(key backend.Key) *backend.Resource {
 	known := x.byName[key.Kind]
 	if known == nil {
@@ -89,11 +88,10 @@ func (x *Index) Recent(key backend.Key) *backend.Resource {
 	return &r
 }
 
-// Await returns the first state that serves a kind and shows everything that the store had
-// acknowledged. It waits for at most [Patience] and then fails with a [FillingError]. It returns
-// false if the kind has no room in memory or is not one of the index; the caller then reads the
-// store. before is a view that does not serve the kind: if the store did not answer for it, it is
-// not asked again.
+// Await returns a state that serves a kind and has everything that the store had acknowledged. It waits at most
+// [Patience], and then returns a [FillingError]. ok is false if there is no room for the kind or the index does not
+// have it; the caller then reads the store. before is a view that does not serve the kind. If the store did not answer
+// when before was taken, it is not asked again.
 func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok bool, err error) {
 	k := x.byName[kind]
 	if k == nil || x.leftToStore(k) {
@@ -126,11 +124,11 @@ func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok
 	}
 }
 
-// Patience is the longest time that a read waits for a kind that is being filled.
+// Patience is how long a read waits for a kind that is being filled.
 const Patience = 5 * time.Second
 
-// leftToStore reports whether a kind is read from the store, because it has no room or the index
-// does not run. Readers of a pinned kind always wait.
+// leftToStore reports whether a kind must be read from the store because there is no room for it or the index does not
+// run. A pinned kind is never read from the store.
 func (x *Index) leftToStore(k *kindIndex) bool {
 	if k.Pinned {
 		return false
@@ -143,8 +141,8 @@ func (x *Index) leftToStore(k *kindIndex) bool {
 	return k.state == givenUp && k.tooLarge
 }
 
-// Needs estimates the bytes that all kinds would take if one of them had the given number of
-// resources; 0 if that is unknown.
+// Needs estimates the memory in bytes for all kinds if one of them had a given number of resources; 0 if that is not
+// known.
 func (x *Index) Needs(kind string, resources int) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -155,7 +153,7 @@ func (x *Index) Needs(kind string, resources int) int64 {
 	return x.bytes - k.bytes + k.mean*int64(resources)
 }
 
-// await returns the first snapshot that shows a head, or nil if there is none in time.
+// await returns the first snapshot that has everything up to a head; nil if there is none in time.
 func (x *Index) await(ctx context.Context, head backend.Position) *snapshot {
 	var late <-chan time.Time
 	for {
@@ -183,7 +181,7 @@ func (x *Index) await(ctx context.Context, head backend.Position) *snapshot {
 	}
 }
 
-// after returns a channel that is closed when another snapshot follows.
+// after returns a channel that is closed when the snapshot is replaced.
 func (x *Index) after(s *snapshot) <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -198,7 +196,7 @@ func (x *Index) after(s *snapshot) <-chan struct{} {
 	return x.advanced
 }
 
-// shows reports whether the snapshot has everything up to a head, in the same history.
+// shows reports whether the snapshot has everything up to a head of the same history.
 func (s *snapshot) shows(head backend.Position) bool {
 	if s.position.Shards() != head.Shards() {
 		return false
@@ -212,8 +210,7 @@ func (s *snapshot) shows(head backend.Position) bool {
 	return true
 }
 
-// Kind returns a kind of the view. It returns false if the kind must be read from the
-// store.
+// Kind returns a kind of the view. ok is false if the kind must be read from the store.
 func (v *View) Kind(name string) (*Kind, bool) {
 	if v.index == nil {
 		return nil, false
@@ -227,14 +224,14 @@ func (v *View) Kind(name string) (*Kind, bool) {
 	return v.kinds[k.number], true
 }
 
-// Position returns the position of the view: a stream from there has all later changes.
+// Position returns the position of the view. A stream from there delivers all later changes.
 func (v *View) Position() backend.Position {
 	v.reads.addPosition()
 	return v.Barrier()
 }
 
-// Barrier returns the position of the view without recording that it was read. It is for callers
-// that only wait until something else is as new as the view.
+// Barrier returns the position of the view without recording a read. It is for callers that only wait until something
+// else has reached that position.
 func (v *View) Barrier() backend.Position {
 	if v.snapshot == nil {
 		return backend.Position{}
@@ -242,63 +239,59 @@ func (v *View) Barrier() backend.Position {
 	return v.position
 }
 
-// Served reports whether the view is a state of an index: one that [Index.View] returned together
-// with true.
+// Served reports whether the view is a state of an index, and not the zero View or a result of [Index.View] with false.
 func (v *View) Served() bool { return v.index != nil }
 
-// Shows reports whether the view has everything up to a position, in the same history.
+// Shows reports whether the view has everything up to a position of the same history.
 func (v *View) Shows(at backend.Position) bool { return v.snapshot != nil && v.shows(at) }
 
-// Now returns the store's clock when the view was taken. Resources that had expired by then
-// must not be shown.
+// Now returns the time of the store's clock when the view was taken. Resources that had expired by then must not be
+// shown.
 func (v *View) Now() time.Time { return v.now }
 
-// Kind has the resources of a kind in one state.
+// Kind is a kind in one state of the index. It is immutable.
 type Kind struct {
 	of         *kindIndex // what never changes of it
 	version    uint64
 	names      *node[*Entry]
 	rows       []*node[*slot]
 	unreadable *node[*slot]
-	// bodyBytes is the size of all stored bodies.
+	// bodyBytes is the total size of the stored bodies.
 	bodyBytes int64
 }
 
-// BodyBytes returns how many bytes the stored bodies of the kind's resources have.
+// BodyBytes returns the total size of the stored bodies in bytes.
 func (k *Kind) BodyBytes() int64 { return k.bodyBytes }
 
-// Version grows with each change of the kind.
+// Version returns a number that grows with each change of the kind.
 func (k *Kind) Version() uint64 { return k.version }
 
-// Run is a range of the tree of names or of an index. A row of an index is ordered by its value,
-// and then by the name of its resource. Start is inclusive, End exclusive; nil leaves that side
-// open.
+// Run is a range of the tree of names, or of the rows of an index. Rows are ordered by value and then by the name of
+// the resource. Start is inclusive and End exclusive; nil means no bound.
 type Run struct {
-	// Index names the index; the tree of names if it is empty. A run is empty if its
-	// index has no rows.
+	// Index is the name of the index; empty for the tree of names. If there is no such index, the run is empty.
 	Index      string
 	Start, End []byte
 }
 
-// Has reports whether the kind has the index.
+// Has reports whether the kind has an index.
 func (k *Kind) Has(index string) bool { return index == "" || k.Number(index) >= 0 }
 
-// Get returns the resource of a name, nil if there is none. The resource may have
-// expired.
+// Get returns the resource with a name; nil if there is none. It may have expired.
 func (k *Kind) Get(namespace, name string) *Entry {
 	const around = 4 // bytes of tuple beside the two names, unless they hold zeros
 	place := make([]byte, 0, len(namespace)+len(name)+around)
 	return k.At(backend.AppendString(backend.AppendString(place, namespace), name))
 }
 
-// At is like Get, for a place as [backend.OrderTuple] encodes it.
+// At is like Get, but takes a key encoded by [backend.OrderTuple].
 func (k *Kind) At(place []byte) *Entry {
 	e, _ := k.byName().get(text(place))
 	return e
 }
 
-// Len returns the number of rows of a run, or of resources in a run of the tree of names. It
-// counts expired resources, and in the tree of names unreadable ones too.
+// Len returns the number of rows in a run, or of resources if it is a run of names. Expired resources count, and in a
+// run of names unreadable ones too.
 func (k *Kind) Len(r Run) int {
 	if r.Index == "" {
 		return k.byName().length(r)
@@ -306,17 +299,17 @@ func (k *Kind) Len(r Run) int {
 	return k.tree(r.Index).length(r)
 }
 
-// Unreadable returns the number of resources in a run of the names that cannot be read.
+// Unreadable returns the number of unreadable resources in a run of names.
 func (k *Kind) Unreadable(r Run) int { return treeOf(k.unreadable, false).length(r) }
 
-// EachUnreadable returns the resources of a run of the names that cannot be read, in order. They may have expired.
+// EachUnreadable yields the unreadable resources in a run of names, in order. They may have expired.
 func (k *Kind) EachUnreadable(r Run) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		treeOf(k.unreadable, false).scan(r, false, func(i item[*slot]) bool { return yield(k.entry(i.of)) })
 	}
 }
 
-// Expired returns the resources that have expired and were not removed yet.
+// Expired yields the resources that have expired at a time and were not removed yet.
 func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		k.tree(expiryIndex).scan(Run{}, false, func(i item[*slot]) bool {
@@ -326,9 +319,8 @@ func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 	}
 }
 
-// Scan calls yield with the resources of a run, in order or in reverse, once for each row, until
-// yield returns false. value is the value of the row without the name; in a [CreationIndex] it is
-// the time of creation.
+// Scan calls yield for each row of a run, in order or in reverse, until yield returns false. value is the value of the
+// row; in a [CreationIndex] it is the creation time.
 func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool) {
 	if r.Index == "" {
 		k.byName().scan(r, reverse, func(i item[*Entry]) bool { return yield("", i.of) })
@@ -340,28 +332,28 @@ func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool
 	next.show()
 }
 
-// batch collects a few rows and shows their resources together, so that the processor
-// loads all of them from memory at once; BenchmarkGrowth measures it (label-and-field).
+// batch collects rows and shows their resources together, so that the processor can load them from memory at the same
+// time. BenchmarkGrowth (label-and-field) measures it.
 type batch struct {
 	kind *Kind
-	// created reports whether the time of creation is shown in place of the value.
+	// created reports whether the creation time is shown in place of the value.
 	created bool
-	// beyond reports whether a row lies past the run; nil if no row does.
+	// beyond reports whether a row is past the end of the run; nil if no row is.
 	beyond func(item[*slot]) bool
 	yield  func(value string, e *Entry) bool
 	items  [16]item[*slot]
 	n      int
 }
 
-// add adds a row. It returns false if no more are wanted.
+// add adds a row. It returns false if no more rows are wanted.
 func (b *batch) add(i item[*slot]) bool {
 	b.items[b.n] = i
 	b.n++
 	return b.n < len(b.items) || b.show()
 }
 
-// show calls yield with the resources of the added rows that belong to the run. It returns
-// false if the scan is over: yield returned false, or the run has no more rows.
+// show calls yield for the collected rows that belong to the run. It returns false if the scan is over, because yield
+// returned false or the run has ended.
 func (b *batch) show() bool {
 	var entries [len(b.items)]*Entry
 	items := b.items[:b.n]
@@ -390,8 +382,8 @@ func (b *batch) show() bool {
 	return !ends
 }
 
-// entry returns the resource of a slot in the view: the newest one or, if that is newer than the
-// view, the one in the view's tree of names.
+// entry returns the resource of a slot as the view has it: slot.newest or, if that is newer than the view, the entry in
+// the view's tree of names.
 func (k *Kind) entry(s *slot) *Entry {
 	if e := s.newest.Load(); e != nil && e.version <= k.version {
 		return e
@@ -399,13 +391,13 @@ func (k *Kind) entry(s *slot) *Entry {
 	return k.named(s)
 }
 
-// named returns the resource of a slot in the view's tree of names.
+// named returns the resource of a slot from the view's tree of names.
 func (k *Kind) named(s *slot) *Entry {
 	e, _ := k.byName().get(s.place())
 	return e
 }
 
-// tree returns the rows of an index; none if the kind does not have it.
+// tree returns the tree of an index; an empty one if the kind does not have the index.
 func (k *Kind) tree(index string) *rowTree[*slot] {
 	at := k.Number(index)
 	if at < 0 {
@@ -420,10 +412,10 @@ func treeOf(root *node[*slot], created bool) *rowTree[*slot] {
 
 func (k *Kind) byName() *rowTree[*Entry] { return &rowTree[*Entry]{root: k.names, key: noKey} }
 
-// text returns a bound as a string without copying it. The string must not be kept.
+// text returns a bound as a string without copying it. The caller must not keep the string.
 func text(bound []byte) string { return unsafe.String(unsafe.SliceData(bound), len(bound)) }
 
-// Number returns the number of an index of the kind, for [Entry.Any]; -1 if it has none of that name.
+// Number returns the number of an index, for [Entry.Any]; -1 if the kind does not have it.
 func (k *Kind) Number(index string) int {
 	if at, known := k.of.trees[index]; known {
 		return at
@@ -431,9 +423,8 @@ func (k *Kind) Number(index string) int {
 	return -1
 }
 
-// Any reports whether accepts returns true for one of the resource's values in an
-// index, given by its number. The values come in order; they are shared and must not be
-// changed.
+// Any reports whether accepts returns true for any value of the resource in an index, which is given by its number. The
+// values are passed in order. They are shared and must not be modified.
 func (e *Entry) Any(number int, accepts func([]byte) bool) bool {
 	for row := range e.rows.all() {
 		switch {
@@ -447,8 +438,8 @@ func (e *Entry) Any(number int, accepts func([]byte) bool) bool {
 	return false
 }
 
-// First returns the value of the resource's first row in a run. It returns false if the run does
-// not contain the resource. The run must not be of a [CreationIndex].
+// First returns the value of the first row of a resource in a run. ok is false if the resource has no row in it. The
+// index must not be a [CreationIndex].
 func (k *Kind) First(e *Entry, r Run) (value string, ok bool) {
 	in := func(value string) bool {
 		return (r.Start == nil || compare(value, e.slot.place(), text(r.Start), "") >= 0) && (r.End == nil || compare(value, e.slot.place(), text(r.End), "") < 0)
