@@ -82,12 +82,6 @@ func (t TestTree) Each(r Run, reverse bool, yield func(TestItem) bool) {
 	t.scan(r, reverse, func(i item[*string]) bool { return yield(TestItem{i.value, *i.of}) })
 }
 
-// Get reports whether the tree has an item without a key.
-func (t TestTree) Get(value string) bool {
-	_, ok := t.get(value)
-	return ok
-}
-
 // Check returns what is wrong with the shape of the tree, nil if nothing is.
 func (t TestTree) Check() error { return t.check(t.root, true, nil, nil) }
 

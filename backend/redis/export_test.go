@@ -81,12 +81,6 @@ func Reseal(k backend.Key, record string) string {
 // SealHead returns the head of an entry without a change, with its sum.
 func SealHead(id, head string) string { return head + sumDigitsOf(id+head) }
 
-// SealChange returns the head of an entry and its change, with their sums.
-func SealChange(id, head, change string) (sealedHead, sealedChange string) {
-	sum := string(appendBodySum(nil, []byte(change)))
-	return head + sumDigitsOf(id+head+sum), sum + change
-}
-
 func sumDigitsOf(text string) string {
 	full := sha1.Sum([]byte(text))
 	return hex.EncodeToString(full[:])[:sumDigits]

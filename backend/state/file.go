@@ -70,9 +70,6 @@ func (w *Writer) Write(l Line) (err error) {
 	return err
 }
 
-// Flush passes everything written so far to the underlying writer.
-func (w *Writer) Flush() error { return w.lines.Flush() }
-
 // Close writes the end line, with Lines and SHA256 set. It does not close the underlying writer.
 func (w *Writer) Close(e End) (End, error) {
 	if err := w.lines.Close(); err != nil {
