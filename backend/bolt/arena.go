@@ -5,23 +5,22 @@ import (
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// arena is the memory that the resources of one read are decoded to. They share chunks of it, and a
-// kind or namespace that comes again is kept once. The zero value is ready.
+// arena allocates the resources of one read. They share chunks of memory, and a kind or namespace that repeats is
+// stored once. The zero value is ready.
 type arena struct {
 	bodies    slab.Slab[byte]
 	resources slab.Slab[backend.Resource]
 	refs      slab.Slab[backend.Ref]
-	// bare leaves out references, and keysOnly all that [backend.Range.KeysOnly] does.
+	// bare leaves out references. keysOnly leaves out everything that [backend.Range.KeysOnly] does.
 	bare, keysOnly bool
-	// last is the resource that was decoded before; the next one probably has some of
-	// the same strings.
+	// last is the previous resource, which probably has some of the same strings as the next one.
 	last *backend.Resource
 }
 
-// chunkBytes is the most memory of a chunk of bodies.
+// chunkBytes is the maximum size of a chunk for bodies.
 const chunkBytes = 32 << 10
 
-// resource reads what appendResource wrote, under a key and its encoded form. The result does not share the memory of
+// resource decodes the result of appendResource. key is the encoded form of k. The result does not share memory with
 // form.
 func (a *arena) resource(k backend.Key, key, form []byte) (*backend.Resource, error) {
 	if err := checkSum(key, form); err != nil {
@@ -96,7 +95,7 @@ func (a *arena) references(d *decoder, namespace string, like []backend.Ref) []b
 	return refs
 }
 
-// again converts bytes to a string. It returns like itself if that has the same bytes.
+// again converts bytes to a string. If like has the same bytes, like is returned, so that nothing is allocated.
 func again(b []byte, like string) string {
 	if string(b) == like {
 		return like
@@ -104,7 +103,7 @@ func again(b []byte, like string) string {
 	return string(b)
 }
 
-// key reads the rest of a key, its namespace and its name, for a resource of the kind.
+// key decodes the rest of a key, after the kind: its namespace and its name.
 func (a *arena) key(kind string, rest []byte) (backend.Key, error) {
 	namespace, rest, err := backend.TakeText(rest)
 	if err != nil {

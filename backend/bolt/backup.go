@@ -15,25 +15,28 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// A backup is a copy of the file as one commit left it. It is made at the speed of the disk, beside the file: as long
-// as it takes, bbolt reuses no pages, and if the file grew beyond its map, all reads and writes would wait for it. So a
-// client that is slow reads from the copy (https://github.com/etcd-io/bbolt/issues/850).
+// A backup is a copy of the store's file as one commit has left it. The copy is made at the speed of the disk, in the
+// folder of the file, and clients read from the copy. A slow client must not read the file itself: while a transaction
+// is open, bbolt uses no pages again, and if the file grew beyond its mapped size, all reads and writes would wait for
+// the client (https://github.com/etcd-io/bbolt/issues/850).
 
 const (
-	// copySuffix ends the name of a copy, before a random part.
+	// copySuffix precedes the random end in the name of a copy.
 	copySuffix = ".copy-"
-	// copyStep is after how many bytes a copy is synced. A commit meanwhile waits for no more than that.
+	// copyStep is the number of bytes after which a copy is synced. A commit waits at most for the sync of so many
+	// bytes.
 	copyStep = 4 << 20
-	// copyMargin is how many bytes have to be free besides those that the copy takes: the store must not run full.
+	// copyMargin is how many bytes must be free on the disk in addition to the size of the copy, so that the store can
+	// still write.
 	copyMargin = 64 << 20
 )
 
-// ErrBackup is the error of a backup while another one is in progress.
+// ErrBackup means that another backup is in progress.
 var ErrBackup = errors.New("another backup is under way")
 
-// Backup is a copy of a store's file. It is gone when it is closed.
+// Backup is a copy of a store's file. Close removes it.
 type Backup struct {
-	// Size is its size in bytes.
+	// Size is the size of the copy in bytes.
 	Size int64
 	file *os.File
 	once sync.Once
@@ -55,8 +58,8 @@ func (b *Backup) Close() (err error) {
 	return err
 }
 
-// Backup copies the file as it is after a commit that has all that was acknowledged before. The copy is complete, and
-// lies in the folder of the file until it is closed. There is one at a time; others are ErrBackup.
+// Backup copies the file as it is after some commit that includes everything acknowledged before the call. When Backup
+// returns, the copy is complete. If another backup is in progress, the error is ErrBackup.
 func (s *Store) Backup(ctx context.Context) (*Backup, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
@@ -101,8 +104,8 @@ func (c *core) backup(ctx context.Context) (out *Backup, err error) {
 	return out, err
 }
 
-// holds returns an error if a backup of db must stop: ctx has ended, the store is closed, or the
-// file is being opened again, which waits for the transactions of db.
+// holds returns an error if a backup of db must stop. That is so if ctx has ended, if the store is closed, or if the
+// file is being reopened, which waits for the transactions of db.
 func (c *core) holds(ctx context.Context, db *bbolt.DB) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -118,12 +121,12 @@ func (c *core) holds(ctx context.Context, db *bbolt.DB) error {
 	return nil
 }
 
-// syncedWriter writes to a file that is synced step by step.
+// syncedWriter writes to a file and syncs it after every copyStep bytes.
 type syncedWriter struct {
 	to *os.File
 	// proceed returns an error if writing must stop.
 	proceed func() error
-	// pending is how many bytes are not synced.
+	// pending is the number of bytes that were not synced yet.
 	pending int
 }
 
@@ -141,7 +144,7 @@ func (w *syncedWriter) Write(p []byte) (int, error) {
 	return n, w.to.Sync()
 }
 
-// errNoRoom is the error of a copy that there is no space for.
+// errNoRoom returns the error for a copy for which there is no space.
 func errNoRoom(free, want int64) error {
 	return fmt.Errorf("the copy needs %d bytes beside the file, and %d are free: %w", want, free, backend.ErrNoSpace)
 }

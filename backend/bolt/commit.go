@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// A batch on its way from Apply to the disk. Batches that arrive together share one
-// transaction, and so one sync of the file:
+// This file brings batches from Apply to the disk. Batches that arrive together share one transaction, and so one sync
+// of the file:
 //
 //	callers   submit: admit, enqueue              <-done    (withdraw: unknown, see awaitAbandoned)
 //	               \     |     /                      ^
@@ -29,23 +29,23 @@ import (
 //	           answer  -------------------------------+
 //	           gather       the callers' next batches, then take again
 //
-// One goroutine, commitQueue, does all below the queue. It ends when the queue is empty.
-// Nobody is answered, and no reader sees a change (core.view), before the change is on disk.
-// If the file has an error before commit, the transaction is rolled back: nothing has changed.
-// If commit fails for want of space, nothing has changed either. If it fails otherwise, nobody
-// knows what is on disk: commitFailed opens the file again, in a new epoch, and the callers get
-// ErrUnknown.
+// Everything below the queue is done by one goroutine, commitQueue, which ends when the queue is empty. No call is
+// answered, and no reader sees a change (core.view), before the change is on disk.
+//
+// If the file has an error before the commit, the transaction is rolled back, so nothing has changed. If the commit
+// fails because there is no space, nothing has changed either. If it fails for another reason, it is not known what is
+// on disk: commitFailed reopens the file with a new epoch, and the callers get ErrUnknown.
 
-// Bounds of the queue and of one transaction.
+// Limits of the queue and of a transaction.
 const (
 	queueCalls = 1024
 	groupCalls = 128
 	groupBytes = 8 << 20
-	// formBytes is how much memory for forms is kept from one transaction to the next.
+	// formBytes is how much memory for encoded resources is kept for the next transaction.
 	formBytes = 256 << 10
 )
 
-// call is a batch, or a purge, that waits for its commit.
+// call is a batch, or a purge, that waits to be committed.
 type call struct {
 	cancelled <-chan struct{} // closed when the caller waits no longer
 	batch     backend.Batch   // without actions: a purge
@@ -53,7 +53,7 @@ type call struct {
 	queued    time.Time
 	done      chan struct{}
 	times     *callTimes // nil unless the request is traced
-	// These are final when done is closed.
+	// The fields below are final when done is closed.
 	result backend.Result
 	purged int
 	err    error
@@ -69,10 +69,10 @@ func (w *call) ended() bool {
 	}
 }
 
-// errCancelled is the error of a call whose caller gave up before it was committed.
+// errCancelled is the error of a call whose caller has given up before it was committed.
 var errCancelled = errors.New("the caller waits no longer")
 
-// answer returns the error of an ended call for its caller, whose context is ctx.
+// answer returns the error of a call that has ended, for its caller. ctx is the context of the caller.
 func (w *call) answer(ctx context.Context) error {
 	if errors.Is(w.err, errCancelled) {
 		return ctx.Err()
@@ -85,7 +85,7 @@ func (w *call) finish(err error) {
 	close(w.done)
 }
 
-// submit queues the call and waits for its answer.
+// submit puts the call into the queue and waits for its answer.
 func (c *core) submit(ctx context.Context, w *call) error {
 	w.queued = time.Now()
 	w.cancelled, w.done = ctx.Done(), make(chan struct{})
@@ -118,7 +118,7 @@ func (c *core) admit(ctx context.Context) error {
 	}
 }
 
-// enqueue queues the call. If no goroutine is committing, it starts one.
+// enqueue puts the call into the queue. If no goroutine is committing, it starts one.
 func (c *core) enqueue(w *call) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +137,7 @@ func (c *core) enqueue(w *call) error {
 	return nil
 }
 
-// withdraw takes the call out of the queue. If it is being committed, its outcome is unknown.
+// withdraw removes the call from the queue. If the call is already being committed, its outcome is unknown.
 func (c *core) withdraw(ctx context.Context, w *call) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,10 +153,10 @@ func (c *core) withdraw(ctx context.Context, w *call) error {
 	return fmt.Errorf("%w: %w", backend.ErrUnknown, ctx.Err())
 }
 
-// awaitAbandoned waits for the commits of calls whose callers gave up. Such a caller learns the
-// outcome by asking for the position after the call's deadline and reading the log up to there: a
-// batch that is absent was not applied. So no position may be returned while a call that was
-// evaluated before its deadline is still being committed.
+// awaitAbandoned waits until the calls whose callers have given up are committed. Such a caller finds out what became
+// of its batch from the log: after the deadline of the batch, it asks for the position and reads the log up to there.
+// If the batch is not in it, the batch was not applied. Therefore no position may be returned while a call that was
+// accepted before its deadline is still being committed.
 func (c *core) awaitAbandoned(ctx context.Context) error {
 	for {
 		c.mu.Lock()
@@ -199,7 +199,7 @@ func (c *core) commitQueue() {
 	}
 }
 
-// observeWaits measures how long the batches of a group have waited, and returns how many there are.
+// observeWaits observes how long the batches of a group have waited, and returns their number.
 func (c *core) observeWaits(group []*call, began time.Time) (batches int) {
 	for _, call := range group {
 		if len(call.batch.Actions) == 0 { // a purge
@@ -211,17 +211,18 @@ func (c *core) observeWaits(group []*call, began time.Time) (batches int) {
 	return batches
 }
 
-// maxGather is the longest that a group waits for more calls. maxLongGather is the longest if
-// longGroup calls or more are expected: on a busy machine so many writers need longer to come
-// back. With 2 ms an update of 64 clients costs a tenth more processor time.
+// maxGather is how long a group waits for more calls. maxLongGather applies if longGroup calls or more are expected: on
+// a busy machine so many writers need longer until they send their next calls. With 2 ms, an update by 64 clients would
+// take a tenth more processor time.
 const (
 	maxGather     = 2 * time.Millisecond
 	maxLongGather = 8 * time.Millisecond
 	longGroup     = 24
 )
 
-// gatherTarget returns how many calls the next group waits for, and how long at most: as many as
-// were in the last group and behind it, and no longer than that took, or twice as long for many.
+// gatherTarget returns how many calls the next group waits for, and for how long. calls is the number of calls in the
+// last group and queued behind it, and took is how long the group took. The group waits for as many calls, for as long
+// as took, or twice as long if there are many.
 func gatherTarget(calls int, took time.Duration) (want int, limit time.Duration) {
 	want, limit = min(calls, groupCalls), min(took, maxGather)
 	if want >= longGroup {
@@ -230,9 +231,8 @@ func gatherTarget(calls int, took time.Duration) (want int, limit time.Duration)
 	return want, limit
 }
 
-// gather waits until want calls are queued, for at most limit. A group costs much and a call in it
-// little, so the writers that the last group has answered get the time to queue their next calls. A
-// writer that is alone never waits.
+// gather waits until want calls are queued, but at most limit. A commit costs much, and another call in it little. So
+// writers that the last group has answered get time to queue their next calls. A writer that is alone never waits.
 //
 //	commit A           B, C, D and E queue meanwhile: they are behind
 //	gather             want 1+4: waits for the next call of A
@@ -267,7 +267,7 @@ func (c *core) gather(want int, limit time.Duration) {
 	c.awaited = 0
 }
 
-// take removes a group from the queue, nil if it is empty.
+// take removes the calls of the next group from the queue; nil if there are none.
 func (c *core) take() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -286,7 +286,7 @@ func (c *core) take() []*call {
 	return group
 }
 
-// commitGroup takes a group through one transaction and answers its callers.
+// commitGroup commits a group in one transaction and answers its calls.
 func (c *core) commitGroup(group []*call) {
 	times := traceGroup(group)
 	tx, err := c.beginGroup()
@@ -306,8 +306,7 @@ func (c *core) commitGroup(group []*call) {
 		return
 	}
 	if err != nil || !w.changed {
-		// Nothing was written, so the calls keep their results, unless the file had an
-		// error.
+		// Nothing was written. The calls keep their results, unless the file has an error.
 		if err = errors.Join(err, rollback(tx)); err != nil {
 			finishAll(group, fmt.Errorf("%w: %w", backend.ErrUnavailable, err))
 			return
@@ -334,7 +333,7 @@ func (c *core) commitGroup(group []*call) {
 	}
 }
 
-// beginGroup begins a transaction, unless the file is not open or the disk is full.
+// beginGroup begins a transaction. It returns an error if the file is not open or the disk is full.
 func (c *core) beginGroup() (*bbolt.Tx, error) {
 	db, err := c.database(context.Background())
 	if err != nil {
@@ -353,8 +352,8 @@ func (c *core) beginGroup() (*bbolt.Tx, error) {
 	return tx, nil
 }
 
-// judge judges the calls one after the other and makes their changes in the transaction.
-// Each call keeps its own error; the one returned is the file's.
+// judge checks the conditions of the calls, one after the other, and makes their changes in the transaction. Errors of
+// single calls are stored in them; the error that is returned is an error of the file.
 func (c *core) judge(tx *bbolt.Tx, group []*call) (*writer, error) {
 	w, err := newWriter(c, tx, len(group))
 	if err != nil {
@@ -366,7 +365,7 @@ func (c *core) judge(tx *bbolt.Tx, group []*call) (*writer, error) {
 	return w, w.finish()
 }
 
-// answer wakes the callers: each has its result or its own error.
+// answer wakes the callers of a group.
 func answer(group []*call) {
 	for _, call := range group {
 		close(call.done)
@@ -379,9 +378,9 @@ func finishAll(group []*call, err error) {
 	}
 }
 
-// refuse answers the calls of a group that was not committed. Calls that would have succeeded get
-// uncommitted. Calls whose condition failed get unjudged, because a change of the same group may
-// have been the reason. Other errors are kept.
+// refuse sets the errors of a group that was not committed. Calls that would have succeeded get uncommitted. Calls
+// whose condition was not met get unjudged, because another change in the same group may have been the reason. Other
+// errors are kept.
 func refuse(group []*call, uncommitted, unjudged error) {
 	for _, call := range group {
 		var ce *backend.ConditionError
@@ -394,7 +393,7 @@ func refuse(group []*call, uncommitted, unjudged error) {
 	answer(group)
 }
 
-// publish makes committed changes known to the watchers.
+// publish makes the changes of a committed group visible to watchers.
 func (c *core) publish(w *writer) {
 	c.mu.Lock()
 	c.state = w.log.State
@@ -409,8 +408,8 @@ func (c *core) publish(w *writer) {
 	}
 }
 
-// commitFailed answers a group whose commit failed. Its changes may or may not be in the
-// file, so the file is reopened, with a new epoch, before anyone is answered.
+// commitFailed answers a group whose commit has failed. Its changes may or may not be in the file, so the file is
+// reopened with a new epoch before any call is answered.
 func (c *core) commitFailed(group []*call, cause error) {
 	c.cfg.Logger.Error("a commit failed; the store file is opened again", zap.Error(cause))
 	c.mu.Lock()

@@ -11,39 +11,39 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Config of a store. The zero value keeps sluice.db in the working directory.
+// Config configures a [Store]. The zero value uses the file sluice.db in the working directory.
 type Config struct {
-	// Path of the file; empty is "sluice.db". Its directory is created if need be.
+	// Path is the path of the file. Its folder is created if it does not exist. Default "sluice.db".
 	Path string
-	// Clock is the store's clock; nil is time.Now.
+	// Clock returns the time of the store's clock. Default [time.Now].
 	Clock func() time.Time
-	// Rand makes epochs; nil is seeded by the runtime.
+	// Rand is used to make epochs. Default: seeded by the runtime.
 	Rand *rand.Rand
-	// LogEntries is the most entries the log keeps; 0 means 100,000.
+	// LogEntries is how many entries the log keeps. Default 100,000.
 	LogEntries int
-	// LogAge is how long the log keeps an entry; 0 means 24 hours.
+	// LogAge is how long the log keeps an entry. Default 24 hours.
 	LogAge time.Duration
-	// LogBytes is the most bytes the log keeps; 0 means 256 MiB.
+	// LogBytes is how many bytes the log keeps. Default 256 MiB.
 	LogBytes int64
-	// PurgeInterval is the pause between two rounds of Run; 0 means 1 second.
+	// PurgeInterval is the pause between two purges in Run. Default 1 s.
 	PurgeInterval time.Duration
-	// LockTimeout is how long Open waits for a file that another process holds; 0 means 500 ms.
+	// LockTimeout is how long Open waits for a file that another process has open. Default 500 ms.
 	LockTimeout time.Duration
-	// ReadOnly opens a file that is there and changes nothing in it, not even its epoch. Other processes can read it at
-	// the same time. Apply is [backend.ErrReadOnly], and what is expired stays stored.
+	// ReadOnly opens an existing file without changing it, not even its epoch. Other processes can read it at the same
+	// time. Apply returns [backend.ErrReadOnly], and expired resources are not removed.
 	ReadOnly bool
-	// Observe takes what is measured of writes. Default: nothing is measured.
+	// Observe receives measurements of writes. Default: none.
 	Observe backend.WriteObservers
-	// Logger receives events that no caller sees; nil logs nothing.
+	// Logger receives events that no caller sees. Default: none.
 	Logger *zap.Logger
 
-	// commit wraps the commit of every transaction; tests inject faults with it.
+	// commit wraps the commit of each transaction, so that tests can inject errors.
 	commit func(commit func() error) error
-	// probe stands in for trying whether a number of bytes can be written.
+	// probe replaces the attempt to write a number of bytes, in tests.
 	probe func(bytes int) error
 }
 
-// Validate returns an error that names every field that is out of range.
+// Validate returns an error if a field is out of range.
 func (c Config) Validate() error {
 	if min(int64(c.LogEntries), int64(c.LogBytes), int64(c.LogAge), int64(c.PurgeInterval), int64(c.LockTimeout)) < 0 {
 		return errors.New("config: LogEntries, LogAge, LogBytes, PurgeInterval and LockTimeout cannot be negative")

@@ -14,62 +14,62 @@ import (
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// core is shared by the handles on one open file.
+// core is the part that all handles of an open file share.
 type core struct {
 	cfg Config
-	// closing is closed with the last handle, under mu.
+	// closing is closed when the last handle is closed. mu is then locked.
 	closing chan struct{}
-	// slots bounds the calls that wait to be committed.
+	// slots limits how many calls wait to be committed.
 	slots chan struct{}
-	// running counts the goroutines that commit or open the file. None starts after
-	// closing was closed.
+	// running counts the goroutines that commit or open the file. None is started after closing is closed.
 	running sync.WaitGroup
-	// changed fires when the log has grown or the file was opened again.
+	// changed fires when the log has grown or the file was reopened.
 	changed storekit.Broadcast
-	// unreadable counts resources that reads skipped.
+	// unreadable is the number of resources that reads have skipped.
 	unreadable atomic.Uint64
-	// copying is held while there is a backup.
+	// copying is locked while a backup is in progress.
 	copying sync.Mutex
-	// head is the position of the log's head while the file is open and no abandoned call can
-	// still be applied; else nil. It changes under mu, and is read without.
+	// head is the position of the end of the log. It is nil while the file is not open, and while an abandoned call may
+	// still be applied. It is written with mu locked and read without.
 	head atomic.Pointer[backend.Position]
-	// acknowledged is the id of the last transaction that was published, or that has
-	// opened the file; progress fires when it grows or the file is closed to be opened again.
+	// acknowledged is the id of the last transaction that was published or has opened the file. progress fires when it
+	// grows, and when the file is closed in order to be reopened.
 	acknowledged atomic.Int64
 	progress     storekit.Broadcast
-	// gathered has room for one value, see awaited.
+	// gathered has capacity for one element; see awaited.
 	gathered chan struct{}
-	// behind is how many calls were queued behind the last group: when it was on disk, or, if
-	// nothing was committed, when it was taken. It belongs to the goroutine that commits.
+	// behind is the number of calls that were queued behind the last group when it was on disk, or when it was taken if
+	// nothing was committed. It is used only by the goroutine that commits.
 	behind int
-	// damaged is the first damage that a call met, unwritable why no changes are taken any more; nil for none.
+	// damaged is the first damage that a call has found. unwritable is the reason why no more changes are accepted.
+	// Both are nil if there is none.
 	damaged    atomic.Pointer[damage]
 	unwritable atomic.Pointer[error]
-	// forms is memory for what a transaction puts into the buckets, of which bbolt makes
-	// pages when it commits. It belongs to the goroutine that commits.
+	// forms allocates what a transaction puts into the buckets. It is needed until the commit, when bbolt makes pages
+	// of it. It is used only by the goroutine that commits.
 	forms slab.Slab[byte]
 
 	mu      sync.Mutex // guards all below
 	handles int
-	// These are the state of the file, see file.go. db is nil unless the file is open. opening is
-	// nil unless an attempt to open it is under way, and closed when that has ended. cause says
-	// why the last commit or attempt failed; retryAt, backoff after it, is when to try again.
+	// The state of the file; see file.go. db is nil unless the file is open. opening is not nil while the file is being
+	// opened, and is closed when that has ended. cause is the error of the last commit or attempt to open the file;
+	// retryAt is when to try again, and backoff the pause before that.
 	db      *bbolt.DB
 	opening <-chan struct{}
 	cause   error
 	backoff time.Duration
 	retryAt time.Time
-	// state is the state of the log after the last commit. It is replaced, never changed.
+	// state is the state of the log after the last commit. It is replaced as a whole and never modified.
 	state storekit.LogState
 	tail  tail
 	space space
-	// queue holds the waiting calls; committing reports whether a goroutine works on it.
+	// queue has the calls that wait. committing reports whether a goroutine is committing them.
 	queue      []*call
 	committing bool
-	// awaited is how many calls gather waits for, 0 if it does not wait. enqueue sets it to 0
-	// and sends to gathered when that many are queued.
+	// awaited is the number of calls that gather waits for; 0 if it does not wait. When so many are queued, enqueue
+	// sets it to 0 and sends to gathered.
 	awaited int
-	// abandoned are the calls whose callers gave up during the commit.
+	// abandoned are the calls whose callers have given up during the commit.
 	abandoned []*call
 }
 
@@ -83,7 +83,7 @@ func (c *core) closed() bool {
 	}
 }
 
-// setHead sets head from the fields that it depends on. The caller holds mu.
+// setHead updates head after a change of the fields that it depends on. The caller holds mu.
 func (c *core) setHead() {
 	if c.db == nil || len(c.abandoned) > 0 {
 		c.head.Store(nil)
@@ -93,7 +93,7 @@ func (c *core) setHead() {
 	c.head.Store(&at)
 }
 
-// release closes one handle, and the file with the last one.
+// release closes a handle. With the last handle it closes the file.
 func (c *core) release() error {
 	c.mu.Lock()
 	c.handles--
@@ -114,8 +114,8 @@ func (c *core) release() error {
 	return c.closeFile()
 }
 
-// closeFile closes the file for good. It writes the list of free pages first, which no other
-// commit does: else the next Open has to read the whole file to find them.
+// closeFile closes the file for good. It first writes the list of free pages, which commits do not write. Without the
+// list, the next Open would have to read the whole file to find these pages.
 func (c *core) closeFile() error {
 	if c.cfg.ReadOnly {
 		return c.db.Close()
@@ -130,9 +130,9 @@ func (c *core) closeFile() error {
 	return c.db.Close()
 }
 
-// view runs read in a read transaction. read must not keep the transaction's memory. bbolt shows a commit to
-// readers before its callers are answered; view waits until they are. So nothing that was read can be lost,
-// and a head that is asked for after a read covers everything that the read has shown.
+// view runs read in a read transaction. read must not keep memory of the transaction. bbolt shows a commit to readers
+// before its callers are answered, so view waits until they are. Therefore nothing that was read can be lost, and a
+// head that is requested after a read includes everything that the read has shown.
 func (c *core) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 	for {
 		var db *bbolt.DB
@@ -153,7 +153,7 @@ func (c *core) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 	}
 }
 
-// viewEarly is view without the wait: it may show changes that are not acknowledged yet.
+// viewEarly is like view, but does not wait: read may see changes that are not acknowledged yet.
 func (c *core) viewEarly(ctx context.Context, read func(*bbolt.Tx) error) error {
 	for {
 		db, err := c.database(ctx)
@@ -176,7 +176,7 @@ func (c *core) viewEarly(ctx context.Context, read func(*bbolt.Tx) error) error 
 	}
 }
 
-// awaitCommit returns when a transaction was acknowledged, or the file was given up.
+// awaitCommit waits until a transaction is acknowledged, or until db is no longer the open file.
 func (c *core) awaitCommit(ctx context.Context, db *bbolt.DB, id int64) error {
 	for {
 		progress := c.progress.Wait()
@@ -196,7 +196,7 @@ func (c *core) awaitCommit(ctx context.Context, db *bbolt.DB, id int64) error {
 	}
 }
 
-// readLog reads the log: the tail in memory if it reaches back far enough, else the file.
+// readLog reads the log, from the tail in memory if that reaches back far enough, otherwise from the file.
 func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (storekit.LogPage, error) {
 	changed := c.changed.Wait()
 	c.mu.Lock()
@@ -205,7 +205,7 @@ func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (
 		c.mu.Unlock()
 		return storekit.LogPage{}, backend.ErrClosed
 	case limit == 0 && c.db != nil, c.tail.covers(after) && (c.db != nil || c.opening != nil):
-		// While the file is being reopened, the tail still holds what was acknowledged.
+		// While the file is being reopened, the tail has all changes that were acknowledged.
 		page := storekit.LogPage{State: c.state, Changed: changed}
 		if page.State.Resume(after) == nil {
 			page.Events = c.tail.after(after, limit)
@@ -220,8 +220,8 @@ func (c *core) readLog(ctx context.Context, after backend.Revision, limit int) (
 	c.mu.Lock()
 	page := storekit.LogPage{State: c.state, Changed: changed}
 	c.mu.Unlock()
-	// The transaction may be newer than the state. Entries are read up to the
-	// state's head only: else watchers would hear of a change before its writer.
+	// The transaction may be newer than state. Entries are read only up to the end of the log in state; otherwise
+	// watchers would get a change before its writer is answered.
 	err := c.viewEarly(ctx, func(tx *bbolt.Tx) (err error) {
 		page.Events, err = readEntries(tx, &page.State, after, limit)
 		return err

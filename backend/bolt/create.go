@@ -9,12 +9,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// newSuffix ends the name of a file until the store in it is complete.
+// newSuffix precedes the random end in the name of a file in which a store is being created.
 const newSuffix = ".new-"
 
-// create makes the store's file, which must be absent. The file gets its name only when
-// the store in it is complete, so a crash leaves no file that the next start would
-// refuse. If another process has made one first, the error is [fs.ErrExist].
+// create creates the file of a store. The file gets its final name only when the store in it is complete, so that a
+// crash leaves no file that the next start would refuse. If the file exists, because another process has created it,
+// the error is [fs.ErrExist].
 func (c *core) create() (db *bbolt.DB, log logRecord, err error) {
 	dir, base := filepath.Split(c.cfg.Path)
 	f, err := os.CreateTemp(dir, base+newSuffix+"*")
@@ -37,8 +37,8 @@ func (c *core) create() (db *bbolt.DB, log logRecord, err error) {
 	if log, err = c.begin(db); err != nil {
 		return db, logRecord{}, err
 	}
-	// A link never replaces a file. On a file system without links, the file is
-	// renamed, unless the name was taken a moment before.
+	// A link never replaces a file. On a file system without links the file is renamed, after checking that the name is
+	// not in use.
 	if err = os.Link(name, c.cfg.Path); err != nil && !errors.Is(err, fs.ErrExist) {
 		if _, absent := os.Lstat(c.cfg.Path); !errors.Is(absent, fs.ErrNotExist) {
 			return db, logRecord{}, fs.ErrExist
@@ -58,7 +58,7 @@ func (c *core) create() (db *bbolt.DB, log logRecord, err error) {
 	return db, log, nil
 }
 
-// syncFolder makes the names in a folder durable.
+// syncFolder makes changes of the names in a folder durable.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

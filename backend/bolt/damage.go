@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// guarded calls f. bbolt checks no sums: on a damaged page it panics, or reads memory that is not mapped. Both become
-// [backend.ErrDamaged].
+// guarded calls f. bbolt has no checksums: on a damaged page it may panic, or read memory that is not mapped. Both
+// become [backend.ErrDamaged].
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -22,7 +22,7 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// damage is a panic on a damaged page.
+// damage is a panic caused by a damaged page.
 type damage struct {
 	cause string
 	stack []byte
@@ -31,10 +31,10 @@ type damage struct {
 // Error implements error.
 func (d *damage) Error() string { return "the file is damaged: " + d.cause }
 
-// Is makes the damage the error of the contract.
+// Is reports whether target is [backend.ErrDamaged].
 func (d *damage) Is(target error) bool { return target == backend.ErrDamaged }
 
-// noteDamage logs the first damage that a call meets. The store is not ready from then on.
+// noteDamage logs the first damage that a call has found. From then on, the store is not ready.
 func (c *core) noteDamage(err error) {
 	var d *damage
 	if errors.As(err, &d) && c.damaged.CompareAndSwap(nil, d) {
@@ -45,13 +45,14 @@ func (c *core) noteDamage(err error) {
 	}
 }
 
-// stopWriting makes the store take no changes any more: a transaction met damage, and bbolt may still hold its lock.
+// stopWriting makes the store refuse all changes, because a transaction has found damage. bbolt may still hold its
+// lock.
 func (c *core) stopWriting(err error) {
 	c.noteDamage(err)
 	c.unwritable.Store(&err)
 }
 
-// writable returns why the store takes no changes any more, nil if it does.
+// writable returns the reason why the store accepts no changes; nil if it does.
 func (c *core) writable() error {
 	if err := c.unwritable.Load(); err != nil {
 		return *err

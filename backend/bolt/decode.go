@@ -10,15 +10,14 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// decoder reads one part of a form. After the first error it returns zero values.
+// decoder decodes a part of a form. After the first error it returns zero values.
 type decoder struct {
 	text string // the part, for strings that share its memory
 	rest []byte // not read yet
 	bad  bool
 }
 
-// part returns a decoder of the framed part at the beginning of b, and the rest of b. It does not
-// check the sum.
+// part returns a decoder for the part at the beginning of b, and the rest of b. It does not check the sum.
 func part(b []byte, version byte) (d decoder, rest []byte, err error) {
 	if len(b) == 0 || b[0] != version {
 		return decoder{}, nil, fmt.Errorf("unknown form: %w", backend.ErrUnreadable)
@@ -35,7 +34,7 @@ func part(b []byte, version byte) (d decoder, rest []byte, err error) {
 	return decoder{rest: b[:n:n]}, b[n:], nil
 }
 
-// share makes strings share one copy of the part.
+// share makes all strings share one copy of the part.
 func (d *decoder) share() { d.text = string(d.rest) }
 
 func (d *decoder) uvarint() uint64 {
@@ -92,7 +91,7 @@ func (d *decoder) revision() backend.Revision {
 	return backend.Revision{Epoch: d.uvarint(), Seq: d.uvarint()}
 }
 
-// finalizers reads a number of finalizers that is not 0.
+// finalizers decodes the number of finalizers, which is not 0.
 func (d *decoder) finalizers() int {
 	n := d.uvarint()
 	if n == 0 || n > backend.MaxFinalizers {
@@ -102,8 +101,7 @@ func (d *decoder) finalizers() int {
 	return int(n)
 }
 
-// bindingVersion reads a binding version. It is 0 for a deleted resource that could not be
-// decoded.
+// bindingVersion decodes a binding version. It is 0 if a resource that could not be decoded was deleted.
 func (d *decoder) bindingVersion() uint32 {
 	n := d.uvarint()
 	if n > math.MaxUint32 {
@@ -113,7 +111,7 @@ func (d *decoder) bindingVersion() uint32 {
 	return uint32(n)
 }
 
-// count reads the length of a list whose elements take a byte at least.
+// count decodes the length of a list whose elements have at least one byte.
 func (d *decoder) count() int {
 	n := d.uvarint()
 	if n > uint64(len(d.rest)) || n > math.MaxInt32 {
@@ -125,14 +123,13 @@ func (d *decoder) count() int {
 	return int(n)
 }
 
-// err is like cutShort, but also returns an error if bytes are left.
+// err returns an error if there was one, or if bytes are left.
 func (d *decoder) err() error {
 	d.bad = d.bad || len(d.rest) > 0
 	return d.cutShort()
 }
 
-// cutShort returns [backend.ErrUnreadable] if reading has run past the end or met a bad value.
-// More bytes may follow.
+// cutShort returns [backend.ErrUnreadable] if the part is too short or has an invalid value. Bytes may be left.
 func (d *decoder) cutShort() error {
 	if d.bad {
 		return fmt.Errorf("malformed: %w", backend.ErrUnreadable)
@@ -140,7 +137,7 @@ func (d *decoder) cutShort() error {
 	return nil
 }
 
-// expiredForm reports whether an encoded resource is expired. It does not check the sum.
+// expiredForm reports whether an encoded resource is expired, without checking the sum.
 func expiredForm(b []byte, now time.Time) (bool, error) {
 	d, _, err := part(b, resourceForm)
 	if err != nil || d.byte()&flagExpires == 0 {
@@ -149,13 +146,13 @@ func expiredForm(b []byte, now time.Time) (bool, error) {
 	return !d.time().After(now), d.cutShort()
 }
 
-// key reads what appendKey wrote.
+// key decodes a key that was encoded by appendKey.
 func (d *decoder) key() backend.Key {
 	return backend.Key{Kind: d.string(), Namespace: d.string(), Name: d.string()}
 }
 
-// before reads what appendBefore wrote. bound reports whether the bound references follow;
-// otherwise the change left them alone.
+// before decodes the result of appendBefore. bound reports whether a list of bound references follows; otherwise the
+// change did not affect them.
 func (d *decoder) before() (b *backend.Before, bound bool) {
 	flags := d.byte()
 	b = &backend.Before{Deleting: flags&flagDeleting != 0, Revision: d.revision(), UpdatedAt: d.time()}
@@ -177,15 +174,13 @@ type entryParts struct {
 	event  backend.Event // without a resource and a change
 	key    backend.Key
 	change []byte
-	// bound reports whether the head lists the references that were bound before the
-	// change.
+	// bound reports whether the head has the list of references that were bound before the change.
 	bound bool
-	// resource is the form of the resource.
+	// resource is the encoded resource.
 	resource []byte
 }
 
-// readEntry reads a log entry without its resource, and checks the entry's sum. The result shares
-// the memory of b.
+// readEntry decodes a log entry without its resource, and checks the sum of the entry. The result shares memory with b.
 func readEntry(rev backend.Revision, b []byte) (p entryParts, err error) {
 	d, rest, err := part(b, entryForm)
 	if err != nil {
@@ -220,7 +215,7 @@ func readEntry(rev backend.Revision, b []byte) (p entryParts, err error) {
 	return p, checkSum(appendEntryKey(key[:0], rev), b[:len(b)-len(p.resource)])
 }
 
-// decodeEvent reads what appendEvent wrote. The result has its own memory.
+// decodeEvent decodes a log entry. The result does not share memory with b.
 func decodeEvent(rev backend.Revision, b []byte) (backend.Event, error) {
 	p, err := readEntry(rev, b)
 	if err != nil {
@@ -240,7 +235,7 @@ func decodeEvent(rev backend.Revision, b []byte) (backend.Event, error) {
 	return e, nil
 }
 
-// entryHead reads size and time of a log entry.
+// entryHead decodes the size and the time of a log entry.
 func entryHead(rev backend.Revision, b []byte) (size int64, at time.Time, err error) {
 	p, err := readEntry(rev, b)
 	if err != nil {

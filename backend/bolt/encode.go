@@ -7,26 +7,27 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// An encoded resource, its form, is a version byte, a sum, the length of the envelope, the envelope and the body. The
-// form of a log entry is a version byte, a sum of all before the resource, the length of its head, the head, the change
-// and the form of the resource. In envelope and head, integers are varints, times are milliseconds since 1970, and
-// strings follow their length. The envelope begins with flags and expiry, so that expired resources are passed over
-// without decoding them. The flags tell which of the optional fields follow: expiry, and number of finalizers.
+// The encoded form of a resource consists of a version byte, a sum, the length of the envelope, the envelope and the
+// body. The form of a log entry consists of a version byte, a sum of everything before the resource, the length of its
+// head, the head, the change and the form of the resource.
+//
+// In envelope and head, integers are varints, times are milliseconds since 1970, and strings are preceded by their
+// length. The envelope begins with flags and the expiry, so that expired resources can be skipped without decoding
+// them. The flags show which optional fields follow: the expiry, and the number of finalizers.
 const (
 	resourceForm byte = 5
 	entryForm    byte = 3
 )
 
-// formRoom is how many bytes a form usually takes in addition to the size of its event or
-// resource.
+// formRoom is how many bytes a form usually has in addition to the size of its event or resource.
 const formRoom = 256
 
 const (
 	flagDeleting byte = 1 << iota
 	flagExpires
 	flagFinalizers
-	// flagBound means that the log entry lists the references that were bound before the
-	// change. Without it, the change did not alter them.
+	// flagBound means that the log entry has the list of references that were bound before the change. Without it, the
+	// change did not affect them.
 	flagBound
 )
 
@@ -55,8 +56,7 @@ func appendRefs(b []byte, refs []backend.Ref) []byte {
 	return b
 }
 
-// framed appends a version byte, room for a sum, and what write appends, preceded by its
-// length.
+// framed appends a version byte, space for a sum, and what write appends, preceded by its length.
 func framed(b []byte, version byte, write func([]byte) []byte) []byte {
 	var space [512]byte
 	part := write(space[:0])
@@ -64,7 +64,7 @@ func framed(b []byte, version byte, write func([]byte) []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
 }
 
-// appendResource appends the form of a resource; its key is not part of it.
+// appendResource appends the form of a resource, which does not include the key.
 func appendResource(b []byte, r *backend.Resource) []byte {
 	begin := len(b)
 	b = framed(b, resourceForm, func(b []byte) []byte {
@@ -95,7 +95,7 @@ func appendResource(b []byte, r *backend.Resource) []byte {
 	return b[:end]
 }
 
-// appendBefore appends the state before a change that left r.
+// appendBefore appends the state before a change; r is the state after it.
 func appendBefore(b []byte, before *backend.Before, r *backend.Resource) []byte {
 	var flags byte
 	if before.Deleting {
@@ -121,8 +121,7 @@ func appendBefore(b []byte, before *backend.Before, r *backend.Resource) []byte 
 	return b
 }
 
-// appendEvent appends the form of a log entry. It also returns the end of the entry,
-// the form of its resource.
+// appendEvent appends the form of a log entry. It also returns the form of the resource, which is the end of the entry.
 func appendEvent(b []byte, e *backend.Event) (entry, resource []byte) {
 	begin := len(b)
 	b = framed(b, entryForm, func(b []byte) []byte {

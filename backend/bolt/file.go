@@ -23,7 +23,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// The states of the file, by the fields of core:
+// The states of the file, with the fields of core that show them:
 //
 //	           openFile, in Open
 //	                  |
@@ -37,21 +37,21 @@ import (
 //	                                                                    +--------+
 //	                                                        the next call after retryAt
 //
-// While the file is opening, calls wait; while it is closed, they get ErrUnavailable. A full disk is no state
-// of the file, but of core.space: reads go on, and writes get ErrNoSpace until a probe fits.
+// While the file is being opened, calls wait. While it is closed, they return ErrUnavailable. A full disk is not a
+// state of the file but of core.space: reads continue, and writes return ErrNoSpace until a probe succeeds.
 
-// ErrLocked: another process, or another store of this one, has the file open.
+// ErrLocked means that another process, or another store in this process, has the file open.
 var ErrLocked = errors.New("the store file is in use by another process")
 
-// Pauses between two tries to open the file again.
+// The shortest and the longest pause before another attempt to open the file.
 const (
 	minBackoff = 20 * time.Millisecond
 	maxBackoff = 5 * time.Second
 )
 
-// mapSize is the address space that is reserved for the file. Up to that size the
-// file grows without being mapped again, which would make writers wait for readers, and then readers for writers. It
-// takes no memory. On Windows the file is made as large as its map.
+// mapSize is the size of the address space that is reserved for the file; it takes no memory. Up to that size the file
+// grows without being mapped again, for which writers would have to wait for readers, and then readers for writers. On
+// Windows the file itself is made as large.
 func mapSize() int {
 	switch {
 	case strconv.IntSize < 64:
@@ -62,11 +62,10 @@ func mapSize() int {
 	return 64 << 30
 }
 
-// leastMap is the size of the map where the process cannot have mapSize.
+// leastMap is the size of the address space if the process cannot have mapSize.
 const leastMap = 1 << 30
 
-// openFile opens the file, which it makes if there is none, begins a new epoch in it, and
-// returns its log record.
+// openFile opens the file, creating it if it does not exist, begins a new epoch in it, and returns its log record.
 func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 	defer func() {
 		if err != nil {
@@ -103,8 +102,8 @@ func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 	return db, log, nil
 }
 
-// openReadOnly opens the file to be read, and returns its log record. The epoch goes on, since nothing is written in
-// it.
+// openReadOnly opens the file for reading, and returns its log record. The epoch stays the same, since nothing is
+// written.
 func (c *core) openReadOnly() (db *bbolt.DB, log logRecord, err error) {
 	options := c.options(openWhole)
 	options.ReadOnly = true
@@ -145,8 +144,8 @@ func (c *core) options(open func(string, int, os.FileMode) (*os.File, error)) *b
 	return &bbolt.Options{
 		Timeout:      c.cfg.LockTimeout,
 		FreelistType: bbolt.FreelistMapType,
-		// The list of free pages is not written with every commit, but by [core.closeFile]. After
-		// a crash Open reads all pages instead.
+		// The list of free pages is not written by every commit, but only by [core.closeFile]. After a crash, Open
+		// reads all pages instead.
 		NoFreelistSync:  true,
 		InitialMmapSize: mapSize(),
 		NoStatistics:    true,
@@ -154,8 +153,8 @@ func (c *core) options(open func(string, int, os.FileMode) (*os.File, error)) *b
 	}
 }
 
-// openBolt turns bbolt's panics on damaged pages into errors. It also returns the file of the database: where bbolt has
-// panicked, [giveUp] lets go of the file's lock.
+// openBolt opens a database and converts panics of bbolt on damaged pages to errors. It also returns the file of the
+// database: if bbolt has panicked, [giveUp] must release the lock of the file.
 func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, file *os.File, err error) {
 	open := o.OpenFile
 	o.OpenFile = func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
@@ -184,7 +183,7 @@ func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, file *os.File, err e
 	return db, file, err
 }
 
-// openCause is the one line that the user is shown.
+// openCause returns the error for the user, which is a single line.
 func openCause(err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
@@ -196,7 +195,7 @@ func openCause(err error) error {
 	return pathCause(err)
 }
 
-// pathCause drops the paths, which the caller states.
+// pathCause removes paths from an error, because the caller adds the path.
 func pathCause(err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError
@@ -209,7 +208,7 @@ func pathCause(err error) error {
 	return err
 }
 
-// begin checks that the file is a store of ours and begins the next epoch.
+// begin checks that the file is a store, and begins the next epoch.
 func (c *core) begin(db *bbolt.DB) (log logRecord, err error) {
 	tx, err := db.Begin(true)
 	if err != nil {
@@ -238,7 +237,7 @@ func (c *core) begin(db *bbolt.DB) (log logRecord, err error) {
 	return log, nil
 }
 
-// rollback ends a transaction that may have been committed already.
+// rollback ends a transaction, which may have been committed.
 func rollback(tx *bbolt.Tx) error {
 	if err := tx.Rollback(); err != nil && !errors.Is(err, berrors.ErrTxClosed) {
 		return err
@@ -246,9 +245,8 @@ func rollback(tx *bbolt.Tx) error {
 	return nil
 }
 
-// database returns the open file. While the file is being reopened, database
-// waits. If that fails, it is tried again after a pause; until then database
-// returns ErrUnavailable.
+// database returns the open file. While the file is being reopened, it waits. If reopening fails, it is tried again
+// after a pause; until then database returns ErrUnavailable.
 func (c *core) database(ctx context.Context) (*bbolt.DB, error) {
 	for {
 		c.mu.Lock()
@@ -277,10 +275,10 @@ func (c *core) database(ctx context.Context) (*bbolt.DB, error) {
 	}
 }
 
-// startOpening closes the open file, if there is one, and opens it again in another goroutine, of
-// which there is at most one at a time. The channel is closed when that has ended. cause is why the
-// file is opened again, nil to keep the last one. The caller holds mu, and either the core is not
-// closed or running counts the caller: else release might not wait for the goroutine.
+// startOpening closes the file if it is open, and opens it in another goroutine, unless one is already doing that. The
+// channel is closed when that has ended. cause is the reason why the file is reopened; nil leaves the previous reason.
+// The caller holds mu. In addition, the core must not be closed, or running must count the caller, so that release
+// waits for the goroutine.
 func (c *core) startOpening(cause error) <-chan struct{} {
 	old, done := c.db, make(chan struct{})
 	c.db, c.opening = nil, done
@@ -305,7 +303,7 @@ func (c *core) startOpening(cause error) <-chan struct{} {
 	return done
 }
 
-// install makes the result of openFile the current file. The caller holds mu.
+// install makes the result of openFile the current state of the file. The caller holds mu.
 func (c *core) install(db *bbolt.DB, log logRecord, err error) {
 	if err != nil {
 		c.backoff = min(max(2*c.backoff, minBackoff), maxBackoff)
@@ -323,8 +321,8 @@ func (c *core) install(db *bbolt.DB, log logRecord, err error) {
 	c.changed.Fire()
 }
 
-// Offsets in bbolt's two meta pages of what openWhole needs. A page has a head of
-// 16 bytes; a meta is 56 bytes and their FNV-1a sum, in the machine's byte order.
+// Offsets in the two meta pages of bbolt, for openWhole. A page begins with a head of 16 bytes. A meta has 56 bytes,
+// followed by their FNV-1a sum, in the byte order of the machine.
 const (
 	metaAt        = 16
 	metaLen       = 56
@@ -337,16 +335,16 @@ const (
 	defaultPages  = 4096
 )
 
-// openWhole opens a file for bbolt and refuses one that was cut off. bbolt maps
-// the file into memory, and reading a missing page would kill the process. It makes no
-// file, and refuses an empty one, in which bbolt would start a new store.
+// openWhole opens a file for bbolt, and returns an error if the file was truncated. bbolt maps the file into memory,
+// and reading a missing page would kill the process. openWhole does not create a file, and refuses an empty one, in
+// which bbolt would create a new store.
 func openWhole(path string, flag int, mode os.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag&^os.O_CREATE, mode)
 	if err != nil {
 		return nil, err
 	}
 	need := max(wholeSize(f, 0), wholeSize(f, 1))
-	// A writer grows the file before it says so in a meta page, so the size is read last.
+	// A writer grows the file before a meta page mentions the new size, so the size of the file is read last.
 	info, err := f.Stat()
 	switch {
 	case err != nil:
@@ -362,8 +360,7 @@ func openWhole(path string, flag int, mode os.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// wholeSize is the minimum size of the file according to one of its meta pages, 0
-// if that page is not valid.
+// wholeSize returns the minimum size of the file according to one of its meta pages; 0 if that page is not valid.
 func wholeSize(f io.ReaderAt, meta int) int64 {
 	page, size := readMeta(f, meta)
 	if page == nil {
@@ -372,7 +369,7 @@ func wholeSize(f io.ReaderAt, meta int) int64 {
 	return int64(binary.NativeEndian.Uint64(page[highWaterAt:])) * size
 }
 
-// readMeta returns the beginning of a meta page, nil if it is not valid, and the size of the pages.
+// readMeta returns the beginning of a meta page, nil if the page is not valid, and the page size.
 func readMeta(f io.ReaderAt, meta int) (page []byte, size int64) {
 	page = make([]byte, metaAt+metaLen+8)
 	if _, err := f.ReadAt(page, 0); err != nil {
@@ -393,8 +390,7 @@ func readMeta(f io.ReaderAt, meta int) (page []byte, size int64) {
 	return page, size
 }
 
-// newestMeta returns the beginning of the meta page of the last commit, nil if none is valid, and the size of the
-// pages.
+// newestMeta returns the beginning of the meta page of the last commit, nil if none is valid, and the page size.
 func newestMeta(f io.ReaderAt) (newest []byte, size int64) {
 	var last uint64
 	for meta := range 2 {
@@ -411,7 +407,7 @@ func newestMeta(f io.ReaderAt) (newest []byte, size int64) {
 	return newest, size
 }
 
-// freePagesListed reports whether the commit of a meta page has written the list of free pages: see [core.closeFile].
+// freePagesListed reports whether the list of free pages was written with a meta page: see [core.closeFile].
 func freePagesListed(meta []byte) bool {
 	return binary.NativeEndian.Uint64(meta[freeListAt:]) != math.MaxUint64
 }

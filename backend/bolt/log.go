@@ -10,35 +10,33 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// Bounds of the tail.
+// The maximum number and size of the changes in the tail.
 const (
 	tailEntries = 4096
 	tailBytes   = 16 << 20
 )
 
-// readBytes bounds how much one read of the log takes from the file, after the
-// first entry.
+// readBytes is how many bytes one read of the log takes from the file, not counting the first entry.
 const readBytes = 8 << 20
 
-// tail holds the newest changes in memory, so that watchers that keep up never
-// read the file.
+// tail has the newest changes in memory, so that watchers that keep up never read the file.
 type tail struct {
-	// base is the revision before the first of events.
+	// base is the revision before the first event.
 	base   backend.Revision
 	events []backend.Event
 	bytes  int
 }
 
-// reset empties the tail after the file was reopened.
+// reset empties the tail after the file was reopened. old and now are the states of the log before and after that.
 func (t *tail) reset(old, now *storekit.LogState) {
 	*t = tail{base: now.Head()}
-	// If the log ended where we knew it to, nothing lies between the old head and the new one.
+	// If the log ends where it ended before, there is no change between the old head and the new one.
 	if head := old.Head(); len(now.Epochs) > 1 && now.Epochs[len(now.Epochs)-2] == head {
 		t.base = head
 	}
 }
 
-// append adds changes and drops the oldest ones beyond the bounds.
+// append adds changes, and drops the oldest ones if there are too many.
 func (t *tail) append(events []backend.Event) {
 	t.events = append(t.events, events...)
 	for i := range events {
@@ -56,10 +54,10 @@ func (t *tail) append(events []backend.Event) {
 	}
 }
 
-// covers reports whether all changes after r are in the tail.
+// covers reports whether the tail has all changes after r.
 func (t *tail) covers(r backend.Revision) bool { return r.Compare(t.base) >= 0 }
 
-// after returns up to limit changes after r, which the tail covers.
+// after returns at most limit changes after r. The tail must cover r.
 func (t *tail) after(r backend.Revision, limit int) []backend.Event {
 	if limit == 0 {
 		return nil
@@ -73,10 +71,9 @@ func (t *tail) after(r backend.Revision, limit int) []backend.Event {
 	return slices.Clone(t.events[from:min(from+limit, len(t.events))])
 }
 
-// readEntries reads the log from the file up to the head of the state, which is
-// not newer than the transaction, and sets the state's trim mark to where the log
-// begins now. An entry that is missing or does not decode is ErrPositionExpired, unless
-// there are others before it: then these are returned.
+// readEntries reads the log from the file up to the head in state, which must not be newer than the transaction. It
+// sets state.Trimmed to where the log now begins. If an entry is missing or does not decode, the entries before it are
+// returned, or ErrPositionExpired if there are none.
 func readEntries(tx *bbolt.Tx, state *storekit.LogState, after backend.Revision, limit int) ([]backend.Event, error) {
 	log, err := readLogRecord(tx)
 	if err != nil {

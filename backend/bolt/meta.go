@@ -34,13 +34,13 @@ const (
 	logKey    = "log"
 )
 
-// Format is the version of the file that this release writes and reads.
+// Format is the version of the stored format that this release reads and writes.
 const Format = 7
 
 // logRecord is the stored state of the log.
 type logRecord struct {
 	State storekit.LogState
-	// Count is the number of entries in the log, and Bytes the sum of their sizes.
+	// Count is the number of entries in the log, and Bytes their total size.
 	Count, Bytes int64
 }
 
@@ -73,7 +73,7 @@ func decodeLogRecord(b []byte) (logRecord, error) {
 	return l, nil
 }
 
-// readLogRecord reads the record in a transaction.
+// readLogRecord reads the state of the log in a transaction.
 func readLogRecord(tx *bbolt.Tx) (logRecord, error) {
 	return decodeLogRecord(tx.Bucket([]byte(metaBucket)).Get([]byte(logKey)))
 }
@@ -82,10 +82,10 @@ func writeLogRecord(tx *bbolt.Tx, l *logRecord) error {
 	return tx.Bucket([]byte(metaBucket)).Put([]byte(logKey), l.encode())
 }
 
-// entryKeyBytes is how many bytes the key of a log entry takes.
+// entryKeyBytes is the length of a log entry's key.
 const entryKeyBytes = 16
 
-// entryKey orders log entries by revision.
+// entryKey returns the key of a log entry. Keys are ordered by revision.
 func entryKey(r backend.Revision) []byte { return appendEntryKey(make([]byte, 0, entryKeyBytes), r) }
 
 func appendEntryKey(b []byte, r backend.Revision) []byte {
@@ -99,18 +99,18 @@ func decodeEntryKey(b []byte) (backend.Revision, error) {
 	return backend.Revision{Epoch: binary.BigEndian.Uint64(b), Seq: binary.BigEndian.Uint64(b[8:])}, nil
 }
 
-// expiryKey orders keys by the time at which they expire.
+// expiryKey returns the key of an entry in the bucket expiry, ordered by time.
 func expiryKey(at time.Time, key []byte) []byte {
 	return append(backend.AppendInt(make([]byte, 0, 9+len(key)), at.UnixMilli()), key...)
 }
 
-// refEntry returns the key and the value of an entry of the inverse index.
+// refEntry returns the entry in the bucket refs for a reference from the resource with key k.
 func refEntry(k backend.Key, ref backend.Ref) (key, value []byte) {
 	key = backend.AppendRefKey(nil, ref, k)
 	return key, binary.AppendUvarint(nil, uint64(len(key)-len(k.Append(nil))))
 }
 
-// entryTarget returns the end of the key of a reference, which is the key of the referrer.
+// entryTarget returns the key of the referrer, which is the end of the key of an entry in the bucket refs.
 func entryTarget(key, value []byte) ([]byte, error) {
 	at, n := binary.Uvarint(value)
 	if n != len(value) || at > uint64(len(key)) {
@@ -124,9 +124,9 @@ func bucketNames() []string {
 	return []string{metaBucket, resourceBucket, deletingBucket, refBucket, expiryBucket, logBucket}
 }
 
-// strangers returns an error for a file without a meta bucket that is not empty. Other programs have buckets of other
-// names. One of ours, or a value beside buckets, which bbolt does not allow, is a damaged file: a copy that was made
-// while it was written, for example.
+// strangers returns an error for a file without a meta bucket, unless it is empty. If it has buckets with other names,
+// it belongs to another program. If it has a bucket of a store, or a value that is not in a bucket, which bbolt does
+// not allow, it is damaged, for example because it was copied while it was written.
 func strangers(tx *bbolt.Tx) error {
 	cursor := tx.Cursor()
 	k, v := cursor.First()
@@ -141,8 +141,7 @@ func strangers(tx *bbolt.Tx) error {
 	return backend.FormatErrorf("the file belongs to another program")
 }
 
-// prepare creates the buckets in an empty file, and returns an error for a file that is no store of this
-// format.
+// prepare creates the buckets in an empty file. It returns an error for a file that is not a store in this format.
 func prepare(tx *bbolt.Tx) error {
 	meta := tx.Bucket([]byte(metaBucket))
 	if meta == nil {
@@ -166,7 +165,7 @@ func prepare(tx *bbolt.Tx) error {
 	return checkFormat(tx)
 }
 
-// checkFormat returns an error for a file with a meta bucket that is no store of this format.
+// checkFormat returns an error for a file with a meta bucket that is not a store in this format.
 func checkFormat(tx *bbolt.Tx) error {
 	meta := tx.Bucket([]byte(metaBucket))
 	if string(meta.Get([]byte(magicKey))) != magic {

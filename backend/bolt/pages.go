@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// bbolt's pages, in the machine's byte order. A page may go on over the pages behind it:
+// The pages of bbolt, in the byte order of the machine. A page may continue on the pages that follow it:
 //
 //	head     id uint64, flags uint16, elements uint16, further pages uint32
 //	branch   for each element: place of its key from the element on uint32, length of the key uint32, page uint64
@@ -27,17 +27,18 @@ const (
 	leafPage     = 2
 	freePage     = 16
 	bucketFlag   = 1
-	// manyFree is the number of elements of a page of free pages whose number is in the page.
+	// manyFree is the number of elements in a page of free pages that stands for a larger number, which comes first in
+	// the page.
 	manyFree   = 65_535
 	bucketHead = 16
-	// maxPageDepth is deeper than any tree of pages that fits a disk.
+	// maxPageDepth is a depth that no tree of pages on a disk reaches.
 	maxPageDepth = 64
 )
 
-// checkPages returns an error if a page of the file is damaged. It only looks at files without a list of free pages:
-// bbolt scans those in its own goroutine, where a damaged page would end the process. While it reads, it holds bbolt's
-// lock of the file, so that no other process changes the pages. For a file that is not a store it returns nil, because
-// bbolt reports that itself.
+// checkPages returns an error if a page of the file is damaged. It checks only files without a list of free pages.
+// bbolt reads all pages of these files in a goroutine, where a damaged page would end the process. Meanwhile checkPages
+// holds bbolt's lock of the file, so that no other process changes it. For a file that is not a bbolt file it returns
+// nil, because bbolt itself reports that.
 func checkPages(path string, o *bbolt.Options) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -68,8 +69,8 @@ func checkPages(path string, o *bbolt.Options) (err error) {
 	return nil
 }
 
-// verifyPages returns an error if a page of the file is damaged or missing. It also wants each page to be as bbolt
-// writes it, without space between its elements, and no page to be lost. It returns the first error alone.
+// verifyPages returns an error if a page of the file is damaged or missing. It is stricter than checkPages: pages must
+// have no space between their elements, and each page must be in use or free. It returns only the first error.
 func verifyPages(f io.ReaderAt, meta []byte, size int64) error {
 	c := newPageChecker(f, meta, size)
 	c.dense = true
@@ -90,10 +91,10 @@ func verifyPages(f io.ReaderAt, meta []byte, size int64) error {
 	return nil
 }
 
-// metaPages is the number of pages before all others.
+// metaPages is the number of meta pages, which come before all others.
 const metaPages = 2
 
-// pageSet is a set of pages, a bit for each.
+// pageSet is a set of pages, with a bit for each.
 type pageSet []uint64
 
 func newPageSet(pages uint64) pageSet { return make(pageSet, (pages+63)/64) }
@@ -102,17 +103,17 @@ func (s pageSet) has(id uint64) bool { return s[id/64]&(1<<(id%64)) != 0 }
 
 func (s pageSet) add(id uint64) { s[id/64] |= 1 << (id % 64) }
 
-// pageChecker checks that the pages of a file can be read: that all they lead to lies within them, or within the file,
-// and that the keys of each bucket are in order.
+// pageChecker checks that the pages of a file can be read: that everything they refer to is within the page or the
+// file, and that the keys of each bucket are in order.
 type pageChecker struct {
 	f io.ReaderAt
-	// size of a page in bytes, and number of the pages.
+	// size is the size of a page in bytes, and end the number of pages.
 	size int64
 	end  uint64
 	seen pageSet
-	// dense wants each element to begin where the one before ends.
+	// dense requires that each element begins where the previous one ends.
 	dense bool
-	// least is what the next key of the bucket must not be less than; it is greater than that if above is set.
+	// least is the minimum of the next key in the bucket. If above is set, the key must be greater.
 	least []byte
 	above bool
 }
@@ -122,7 +123,7 @@ func newPageChecker(f io.ReaderAt, meta []byte, size int64) *pageChecker {
 	return &pageChecker{f: f, size: size, end: end, seen: newPageSet(end)}
 }
 
-// next takes the next key of the bucket.
+// next checks the next key of a bucket and makes it the new minimum.
 func (c *pageChecker) next(key []byte, above bool) error {
 	order := bytes.Compare(c.least, key)
 	if order > 0 || order == 0 && c.above {
@@ -133,7 +134,7 @@ func (c *pageChecker) next(key []byte, above bool) error {
 	return nil
 }
 
-// bucket checks the pages of a bucket by walk.
+// bucket calls walk to check the pages of a nested bucket, with a minimum that begins again.
 func (c *pageChecker) bucket(walk func() error) error {
 	least, above := c.least, c.above
 	c.least = nil
@@ -144,7 +145,7 @@ func (c *pageChecker) bucket(walk func() error) error {
 	return err
 }
 
-// child checks a page that a branch leads to. bbolt writes none that is empty.
+// child checks a page to which a branch leads. bbolt never writes an empty one.
 func (c *pageChecker) child(id uint64, depth int) error {
 	var head [pageHead]byte
 	_, err := c.f.ReadAt(head[:], int64(id)*c.size)
@@ -169,7 +170,7 @@ func (c *pageChecker) tree(id uint64, depth int) error {
 	return nil
 }
 
-// page reads a page with those that it goes on over.
+// page reads a page, including the pages on which it continues.
 func (c *pageChecker) page(id uint64) ([]byte, error) {
 	switch {
 	case id >= c.end:
@@ -198,7 +199,7 @@ func (c *pageChecker) page(id uint64) ([]byte, error) {
 	return page, nil
 }
 
-// free checks the list of free pages, none of which may be in use.
+// free checks the list of free pages. None of them may be in use.
 func (c *pageChecker) free(id uint64) error {
 	page, err := c.page(id)
 	if err != nil {
@@ -223,7 +224,7 @@ func (c *pageChecker) free(id uint64) error {
 	return nil
 }
 
-// elements checks the elements of a page, and what they lead to.
+// elements checks the elements of a page, and everything they refer to.
 func (c *pageChecker) elements(page []byte, depth int) error {
 	if len(page) < pageHead {
 		return errors.New("it is too short")
@@ -260,7 +261,7 @@ func (c *pageChecker) elements(page []byte, depth int) error {
 	return nil
 }
 
-// extent returns where key and value of the element at a place of a page lie.
+// extent returns where the key and the value of an element begin and end in a page. at is the offset of the element.
 func extent(at uint64, flags uint16, element []byte) (from, to uint64) {
 	if flags == branchPage {
 		from = at + uint64(binary.NativeEndian.Uint32(element))
@@ -272,7 +273,7 @@ func extent(at uint64, flags uint16, element []byte) (from, to uint64) {
 	return from, from + keySize + valueSize
 }
 
-// leaf checks an element of a leaf. rest is the page from the element on.
+// leaf checks an element of a leaf. rest is the page from that element on.
 func (c *pageChecker) leaf(rest, element []byte, depth int) error {
 	key := uint64(binary.NativeEndian.Uint32(element[4:]))
 	from := key + uint64(binary.NativeEndian.Uint32(element[8:]))

@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// purgeRound bounds what one call purges. trimRound bounds how many entries one
-// transaction removes from the log, unless it adds more itself.
+// purgeRound is the maximum number of resources that a call purges. trimRound is how many entries a transaction removes
+// from the log, or more if it adds more.
 const (
 	purgeRound = 256
 	trimRound  = 256
@@ -29,8 +29,8 @@ func (w *writer) purge(now time.Time) (n int) {
 	for _, k := range due {
 		r, err := w.expired(k, now)
 		if err != nil {
-			// The damaged resource is kept for an operator. Its expiry is removed, otherwise
-			// every purge would find it again.
+			// A damaged resource is kept for an operator. Its expiry entry is removed; otherwise every purge would find
+			// it again.
 			w.core.skip("purge", k, err)
 			w.changed = true
 			w.remove(w.expiry, k)
@@ -43,7 +43,7 @@ func (w *writer) purge(now time.Time) (n int) {
 	return n
 }
 
-// expired returns the resource that an expiry key stands for.
+// expired returns the resource to which an expiry key leads.
 func (w *writer) expired(k []byte, now time.Time) (*backend.Resource, error) {
 	target, err := backend.SkipElement(k)
 	if err != nil {
@@ -60,8 +60,8 @@ func (w *writer) expired(k []byte, now time.Time) (*backend.Resource, error) {
 	return r, err
 }
 
-// trim removes the oldest entries beyond the log's bounds, and those that do not decode, but never the last one.
-// What is missing then ends the watches that come to it, see readEntries.
+// trim removes the oldest entries beyond the limits of the log, and those that do not decode, but never the last entry.
+// Watches that still need a removed entry end: see readEntries.
 func (w *writer) trim(now time.Time) {
 	cfg := &w.core.cfg
 	cursor, most := w.logEntries.Cursor(), max(trimRound, 2*len(w.events))
@@ -80,7 +80,7 @@ func (w *writer) trim(now time.Time) {
 		w.err, w.changed = cursor.Delete(), true
 		w.log.Count--
 		w.log.Bytes = max(w.log.Bytes-size, 0)
-		// else the key is damaged
+		// Otherwise the key is damaged.
 		if log := &w.log.State; rev.Compare(log.Trimmed) > 0 && rev.Compare(log.Head()) <= 0 {
 			log.Trim(rev)
 		}

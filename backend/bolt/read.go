@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// skip counts and logs what a read left out. The log names the key alone.
+// skip counts and logs a resource that a read has skipped. The log has only the key.
 func (c *core) skip(during string, key []byte, err error) {
 	c.unreadable.Add(1)
 	c.cfg.Logger.Warn(
@@ -59,8 +59,8 @@ func (c *core) get(ctx context.Context, keys []backend.Key, bare bool) ([]*backe
 	return out, nil
 }
 
-// valueOf returns the value of a key, nil if there is none. A cursor that is used again needs no memory
-// for each key, which [bbolt.Bucket.Get] does.
+// valueOf returns the value of a key; nil if there is none. Unlike [bbolt.Bucket.Get], a cursor that is used for
+// several keys does not allocate for each.
 func valueOf(c *bbolt.Cursor, key []byte) []byte {
 	if k, v := c.Seek(key); bytes.Equal(k, key) {
 		return v
@@ -68,16 +68,16 @@ func valueOf(c *bbolt.Cursor, key []byte) []byte {
 	return nil
 }
 
-// scan reads the ranges of one call, one after the other, within a transaction.
+// scan reads the ranges of a call, one after the other, in one transaction.
 type scan struct {
 	core   *core
 	tx     *bbolt.Tx
 	now    time.Time
 	page   *storekit.PageBuilder
 	memory arena
-	// resources looks up the keys that the other buckets lead to.
+	// resources is a cursor for finding the resources to which other buckets lead.
 	resources *bbolt.Cursor
-	// cursors of the buckets that were read so far.
+	// cursors has a cursor for each bucket that was read.
 	cursors map[string]*bbolt.Cursor
 
 	r     backend.Range // that is read
@@ -85,7 +85,7 @@ type scan struct {
 	count int
 }
 
-// ranges answers all ranges from one transaction.
+// ranges reads all ranges in one transaction.
 func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	out := make([]backend.Page, len(rs))
 	err := c.view(ctx, func(tx *bbolt.Tx) error {
@@ -145,8 +145,8 @@ func (s *scan) run(ctx context.Context) error {
 	})
 }
 
-// elsewhere reports whether the key of a referrer lies outside the range's namespace, which
-// bounds its interval only beside a kind.
+// elsewhere reports whether the key of a referrer is outside the namespace of the range. Only if the range has a kind
+// do the bounds of the keys exclude other namespaces.
 func (s *scan) elsewhere(key []byte) bool {
 	if s.r.Namespace == "" || s.r.Kind != "" {
 		return false
@@ -155,14 +155,14 @@ func (s *scan) elsewhere(key []byte) bool {
 	return err == nil && k.Namespace != s.r.Namespace
 }
 
-// skip passes over what does not decode.
+// skip skips a resource that does not decode.
 func (s *scan) skip(key []byte, err error) {
 	s.core.skip("range", key, err)
 	k, _ := backend.DecodeKey(key) // the zero Key for an entry that leads to none
 	s.page.Skip(k)
 }
 
-// visit takes the encoded resource under a key, and reports whether to go on.
+// visit adds an encoded resource to the page. It returns false if the page is full.
 func (s *scan) visit(key, form []byte) bool {
 	gone, err := expiredForm(form, s.now)
 	if err == nil && (gone || s.r.Count) { // others are decoded, which checks it
@@ -202,7 +202,7 @@ func (s *scan) decode(key, form []byte) (*backend.Resource, error) {
 	return s.memory.resource(k, key, form)
 }
 
-// walk visits the part of a bucket within the range, until visit says no or ctx ends.
+// walk calls visit for the entries of a bucket in the range, until visit returns false or ctx ends.
 func (s *scan) walk(ctx context.Context, bucket string, visit func(k, v []byte) bool) error {
 	c := s.cursors[bucket]
 	if c == nil {

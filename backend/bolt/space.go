@@ -16,13 +16,13 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Pauses between two probes for space.
+// The shortest and the longest pause between two probes for space.
 const (
 	minSpacePause = time.Second
 	maxSpacePause = 10 * time.Second
 )
 
-// space is the state of a full disk. The zero value is a disk that is not full.
+// space describes whether the disk is full. The zero value means that it is not.
 type space struct {
 	full  bool
 	bytes int // the size of the largest group that did not fit
@@ -31,23 +31,23 @@ type space struct {
 	probeAt time.Time
 }
 
-// isNoSpace reports whether a commit failed because the file could not take its
-// pages. Such a commit has not happened: bbolt writes the page that makes it
-// valid last, and has rolled back. An error of a sync says nothing of that kind.
+// isNoSpace reports whether a commit has failed because there was no space for its pages. Such a commit has had no
+// effect: bbolt writes last the page that makes it valid, and has rolled back. After a failed sync that is not certain,
+// so such an error does not count.
 func isNoSpace(err error) bool {
 	full := func(errno syscall.Errno) bool {
 		var write *fs.PathError
 		if errors.As(err, &write) && write.Op == "write" {
 			return errors.Is(err, errno)
 		}
-		// bbolt does not wrap the cause of this one.
+		// bbolt does not wrap the cause of this error.
 		text := err.Error()
 		return strings.HasPrefix(text, "file resize error:") && strings.Contains(text, errno.Error())
 	}
 	return full(syscall.ENOSPC) || full(syscall.EDQUOT) || full(syscall.EFBIG)
 }
 
-// outOfSpace answers a group that did not fit.
+// outOfSpace answers a group for which there was no space.
 func (c *core) outOfSpace(group []*call, cause error) {
 	size := 0
 	for _, call := range group {
@@ -65,14 +65,14 @@ func (c *core) outOfSpace(group []*call, cause error) {
 
 func errNoSpace() error { return fmt.Errorf("%w: %w", backend.ErrUnavailable, backend.ErrNoSpace) }
 
-// postpone puts off the next probe.
+// postpone sets the time of the next probe.
 func (s *space) postpone() {
 	s.pause = min(max(2*s.pause, minSpacePause), maxSpacePause)
 	s.probeAt = time.Now().Add(s.pause)
 }
 
-// checkSpace returns an error while the disk is full. Now and then it probes whether the changes that did not fit
-// would fit now.
+// checkSpace returns an error while the disk is full. From time to time it probes whether there is space now for the
+// changes that did not fit.
 func (c *core) checkSpace() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,11 +95,11 @@ func (c *core) checkSpace() error {
 	return nil
 }
 
-// probeSlack is the number of bytes that a probe writes in addition to twice the size of the
-// changes that did not fit, because a change also rewrites the pages that lead to it.
+// probeSlack is how many bytes a probe writes in addition to twice the size of the changes that did not fit. A change
+// also rewrites the pages that lead to its page.
 const probeSlack = 1 << 20
 
-// probeSpace writes a file beside the store file and removes it.
+// probeSpace writes a file of a given size in the folder of the store's file, and removes it.
 func (c Config) probeSpace(bytes int) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(c.Path), ".space-*")
 	if err != nil {
@@ -114,8 +114,7 @@ func (c Config) probeSpace(bytes int) (err error) {
 	return f.Sync()
 }
 
-// Ready returns an error if the store cannot serve now: the file is not open, or there is no space for
-// changes.
+// Ready returns an error if the store cannot serve requests: the file is not open, or there is no space for changes.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err

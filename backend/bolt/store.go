@@ -1,14 +1,13 @@
-// Package bolt keeps resources in one file with go.etcd.io/bbolt: the embedded
-// store of a gateway. Data, references and log change in one transaction, and
-// what Apply has acknowledged is on disk.
+// Package bolt stores resources in a single file, with go.etcd.io/bbolt. It is the embedded store of a gateway. Data,
+// references and log change in one transaction, and everything that Apply has acknowledged is on disk.
 //
 //	commit.go, writer.go   how batches become a transaction
 //	core.go, read.go       reads: no change is shown before it is on disk
 //	file.go, space.go      a file that cannot be written: its states
 //	meta.go, encode.go     what the file has
 //
-// The package has at most two goroutines besides the callers': one that commits while calls
-// are queued, and one that opens the file again. The last Close waits for both.
+// The package starts at most two goroutines: one commits while calls are queued, and one reopens the file. The last
+// Close waits for both.
 package bolt
 
 import (
@@ -25,8 +24,7 @@ import (
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// Store is a [backend.Store] in a file. Several Store values can share an open
-// file, see [Store.Handle].
+// Store implements [backend.Store] in a file. Several Stores can share an open file: see [Store.Handle].
 type Store struct {
 	core   *core
 	once   sync.Once
@@ -41,9 +39,8 @@ var (
 	_ storekit.LogReader = logReader{}
 )
 
-// Open opens or creates the file and begins a new epoch in it. A file that is
-// open elsewhere is ErrLocked; one that is damaged, of another program or of
-// another format is [backend.ErrFormat].
+// Open opens the file, or creates it, and begins a new epoch in it. If the file is open elsewhere, the error is
+// ErrLocked. If it is damaged, belongs to another program or has another format, the error is [backend.ErrFormat].
 func Open(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("bolt: %w", err)
@@ -64,8 +61,8 @@ func Open(cfg Config) (*Store, error) {
 	return &Store{core: c, closed: make(chan struct{})}, nil
 }
 
-// Handle returns another store on the same open file. The file is closed with
-// the last of them. A handle of a closed store is closed.
+// Handle returns another Store on the same open file. The file is closed with the last of them. The handle of a closed
+// Store is closed too.
 func (s *Store) Handle() *Store {
 	h := &Store{core: s.core, closed: make(chan struct{})}
 	s.core.mu.Lock()
@@ -78,8 +75,8 @@ func (s *Store) Handle() *Store {
 	return h
 }
 
-// Close ends the store's watchers. The last handle also waits for commits in
-// progress and closes the file. Every later call returns ErrClosed.
+// Close ends the store's watchers. Closing the last handle also waits for commits in progress and closes the file. All
+// later calls return ErrClosed.
 func (s *Store) Close() (err error) {
 	s.once.Do(func() {
 		s.core.mu.Lock()
@@ -92,13 +89,13 @@ func (s *Store) Close() (err error) {
 	return err
 }
 
-// Now is the store's clock, in UTC.
+// Now returns the time of the store's clock, in UTC.
 func (s *Store) Now() time.Time { return s.core.cfg.Clock().UTC() }
 
-// Unreadable is the number of times that a read skipped a resource which does not decode.
+// Unreadable returns how often a read has skipped a resource that does not decode.
 func (s *Store) Unreadable() uint64 { return s.core.unreadable.Load() }
 
-// WritesWaiting is the number of batches that wait for their transaction.
+// WritesWaiting returns the number of batches that wait for their transaction.
 func (s *Store) WritesWaiting() int {
 	s.core.mu.Lock()
 	defer s.core.mu.Unlock()
@@ -189,7 +186,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	return storekit.NewLogWatcher(ctx, logReader{s}, w)
 }
 
-// logReader is the log as the watchers of one handle see it.
+// logReader reads the log for the watchers of one handle.
 type logReader struct{ s *Store }
 
 // ReadLog implements [storekit.LogReader].
@@ -202,8 +199,8 @@ func (r logReader) ReadLog(ctx context.Context, after backend.Revision, limit in
 	return page, err
 }
 
-// Purge removes a bounded number of expired resources, and trims the log. It
-// returns how many resources it removed. With Config.ReadOnly it does nothing.
+// Purge removes a limited number of expired resources, and trims the log. It returns the number of resources that it
+// has removed. With Config.ReadOnly it does nothing.
 func (s *Store) Purge(ctx context.Context) (int, error) {
 	if err := s.ready(ctx); err != nil || s.core.cfg.ReadOnly {
 		return 0, err
@@ -213,9 +210,8 @@ func (s *Store) Purge(ctx context.Context) (int, error) {
 	return w.purged, err
 }
 
-// Run purges at every PurgeInterval until ctx ends or the store is closed, neither
-// of which is an error. A purge that fails is logged, and tried again at the next
-// interval.
+// Run purges at intervals of PurgeInterval until ctx ends or the store is closed, neither of which is an error. A purge
+// that fails is logged and repeated at the next interval.
 func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(s.core.cfg.PurgeInterval)
 	defer tick.Stop()
@@ -256,8 +252,8 @@ func (s *Store) ready(ctx context.Context) error {
 
 var _ backend.Heads = (*Store)(nil)
 
-// Head implements [backend.Heads]. It answers also while the file is being opened again: core.state
-// has everything that was acknowledged.
+// Head implements [backend.Heads]. It also works while the file is being reopened, because core.state has everything
+// that was acknowledged.
 func (s *Store) Head(ctx context.Context) (backend.Position, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Position{}, err

@@ -4,7 +4,7 @@ package bolt
 
 import "os"
 
-// roomFor accepts everything. On this system only a write tells whether there is space.
+// roomFor returns nil: on this system, only writing shows whether there is space.
 func roomFor(string, int64) error { return nil }
 
 // giveUp closes the file of a database that cannot be closed.

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// roomFor returns an error if the disk of a path has less than a number of bytes free.
+// roomFor returns an error if the disk of a path has less than want bytes free.
 func roomFor(path string, want int64) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(path, &disk); err != nil {
@@ -21,7 +21,8 @@ func roomFor(path string, want int64) error {
 	return nil
 }
 
-// giveUp closes the file of a database that cannot be closed. Its lock would be held as long as it is mapped.
+// giveUp closes the file of a database that cannot be closed. It releases the lock explicitly, which would otherwise be
+// held as long as the file is mapped.
 func giveUp(f *os.File) error {
 	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
 }

@@ -7,22 +7,21 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// callTimes has the times of the steps of a call whose request is traced. The goroutine that
-// commits sets group before it answers.
+// callTimes has the times of a traced call. The goroutine that commits sets group before it answers the call.
 type callTimes struct {
 	queued time.Time
 	group  *groupTimes
 }
 
-// groupTimes are the times of a group with a traced call; nil for others.
+// groupTimes has the times of a group with a traced call. It is nil for other groups.
 type groupTimes struct {
 	taken, committed time.Time
-	// sync is the duration of the commit: writing the pages and syncing the file.
+	// sync is how long the commit took: writing pages and syncing the file.
 	sync         time.Duration
 	calls, bytes int
 }
 
-// timesOf returns the times of a call whose request is traced, else nil.
+// timesOf returns a callTimes for a call if its request is traced; otherwise nil.
 func timesOf(ctx context.Context) *callTimes {
 	if !span.Of(ctx).Recording() {
 		return nil
@@ -30,7 +29,7 @@ func timesOf(ctx context.Context) *callTimes {
 	return &callTimes{queued: time.Now()}
 }
 
-// traceGroup returns the times of a group that was just taken; nil if none of its calls is traced.
+// traceGroup returns a groupTimes for a group that was just taken; nil if none of its calls is traced.
 func traceGroup(group []*call) (out *groupTimes) {
 	for _, w := range group {
 		if w.times == nil {
@@ -49,7 +48,7 @@ func traceGroup(group []*call) (out *groupTimes) {
 	return out
 }
 
-// timed returns commit, which notes how long it took.
+// timed returns a function that calls commit and records how long it took.
 func (g *groupTimes) timed(commit func() error) func() error {
 	if g == nil {
 		return commit
@@ -63,7 +62,7 @@ func (g *groupTimes) timed(commit func() error) func() error {
 	}
 }
 
-// record adds the spans of a call that was answered: how long it was queued, and the commit of its group.
+// record adds spans for a call that was answered: the time in the queue, and the commit of its group.
 func (t *callTimes) record(ctx context.Context) {
 	if t == nil || t.group == nil {
 		return

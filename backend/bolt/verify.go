@@ -16,8 +16,8 @@ import (
 
 var _ backend.Verifier = (*Store)(nil)
 
-// Verify implements [backend.Verifier]. With Config.ReadOnly it reads the pages of the file, too, which nobody changes
-// then. A part of the file that cannot be read does not keep it from the others.
+// Verify implements [backend.Verifier]. With Config.ReadOnly it also checks the pages of the file, which do not change
+// then. If a part of the file cannot be read, the other parts are still verified.
 func (s *Store) Verify(ctx context.Context, v backend.Verification) (backend.Verified, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Verified{}, err
@@ -48,11 +48,11 @@ func (s *Store) Verify(ctx context.Context, v backend.Verification) (backend.Ver
 type verifier struct {
 	storekit.Inspector
 	core *core
-	// memory decodes one record after the other.
+	// memory is used to decode one record after the other.
 	memory arena
 }
 
-// pages checks the pages of the file, all of which have to be in use or free.
+// pages checks the pages of the file. Each of them must be in use or free.
 func (c *verifier) pages() (err error) {
 	f, err := os.Open(c.core.cfg.Path)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *verifier) pages() (err error) {
 	return nil
 }
 
-// walk visits all of a bucket, until visit fails or ctx ends.
+// walk calls visit for all entries of a bucket, until visit returns an error or ctx ends.
 func walk(ctx context.Context, b *bbolt.Bucket, visit func(k, v []byte) error) error {
 	cursor := b.Cursor()
 	n := 0
@@ -85,7 +85,7 @@ func walk(ctx context.Context, b *bbolt.Bucket, visit func(k, v []byte) error) e
 	return nil
 }
 
-// record decodes a record. It reports damage and returns nil if it does not decode.
+// record decodes a record. If it does not decode, record reports damage and returns nil.
 func (c *verifier) record(k, v []byte) (backend.Key, *backend.Resource) {
 	key, err := backend.DecodeKey(k)
 	if err != nil {
@@ -101,7 +101,8 @@ func (c *verifier) record(k, v []byte) (backend.Key, *backend.Resource) {
 	return key, r
 }
 
-// records expects every record to decode, to be found by all that should lead to it, and to be what the log left.
+// records checks that each record decodes, that the other buckets have all entries that should lead to it, and that it
+// is as the log has left it.
 func (c *verifier) records(ctx context.Context, tx *bbolt.Tx) error {
 	log, err := readLogRecord(tx)
 	if err != nil {
@@ -150,8 +151,8 @@ func has(c *bbolt.Cursor, key []byte) bool {
 	return bytes.Equal(k, key)
 }
 
-// leads checks the entries of a bucket of the index. target returns the key of the record to
-// which an entry leads, and agrees reports whether the entry is right for that record.
+// leads checks the entries of a bucket that leads to records. target returns the key of the record to which an entry
+// leads. agrees reports whether the record should have that entry.
 func (c *verifier) leads(
 	ctx context.Context, tx *bbolt.Tx, bucket, part string,
 	target func(k, v []byte) ([]byte, error), agrees func(entry []byte, r *backend.Resource) bool,
@@ -208,8 +209,8 @@ func (c *verifier) expiries(ctx context.Context, tx *bbolt.Tx) error {
 		})
 }
 
-// log expects the revisions from the trim mark to the head without gaps, and what is stored to be what the last entry
-// of each key left.
+// log checks that the log has no gaps between the trim mark and the head, and that each stored resource is as its last
+// entry has left it.
 func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
 	log, err := readLogRecord(tx)
 	if err != nil {
@@ -266,7 +267,7 @@ func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
 	return c.tellAbsent(ctx, tx, absent)
 }
 
-// holds compares a log entry with what is stored.
+// holds compares a log entry with the stored resource.
 func (c *verifier) holds(resources *bbolt.Cursor, absent *storekit.Absent, e *backend.Event) {
 	key := e.Resource.Key
 	form := valueOf(resources, key.Append(nil))
@@ -284,7 +285,7 @@ func (c *verifier) holds(resources *bbolt.Cursor, absent *storekit.Absent, e *ba
 	}
 }
 
-// tellAbsent reports the resources that are missing although the last entry of the log for them is no deletion.
+// tellAbsent reports resources that are not stored although their last log entry is not a deletion.
 func (c *verifier) tellAbsent(ctx context.Context, tx *bbolt.Tx, absent *storekit.Absent) error {
 	if absent.Len() == 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// writer changes the buckets in the transaction of one group: run for each of its calls, then finish.
+// writer makes the changes of a group in its transaction: run is called for each call of the group, then finish.
 type writer struct {
 	core                                          *core
 	resources, deleting, refs, expiry, logEntries *bbolt.Bucket
@@ -18,19 +18,19 @@ type writer struct {
 	id                                            int64 // of tx
 	log                                           logRecord
 	events                                        []backend.Event
-	// changed reports whether there is something to commit.
+	// changed reports whether there is anything to commit.
 	changed bool
-	// err is the first error of the file. Nothing is changed after it.
+	// err is the first error of the file. After it, nothing is changed.
 	err error
-	// trims reports whether finish trims the log.
+	// trims reports whether finish must trim the log.
 	trims bool
-	// stored looks resources up.
+	// stored is a cursor for finding resources.
 	stored *bbolt.Cursor
-	// key is memory in which keys are made. bbolt keeps none of those that it is given.
+	// key is a buffer for keys. bbolt does not keep keys that are passed to it.
 	key []byte
 }
 
-// newWriter makes a writer for a number of calls.
+// newWriter returns a writer for a group with a number of calls.
 func newWriter(c *core, tx *bbolt.Tx, calls int) (*writer, error) {
 	log, err := readLogRecord(tx)
 	if err != nil {
@@ -54,7 +54,7 @@ func newWriter(c *core, tx *bbolt.Tx, calls int) (*writer, error) {
 	return w, nil
 }
 
-// finish trims the log, once for all calls of the group, and stores the log's state.
+// finish trims the log, once for the whole group, and stores the state of the log.
 func (w *writer) finish() error {
 	if w.trims {
 		w.trim(w.core.cfg.Clock().UTC())
@@ -65,8 +65,8 @@ func (w *writer) finish() error {
 	return w.err
 }
 
-// run judges one call and makes its changes. The error is the call's own, after which
-// nothing has changed; w.err is the file's.
+// run checks the conditions of a call and makes its changes. The error is an error of the call, which then has changed
+// nothing; an error of the file is stored in w.err.
 func (w *writer) run(call *call) error {
 	select {
 	case <-call.cancelled:
@@ -131,7 +131,7 @@ func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 	return false, nil
 }
 
-// write makes one change and logs it.
+// write makes a change and logs it.
 func (w *writer) write(c *storekit.Write) {
 	w.changed = true
 	if !c.Logged() {
@@ -151,25 +151,24 @@ func (w *writer) write(c *storekit.Write) {
 	w.events = append(w.events, c.Event)
 }
 
-// formMemory returns memory for the form of something of that size, until the transaction ends.
+// formMemory returns memory for encoding something of a given size. It is valid until the transaction ends.
 func (w *writer) formMemory(size int) []byte { return w.core.forms.Take(size + formRoom)[:0] }
 
-// put stores a value, unless an earlier change failed.
+// put stores a value, unless the file has had an error.
 func (w *writer) put(b *bbolt.Bucket, key, value []byte) {
 	if w.err == nil {
 		w.err = b.Put(key, value)
 	}
 }
 
-// remove deletes a key, unless an earlier change failed.
+// remove deletes a key, unless the file has had an error.
 func (w *writer) remove(b *bbolt.Bucket, key []byte) {
 	if w.err == nil {
 		w.err = b.Delete(key)
 	}
 }
 
-// store replaces one resource and the entries that lead to it. form is the
-// encoded resource after the change.
+// store replaces a resource and the entries that lead to it. form is the encoded resource after the change.
 func (w *writer) store(c *storekit.Write, form []byte) {
 	r := c.After
 	if r == nil {
@@ -207,8 +206,8 @@ func (w *writer) store(c *storekit.Write, form []byte) {
 	w.put(w.resources, key, form)
 }
 
-// sweep removes all entries that lead to a resource that does not decode: the resource cannot tell which
-// they are. It reads all references and all expiries.
+// sweep removes all entries that lead to a resource that does not decode, so that it is not known which entries these
+// are. It reads all references and all expiries.
 func (w *writer) sweep(key []byte) {
 	w.remove(w.deleting, key)
 	w.removeAll(w.refs, func(rk, v []byte) bool {

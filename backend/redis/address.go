@@ -9,28 +9,27 @@ import (
 	"strings"
 )
 
-// Address says where the servers are.
+// Address describes which servers to use.
 type Address struct {
-	// Hosts are host:port pairs: of the server, the Sentinels or some nodes of the cluster.
+	// Hosts are the servers as host:port: the single server, the Sentinels, or some nodes of the cluster.
 	Hosts []string
-	// Master is the name by which Sentinels know the server; empty without Sentinels.
+	// Master is the name of the server at the Sentinels; empty if there are none.
 	Master             string
 	Cluster, TLS       bool
 	DB                 int
 	Username, Password string
-	// SentinelUsername and SentinelPassword are for the Sentinels. Without them, Sentinels that ask for a password
-	// are given the servers'.
+	// SentinelUsername and SentinelPassword authenticate at the Sentinels. If they are empty and a Sentinel requires a
+	// password, the servers' password is used.
 	SentinelUsername, SentinelPassword string
 }
 
-// ParseURL reads where the servers are:
+// ParseURL parses a URL of one of the forms
 //
 //	redis://[user[:password]@]host[:port][/db]
 //	redis-sentinel://[user[:password]@]host[:port],host.../master[?db=n&sentinel-user=...&sentinel-password=...]
 //	redis-cluster://[user[:password]@]host[:port],host...
 //
-// With rediss instead of redis it is TLS. Errors never repeat the URL, because it
-// may contain a password.
+// With rediss in place of redis, TLS is used. Errors do not contain the URL, because it may have a password.
 func ParseURL(raw string) (*Address, error) {
 	const accepted = "redis://host:port/db, redis-sentinel://host:port,host:port/master or redis-cluster://host:port,host:port (rediss for TLS) wanted"
 	scheme, rest, ok := strings.Cut(raw, "://")
@@ -114,7 +113,7 @@ func hostPort(s, port string) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(n)), nil
 }
 
-// String is the URL without users and passwords.
+// String returns the URL without users and passwords.
 func (a *Address) String() string {
 	s := "redis"
 	if a.TLS {

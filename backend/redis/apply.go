@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// A batch on its way to a server. Calls that wait for a server at the same time share a pipeline, and their
-// batches of one action share a run of the script:
+// This file sends batches to the servers. Batches that wait for the same server at the same time share a pipeline;
+// those with a single action share a run of the script as well:
 //
 //	Apply      newProposal     the batch as keys and arguments of the script
 //	propose    send            -> writeQueue of the shard's primary -> batch.lua
@@ -24,8 +24,8 @@ import (
 //	             +- any other reply                        outcome: result or error
 //	             +- no reply                               ErrUnknown; never sent again
 //
-// A batch whose reply was lost may have been applied. The caller of Apply finds out from the log,
-// once the batch's deadline has passed and no server will apply it any more.
+// A batch whose reply was lost may have been applied. The caller of Apply finds that out from the log. After the
+// deadline of the batch no server applies it any more.
 
 // Apply implements [backend.Store].
 func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
@@ -56,9 +56,9 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 	return res, err
 }
 
-// propose sends a batch until the script has judged it or patience has passed. It never sends again what
-// may have been judged. If it returns a reply and an error, the batch was applied, but no replica confirmed
-// it in time: ErrUnknown.
+// propose sends a batch until the script has decided on it or patience has passed. A batch that the script may have
+// decided on is never sent again. If propose returns both a reply and an error, the batch was applied, but no replica
+// has confirmed it in time: ErrUnknown.
 func (s *Store) propose(ctx context.Context, p *proposal) ([]any, error) {
 	until, backoff := time.Now().Add(patience), repetitions()
 	for {
@@ -95,7 +95,7 @@ func (s *Store) propose(ctx context.Context, p *proposal) ([]any, error) {
 	}
 }
 
-// send sends the batch once, unless the clock of its server is refused.
+// send sends the batch once. If the clock of the server is refused, it is not sent.
 func (s *Store) send(ctx context.Context, ses *session, p *proposal) ([]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.core.cfg.Timeout)
 	defer cancel()
@@ -113,13 +113,13 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal) ([]any, err
 	return ses.writeQueue(on).run(ctx, &scriptCall{keys: p.keys, args: s.core.arguments(p, node), size: p.batch.Size()})
 }
 
-// waitForReplica asks how many replicas have everything that the connection wrote.
+// waitForReplica adds a command that returns how many replicas have everything that the connection has written.
 func (c *core) waitForReplica(ctx context.Context, pipe goredis.Pipeliner) *goredis.Cmd {
 	return pipe.Do(ctx, "wait", 1, (c.cfg.Timeout * 2 / 3).Milliseconds())
 }
 
-// Sync implements [backend.Syncer]. With DurabilityReplica it waits until a replica
-// has everything that the shard's server has now.
+// Sync implements [backend.Syncer]. With DurabilityReplica it waits until a replica has everything that the server of
+// the shard has now.
 func (s *Store) Sync(ctx context.Context, namespace string) error {
 	if s.core.cfg.Durability != DurabilityReplica || s.core.cfg.ReadOnly {
 		return s.ready(ctx)
@@ -131,7 +131,7 @@ func (s *Store) Sync(ctx context.Context, namespace string) error {
 			return err
 		}
 		pipe := on.Pipeline()
-		// WAIT is about what its own connection wrote last, so this writes something.
+		// WAIT concerns the last write of its own connection, so a write must precede it.
 		pipe.HIncrBy(ctx, sh.meta, "syncs", 1)
 		wait := s.core.waitForReplica(ctx, pipe)
 		if _, err := pipe.Exec(ctx); err != nil {
@@ -144,8 +144,7 @@ func (s *Store) Sync(ctx context.Context, namespace string) error {
 	})
 }
 
-// primary is a client of the server that has the shard. The client follows no
-// redirects and repeats nothing.
+// primary returns a client of the server that has a shard. The client follows no redirects and repeats no calls.
 func (s *session) primary(ctx context.Context, sh *shard) (*goredis.Client, error) {
 	c, ok := s.client.(*goredis.ClusterClient)
 	if !ok {
@@ -158,9 +157,9 @@ func (s *session) primary(ctx context.Context, sh *shard) (*goredis.Client, erro
 	return on, nil
 }
 
-// locate asks the cluster again, in the background, which node has which slots, if
-// failed is an error that may mean that slots have moved. That includes a node that does
-// not answer, since a node that is gone for good redirects no call.
+// locate makes the cluster client ask again, in the background, which node has which slots, if an error may mean that
+// slots have moved. A node that does not answer is such an error too, because a node that is gone cannot redirect
+// calls.
 func (s *session) locate(failed error) {
 	if failed == nil || replied(failed) && !refused(failed) {
 		return
@@ -172,11 +171,10 @@ func (s *session) locate(failed error) {
 	}
 }
 
-// takeDamaged prepares a batch to be sent again after the script found a resource that does not
-// decode. A delete may remove it if its condition is about presence only. Such a delete needs the
-// index members that lead to the resource, which only the index itself shows, so the shard's whole
-// index is read once for all these deletes. Any other action on such a resource is
-// [backend.ErrUnreadable].
+// takeDamaged prepares a batch to be sent again, after the script has found a resource that does not decode. A delete
+// may remove such a resource if its condition is only about presence. For that it needs the members of the index that
+// lead to the resource, which can be found only in the index itself; so the index of the shard is read, once for all
+// such deletes. For any other action on the resource takeDamaged returns [backend.ErrUnreadable].
 func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error {
 	i := p.action(text(reply, 1))
 	asked := make(map[string]*action)

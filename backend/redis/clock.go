@@ -16,25 +16,23 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// maxSkew is how far the clock of a node may differ from the store's. Expiry is
-// judged by the clock of the node that has the resource, and comparing the times of several nodes relies on
-// their clocks being about the same.
+// maxSkew is by how much the clock of a node may differ from the store's clock. A resource expires by the clock of its
+// node, and times from several nodes can be compared only if their clocks are about the same.
 const maxSkew = 2 * time.Second
 
-// offset relates a server's clock to the gateway's monotonic one, by the last
-// measurement that was quick.
+// offset relates the clock of a server to the monotonic clock of the gateway. It is the latest measurement that was
+// quick.
 type offset struct {
 	at    time.Time // the server's time when it was
 	local time.Time // this on the monotonic clock
 	trip  time.Duration
 }
 
-// clockAge is for how long a quick measurement is preferred to a later, slower one.
+// clockAge is how long a quick measurement is preferred to later, slower ones.
 const clockAge = 10 * time.Second
 
-// note records a measurement: the server's time, and the local times at which it was
-// asked for and answered. A slower measurement replaces a quicker one if it shows that
-// the clock was changed.
+// note records a measurement: the server's time, and when it was asked for and answered. A measurement that took longer
+// replaces a quicker one only if that is older than clockAge, or if the clock of the server was changed.
 func (o *offset) note(server, asked, answered time.Time) {
 	trip, middle := answered.Sub(asked), asked.Add(answered.Sub(asked)/2)
 	if o.local.IsZero() || trip <= o.trip || answered.Sub(o.local) > clockAge ||
@@ -45,19 +43,18 @@ func (o *offset) note(server, asked, answered time.Time) {
 	}
 }
 
-// when returns the server's time at a local instant.
+// when returns the server's time at a local time.
 func (o *offset) when(local time.Time) time.Time { return o.at.Add(local.Sub(o.local)).UTC() }
 
-// clocks are the clocks of all nodes of a cluster, by address, or the clock of the only server, under the
-// empty name.
+// clocks are the clocks of the nodes of a cluster, by address. A single server has the name "".
 type clocks struct {
 	mu    sync.Mutex // guards all below
 	nodes map[string]*offset
-	// refused are the nodes whose clocks are too far off.
+	// refused are the nodes that are refused because their clocks differ too much.
 	refused map[string]bool
 }
 
-// note takes a measurement of a node's clock.
+// note records a measurement of a node's clock.
 func (c *clocks) note(node string, server, asked, answered time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +81,7 @@ func (c *clocks) at(node string) time.Time {
 	return c.middle(time.Now())
 }
 
-// middle returns the median of the nodes' times at a local instant, or that instant if no node is known. The
+// middle returns the median of the nodes' times at a local time; the local time itself if no node was measured. The
 // caller holds mu.
 func (c *clocks) middle(local time.Time) time.Time {
 	all := make([]time.Time, 0, len(c.nodes))
@@ -98,7 +95,7 @@ func (c *clocks) middle(local time.Time) time.Time {
 	return all[(len(all)-1)/2]
 }
 
-// ahead returns how far a node's clock is ahead of the store's.
+// ahead returns by how much the clock of a node is ahead of the store's clock.
 func (c *clocks) ahead(node string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +106,7 @@ func (c *clocks) ahead(node string) time.Duration {
 	return o.when(local).Sub(c.middle(local))
 }
 
-// keep forgets all nodes except those given.
+// keep forgets all nodes except the given ones.
 func (c *clocks) keep(nodes map[string]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +118,7 @@ func (c *clocks) keep(nodes map[string]bool) {
 	}
 }
 
-// measure asks a node for its time.
+// measure measures the clock of a node.
 func (c *core) measure(ctx context.Context, node string, on goredis.UniversalClient) error {
 	asked := time.Now()
 	at, err := on.Time(ctx).Result()
@@ -132,7 +129,7 @@ func (c *core) measure(ctx context.Context, node string, on goredis.UniversalCli
 	return nil
 }
 
-// measureAll asks every node that has a shard, and forgets all others.
+// measureAll measures the clocks of all nodes that have a shard, and forgets the others.
 func (s *Store) measureAll(ctx context.Context, ses *session) error {
 	if s.core.cfg.Clock != nil {
 		return nil
@@ -156,8 +153,7 @@ func (s *Store) measureAll(ctx context.Context, ses *session) error {
 	return nil
 }
 
-// unfit returns an error for all nodes that are refused for their clocks; nil if there
-// are none.
+// unfit returns an error that names the nodes which are refused because of their clocks; nil if there are none.
 func (c *core) unfit() error {
 	var refused []error
 	c.clocks.mu.Lock()
@@ -169,7 +165,7 @@ func (c *core) unfit() error {
 	return errors.Join(refused...)
 }
 
-// fit returns an error if a node is refused for its clock, and logs when that changes.
+// fit returns an error if a node is refused because of its clock. It logs when that changes.
 func (c *core) fit(node string) error {
 	ahead := c.clocks.ahead(node)
 	c.clocks.mu.Lock()
@@ -194,8 +190,8 @@ func (c *core) fit(node string) error {
 	return err
 }
 
-// checkClock returns the name of a node to which changes are about to be sent, or an
-// error if it is refused for its clock. It measures the clock of an unknown node first.
+// checkClock returns the name of a node to which a change will be sent, or an error if the node is refused because of
+// its clock. If the clock was not measured yet, checkClock does that first.
 func (s *Store) checkClock(ctx context.Context, on *goredis.Client) (node string, err error) {
 	node = s.core.node(on)
 	if s.core.cfg.Clock != nil || node == "" {
@@ -212,7 +208,7 @@ func (s *Store) checkClock(ctx context.Context, on *goredis.Client) (node string
 	return node, nil
 }
 
-// node is the name by which the clock of a server is known.
+// node returns the name of a server in clocks.
 func (c *core) node(on *goredis.Client) string {
 	if !c.at.Cluster {
 		return ""
@@ -234,7 +230,7 @@ func (s *Store) nodeTime(ctx context.Context, ses *session, sh *shard) time.Time
 	return s.core.clocks.at(node)
 }
 
-// now is the store's time.
+// now returns the store's time.
 func (c *core) now() time.Time {
 	if c.cfg.Clock != nil {
 		return c.cfg.Clock().UTC()
@@ -244,7 +240,7 @@ func (c *core) now() time.Time {
 	return c.clocks.middle(time.Now())
 }
 
-// skew returns by how much a test sets the clock of a node ahead.
+// skew returns by how much a test advances the clock of a node.
 func (c *core) skew(node string) time.Duration {
 	if c.cfg.skew == nil {
 		return 0
@@ -252,8 +248,8 @@ func (c *core) skew(node string) time.Duration {
 	return c.cfg.skew(node)
 }
 
-// clockArgument is the clock argument of a script: empty, so that the script asks
-// the server, except in tests.
+// clockArgument returns the clock argument of a script. It is empty, so that the script asks the server, except in
+// tests.
 func (c *core) clockArgument(node string) string {
 	switch {
 	case c.cfg.Clock != nil:
@@ -266,7 +262,7 @@ func (c *core) clockArgument(node string) string {
 
 func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 
-// deadlineArgument translates the deadline of a batch from the store's clock to the node's.
+// deadlineArgument converts the deadline of a batch from the store's clock to the clock of a node.
 func (c *core) deadlineArgument(deadline time.Time, node string) string {
 	if deadline.IsZero() {
 		return ""

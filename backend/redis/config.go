@@ -14,72 +14,71 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Durability says when a batch is acknowledged.
+// Durability defines when a batch is acknowledged.
 type Durability string
 
 // The durabilities.
 const (
-	// DurabilityAsync acknowledges what the primary has. A failover can lose what
-	// no replica had yet.
+	// DurabilityAsync acknowledges a batch when the primary has it. A fail-over can lose changes that no replica has
+	// yet.
 	DurabilityAsync Durability = "async"
-	// DurabilityReplica acknowledges what a replica has, too (WAIT). A batch that no
-	// replica confirms in time is ErrUnknown.
+	// DurabilityReplica acknowledges a batch when a replica has it too (WAIT). If no replica confirms it in time, the
+	// error is ErrUnknown.
 	DurabilityReplica Durability = "replica"
 )
 
-// Config of a store. The zero value is a server on 127.0.0.1:6379.
+// Config configures a [Store]. The zero value uses a server at 127.0.0.1:6379.
 type Config struct {
-	// URL of the server, of Sentinels or of a cluster, see [ParseURL]; empty is redis://127.0.0.1:6379/0.
+	// URL is the URL of the server, of Sentinels or of a cluster: see [ParseURL]. Default redis://127.0.0.1:6379/0.
 	URL string
-	// Password takes precedence over the URL's.
+	// Password takes precedence over the password in URL.
 	Password string
-	// TLS takes precedence over what a rediss URL implies.
+	// TLS takes precedence over the settings that a rediss URL implies.
 	TLS *tls.Config
-	// Prefix of all keys; empty is "sluice:".
+	// Prefix is the prefix of all keys. Default "sluice:".
 	Prefix string
-	// Shards is the number of shards, at most 256. An existing store must have been
-	// created with the same number. 0 means 1, and 16 for a cluster.
+	// Shards is the number of shards, at most 256. An existing store must have been created with the same number.
+	// Default 1, or 16 for a cluster.
 	Shards int
-	// Durability; empty is DurabilityAsync.
+	// Durability defines when a batch is acknowledged. Default DurabilityAsync.
 	Durability Durability
-	// Clock replaces the servers' clocks in tests; nil means theirs.
+	// Clock replaces the clocks of the servers in tests. Default: the servers' clocks.
 	Clock func() time.Time
-	// Rand makes epochs; nil is seeded by the runtime.
+	// Rand is used to make epochs. Default: seeded by the runtime.
 	Rand *rand.Rand
-	// LogEntries is how many entries the log of one shard keeps; 0 means 100,000.
+	// LogEntries is how many entries the log of a shard keeps. Default 100,000.
 	LogEntries int
-	// LogAge is how long the log keeps an entry; 0 means 24 hours.
+	// LogAge is how long the log keeps an entry. Default 24 hours.
 	LogAge time.Duration
-	// LogBytes is how many bytes the log of one shard keeps; 0 means 256 MiB.
+	// LogBytes is how many bytes the log of a shard keeps. Default 256 MiB.
 	LogBytes int64
-	// LogSlack is by how many entries a log may exceed its bounds before it is
-	// trimmed, so that not every write has to trim. 0 means 128 but no more than a
-	// tenth of LogEntries; negative means none.
+	// LogSlack is by how many entries a log may exceed its limits before it is trimmed, so that not every write must
+	// trim it. Default 128, but at most a tenth of LogEntries. If negative, there is no slack.
 	LogSlack int
-	// PurgeInterval is the pause between two purges in Run; 0 means 1 second.
+	// PurgeInterval is the pause between two purges in Run. Default 1 s.
 	PurgeInterval time.Duration
-	// Timeout of one exchange with a server; 0 means 3 seconds.
+	// Timeout is the maximum duration of an exchange with a server. Default 3 s.
 	Timeout time.Duration
-	// Connections is the maximum number of connections to one server that calls
-	// share; 0 means 64. Questions about the heads have one of their own besides.
+	// Connections is the maximum number of connections to a server that calls share. Default 64. One more connection is
+	// used for asking for the heads.
 	Connections int
 	// LostHistory is called when the server of a shard lacks changes that this gateway has seen. It runs in a separate
-	// goroutine, and Close waits for it. Default: no call.
+	// goroutine, for which Close waits. Default: no call.
 	LostHistory func(History)
-	// ReadOnly opens a store that is there and changes nothing in it. An epoch whose server does not continue its
-	// history goes on until another gateway begins the next one. Apply is [backend.ErrReadOnly], and what is expired
-	// stays stored.
+	// ReadOnly opens an existing store without changing it. An epoch whose server does not continue its history remains
+	// until another gateway begins the next one. Apply returns [backend.ErrReadOnly], and expired resources are not
+	// removed.
 	ReadOnly bool
-	// Observe takes what is measured of writes. Default: nothing is measured.
+	// Observe receives measurements of writes. Default: none.
 	Observe backend.WriteObservers
-	// Logger receives events that no caller sees; nil logs nothing.
+	// Logger receives events that no caller sees. Default: none.
 	Logger *zap.Logger
 
-	// skew is how far ahead tests set the clock of a cluster's node.
+	// skew returns by how much a test advances the clock of a node.
 	skew func(node string) time.Duration
 }
 
-// Validate returns an error that names every field that is out of range.
+// Validate returns an error that names each field that is out of range.
 func (c Config) Validate() error {
 	var errs []error
 	least := min(
@@ -108,7 +107,7 @@ func (c Config) Validate() error {
 
 func (c Config) url() string { return cmp.Or(c.URL, "redis://127.0.0.1:6379/0") }
 
-// Sharding returns how namespaces are spread over the shards of a store that is made with the configuration, which is
+// Sharding returns how a store with this configuration distributes namespaces to shards. The configuration must be
 // valid.
 func (c Config) Sharding() backend.Sharder {
 	at, err := ParseURL(c.url())

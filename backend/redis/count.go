@@ -8,13 +8,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// countWalk is how many records a count reads ahead.
+// countWalk is how many records a count reads in advance.
 const countWalk = 1024
 
-// count returns the number of live resources in a range that the server counts: the number of its
-// members, less those that lead to expired resources. If no resource of the kind waits to be
-// purged, it reads no members and no records. The records that it reads are added to the page's
-// number.
+// count returns the number of resources in a range that the server can count: the number of members minus those that
+// lead to expired resources. If no resource of the kind is waiting to be purged, it reads neither members nor records.
+// The resources that it has to read are added to the page's number.
 func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*shardRange) (total int, err error) {
 	byName := r.Referenced == nil && !r.Deleting
 	whole := byName && r.Namespace == "" && r.Start == nil && r.End == nil
@@ -40,8 +39,8 @@ func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*shardRan
 	return total, nil
 }
 
-// countDue is the number of members in a run by name that lead to expired resources. It
-// reads the expiries of the kind.
+// countDue returns the number of members in a run by name that lead to expired resources. It reads the expiry members
+// of the kind.
 func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *shardRange) (gone int, err error) {
 	lo, hi := dueBounds(r.Kind, sc.shardTime(ctx, n.shard))
 	from := lo

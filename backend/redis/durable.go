@@ -15,16 +15,15 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// What an acknowledged write survives depends on the settings of the server. Each new connection
-// checks the settings that it can see:
+// Which failures an acknowledged write survives depends on settings of the server. Each new connection checks the
+// settings that it can see:
 //
 //	maxmemory-policy other than noeviction      refused
 //	an AOF that cannot be replayed              refused; see checkReplay
-//	durability replica, and no replica          changes are refused; see [Store.checkReplica]
+//	durability replica, and no replica          changes are refused; see [core.checkReplica]
 //	no AOF, or appendfsync other than always    a line in the log, once for each server
 
-// replayedCommands returns, with arguments for a key, the commands that a transaction has in the
-// AOF.
+// replayedCommands returns the commands that a transaction writes into the AOF, with arguments for a key.
 func replayedCommands(key string) [][]any {
 	return [][]any{
 		{"multi"},
@@ -39,10 +38,10 @@ func replayedCommands(key string) [][]any {
 	}
 }
 
-// checkReplay refuses a server that would drop our changes at its next start. A server replays its AOF with the rights
-// of the user "default". If that user may not run one of the commands of a transaction, the server skips the
-// transaction without an error, whichever user wrote it (https://github.com/redis/redis/issues/14541). If the rights
-// of the user cannot be read, the log says so.
+// checkReplay returns an error for a server that would lose changes when it restarts. A server replays its AOF with the
+// rights of the user "default". If that user may not run one of the commands in a transaction, the server skips the
+// transaction without an error, whichever user has written it (https://github.com/redis/redis/issues/14541). If the
+// rights of that user cannot be read, a warning is logged.
 func (s *session) checkReplay(ctx context.Context, cn *goredis.Conn, info map[string]string) error {
 	if info["aof_enabled"] != "1" {
 		return nil
@@ -73,8 +72,8 @@ func (s *session) checkReplay(ctx context.Context, cn *goredis.Conn, info map[st
 	return nil
 }
 
-// warnDurability logs which failures an acknowledged change does not survive on a server, as far as
-// its settings are visible.
+// warnDurability logs which failures an acknowledged change does not survive, as far as the settings of the server are
+// visible.
 func (s *session) warnDurability(ctx context.Context, cn *goredis.Conn, info map[string]string) {
 	if info["aof_enabled"] == "" {
 		return
@@ -92,13 +91,13 @@ func (s *session) warnDurability(ctx context.Context, cn *goredis.Conn, info map
 	})
 }
 
-// logOnce remembers what was logged about a server. The zero value remembers nothing.
+// logOnce remembers about which servers something was logged. The zero value is empty.
 type logOnce struct {
 	mu   sync.Mutex
 	keys map[string]bool // guarded by mu
 }
 
-// once calls tell, unless it was called for the key before.
+// once calls tell, unless once was called with the same key before.
 func (t *logOnce) once(key string, tell func()) {
 	t.mu.Lock()
 	known := t.keys[key]
@@ -112,11 +111,11 @@ func (t *logOnce) once(key string, tell func()) {
 	}
 }
 
-// replicaLife is for how long a replica that was seen is assumed to exist.
+// replicaLife is how long a replica that was seen is assumed to exist.
 const replicaLife = time.Second
 
-// NoReplicaError means that shards take no changes with [DurabilityReplica], because
-// their servers have no replica.
+// NoReplicaError means that some shards accept no changes with [DurabilityReplica], because their servers have no
+// replica.
 type NoReplicaError struct {
 	// Shards are the numbers of the shards whose servers have no replica.
 	Shards []int
@@ -131,7 +130,7 @@ func (e *NoReplicaError) Error() string {
 	return "shard " + strings.Join(shards, ", ") + ": " + e.Detail()
 }
 
-// Detail returns the text that is added to the caller's error.
+// Detail returns a text that is added to the error for the caller.
 func (*NoReplicaError) Detail() string {
 	return "the Redis primary has no replica, and redis-durability is replica; no change is made until it has one"
 }
@@ -139,8 +138,8 @@ func (*NoReplicaError) Detail() string {
 // Is reports whether target is [backend.ErrUnavailable].
 func (e *NoReplicaError) Is(target error) bool { return target == backend.ErrUnavailable }
 
-// checkReplica returns an error if changes need a replica and the shard's server has none. A change
-// would otherwise be sent and wait for a confirmation in vain.
+// checkReplica returns an error if changes need a replica and the server of the shard has none. Otherwise a change
+// would be applied and then wait in vain for its confirmation.
 func (c *core) checkReplica(ctx context.Context, sh *shard, on *goredis.Client) error {
 	if c.cfg.Durability != DurabilityReplica {
 		return nil
@@ -164,8 +163,8 @@ func (c *core) checkReplica(ctx context.Context, sh *shard, on *goredis.Client) 
 	return nil
 }
 
-// Ready returns an error if the store cannot serve now: a server does not answer or is out of
-// memory, or changes need a replica that a shard does not have.
+// Ready returns an error if the store cannot serve requests: a server does not answer or is out of memory, or a shard
+// lacks a replica that changes need.
 func (s *Store) Ready(ctx context.Context) error {
 	if _, err := s.Position(ctx); err != nil {
 		return err
@@ -200,21 +199,21 @@ func (s *Store) Ready(ctx context.Context) error {
 	})
 }
 
-// noteFull records that a server refused a change because it is out of memory.
+// noteFull records that a server has refused a change because it is out of memory.
 func (c *core) noteFull(cause error) {
 	if !c.full.Swap(true) {
 		c.cfg.Logger.Error("the server has no memory left; the store takes no changes until there is some", zap.Error(cause))
 	}
 }
 
-// noteSpace records that a server accepted a change.
+// noteSpace records that a server has accepted a change.
 func (c *core) noteSpace() {
 	if c.full.Load() && c.full.Swap(false) {
 		c.cfg.Logger.Info("the server has memory again")
 	}
 }
 
-// checkSpace returns [backend.ErrNoSpace] while the server of a shard has no memory left.
+// checkSpace returns [backend.ErrNoSpace] if the server of a shard is out of memory.
 func (c *core) checkSpace(ctx context.Context, ses *session) error {
 	for i := range c.shards {
 		on, err := ses.primary(ctx, &c.shards[i])

@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// An entry of a stream has the revision of the change as its id, and the fields
+// An entry of a log stream has the revision of the change as its id, and the fields
 //
 //	h  type, size, time in milliseconds, request id, actor, each ended by a newline; of a
 //	   modification what follows below; the key's tuple; the sum of the head
@@ -17,14 +17,13 @@ import (
 //	b  the body, which ends the record, unless d has it
 //	c  the sum of the change and the change; nothing if there is none
 //
-// What h has of a modification are the revision, updated, expires and deleting of the
-// record before, and the length of the list of its references if that is another one, each
-// ended by a newline; then that list.
+// For a modification, h also describes the previous record: its revision, updated, expires and deleting, and the length
+// of its list of references if that list was another one, each ended by a newline, followed by that list.
 //
-// The script passes b and c on as it was given them: joining long texts to others costs
-// much in Lua, which looks each up among all that it has.
+// The script stores b and c as it gets them. Joining long strings is slow in Lua, which compares each new string with
+// all that it has.
 //
-// An entry of type s marks the beginning of an epoch and is no change. Its number is 0, and it has no sum.
+// An entry of type s marks the beginning of an epoch and is not a change. Its sequence is 0, and it has no sum.
 const (
 	typeAdded    = "a"
 	typeModified = "m"
@@ -33,7 +32,7 @@ const (
 	typeStart    = "s"
 )
 
-// entrySize returns the size of an entry's change, see [backend.Event.Size].
+// entrySize returns the size of the change in an entry: see [backend.Event.Size].
 func entrySize(m goredis.XMessage) int {
 	head, _ := m.Values["h"].(string)
 	f := fields{rest: head}
@@ -41,7 +40,8 @@ func entrySize(m goredis.XMessage) int {
 	return int(f.number(31))
 }
 
-// checkHead checks the sum at the end of the head of an entry, which ends with rest. It returns rest without the sum.
+// checkHead checks the sum at the end of an entry's head. rest is the end of head that was not parsed yet; checkHead
+// returns it without the sum.
 func checkHead(id, head, rest, changeSum string) (string, error) {
 	if len(rest) < sumDigits {
 		return "", badRecord()
@@ -57,9 +57,8 @@ func checkHead(id, head, rest, changeSum string) (string, error) {
 	return rest[:len(rest)-sumDigits], nil
 }
 
-// decodeLogged reads the resource of an entry. Scripts delete resources without reading their
-// bodies, so the entry of a delete may have a body that does not decode; the result then has the
-// key only, see [typeDamaged].
+// decodeLogged decodes the resource of an entry. Scripts delete resources without reading their bodies, so the body in
+// the entry of a delete may not decode. In that case the result has only the key: see [typeDamaged].
 func decodeLogged(word string, key backend.Key, data, body string) (*backend.Resource, error) {
 	r, err := decodeParts(key, data, body)
 	if err == nil || word != typeDeleted {
@@ -72,7 +71,7 @@ func decodeLogged(word string, key backend.Key, data, body string) (*backend.Res
 	return &backend.Resource{Key: key}, nil
 }
 
-// decodeEntry reads an entry. ok is false for an entry that is not a change.
+// decodeEntry decodes an entry. ok is false for an entry that is not a change.
 func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	defer func() {
 		if err != nil {

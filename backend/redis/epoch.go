@@ -13,23 +13,22 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// history identifies a server and the history of its data. An id is empty if the
-// server hides it, as some managed services and proxies do.
+// history identifies a server and the history of its data. A field is empty if the server hides it, as some managed
+// services and proxies do.
 type history struct {
-	// run is the run id, which changes when the process starts.
+	// run is the run id, which changes when the server process starts.
 	run string
 	// replication is the replication id, which changes when the server becomes a primary.
 	replication string
 }
 
-// server is a connection or a client of a server.
+// server is a client of a server or a connection to it.
 type server interface {
 	goredis.Scripter
 	Scan(ctx context.Context, cursor uint64, match string, count int64) *goredis.ScanCmd
 }
 
-// verify makes sure that the epochs of all shards that lie on the server belong
-// to its history.
+// verify makes sure that the epochs of all shards on a server belong to its history.
 func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error {
 	for i := range s.core.shards {
 		v := verification{history: h, shard: i}
@@ -65,11 +64,11 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 	return nil
 }
 
-// ErrNoStore means that the store to be read does not exist.
+// ErrNoStore means that a store that should be read does not exist.
 var ErrNoStore = errors.New("there is no store")
 
-// begin makes sure that the shard's epoch belongs to the server's history, and
-// remembers it.
+// begin makes sure that the epoch of a shard belongs to the history of its server, beginning a new one if necessary,
+// and remembers the epoch.
 func (c *core) begin(ctx context.Context, on server, sh *shard, h history) error {
 	ask := question{shard: sh, history: h}
 	seen := c.knownHead(sh.index)
@@ -105,29 +104,29 @@ func (c *core) begin(ctx context.Context, on server, sh *shard, h history) error
 	return fmt.Errorf("epoch: the server does not begin one: %w", backend.ErrUnavailable)
 }
 
-// question asks the script epoch.lua about a shard.
+// question is a call of the script epoch.lua for a shard.
 type question struct {
 	shard   *shard
 	history history
-	// random is part of the next epoch if one is needed; empty only asks whether
-	// one is.
+	// random is a part of the new epoch if one is begun. If it is empty, the script only reports whether a new one is
+	// needed.
 	random string
 }
 
-// answer is the answer to a question.
+// answer is the result of a question.
 type answer struct {
 	// epoch is the epoch of the shard; 0 if a new one is needed.
 	epoch uint64
-	// last is the present epoch of the shard if a new one is needed; 0 for none.
+	// last is the current epoch of the shard if a new one is needed; 0 if there is none.
 	last uint64
 	// fresh reports whether the shard does not exist yet.
 	fresh bool
-	// ended is the last sequence number of the epoch of the newest revision that this gateway saw.
-	// It is empty if the shard does not know that epoch, or if the epoch goes on.
+	// ended is the last sequence number in the epoch of the newest revision that this gateway has seen. It is empty if
+	// the shard does not know that epoch, or if the epoch is the current one.
 	ended string
 }
 
-// ask asks for the epoch of a shard. An error may mean that the store must be refused.
+// ask runs epoch.lua for a shard. The error may mean that the store must be refused.
 func (c *core) ask(ctx context.Context, on server, q question) (out answer, err error) {
 	script := &c.scripts.epoch
 	if q.random == "" {
@@ -164,7 +163,7 @@ func (c *core) ask(ctx context.Context, on server, q question) (out answer, err 
 	}
 }
 
-// otherShards returns the error of a store with another number of shards.
+// otherShards returns the error for a store with another number of shards.
 func (c *core) otherShards(stored string) error {
 	return refuse("the store was made with %.20s shards and this gateway is set to %d", stored, len(c.shards))
 }
@@ -177,7 +176,7 @@ func otherFormat(stored string) string {
 	return fmt.Sprintf("the store has format %.20s, written by a newer release; this one reads %d", stored, Format)
 }
 
-// inspect returns an error if the store must be refused. It writes nothing.
+// inspect returns an error if the store must be refused, without writing anything.
 func (s *Store) inspect(ctx context.Context, ses *session) error {
 	if err := s.inspectShards(ctx, ses); err != nil {
 		return err
@@ -199,8 +198,8 @@ func (s *Store) inspect(ctx context.Context, ses *session) error {
 	return nil
 }
 
-// inspectShards looks for a store with another number of shards, whose keys may
-// have other names. It looks at the first shard, which every store has.
+// inspectShards looks for a store with another number of shards, whose keys may have other names. It tries the names of
+// the first shard, which every store has.
 func (s *Store) inspectShards(ctx context.Context, ses *session) error {
 	pipe := ses.client.Pipeline()
 	seen := map[string]bool{}
@@ -223,11 +222,10 @@ func (s *Store) inspectShards(ctx context.Context, ses *session) error {
 	return nil
 }
 
-// strangersRounds bounds the search for keys of other programs. A round looks at
-// about a thousand keys.
+// strangersRounds limits the search for keys of other programs. Each round returns about a thousand keys.
 const strangersRounds = 50
 
-// strangers refuses to create a store among keys of another program.
+// strangers returns an error if there are keys of another program where a store is to be created.
 func (c *core) strangers(ctx context.Context, on server) error {
 	cursor := uint64(0)
 	for range strangersRounds {
@@ -253,8 +251,7 @@ func (c *core) strangers(ctx context.Context, on server) error {
 	return nil
 }
 
-// otherPrefix matches a key of a store with a longer prefix and captures the rest of
-// that prefix.
+// otherPrefix matches a key of a store with a longer prefix, and captures the rest of that prefix.
 var otherPrefix = regexp.MustCompile(`^(.+)[mxci]:\{[0-9a-z]+\}`)
 
 func escapeGlob(s string) string {

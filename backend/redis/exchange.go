@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// exchange is a set of commands that are sent together: in one transaction to a
-// single server, and in one for each shard to a cluster, where a transaction is
-// limited to one slot.
+// exchange is a set of commands that are sent together: to a single server in one transaction, to a cluster in a
+// transaction for each shard, because there a transaction is limited to one slot.
 type exchange struct {
 	client  goredis.UniversalClient
 	cluster bool
@@ -22,7 +21,7 @@ func (s *Store) exchange(ses *session) *exchange {
 	return &exchange{client: ses.client, cluster: s.core.at.Cluster, pipes: map[int]goredis.Pipeliner{}}
 }
 
-// on is the pipeline that takes the commands for a shard.
+// on returns the pipeline for the commands of a shard.
 func (x *exchange) on(shard int) goredis.Pipeliner {
 	if !x.cluster {
 		shard = 0
@@ -33,7 +32,7 @@ func (x *exchange) on(shard int) goredis.Pipeliner {
 	return x.pipes[shard]
 }
 
-// maxExchanges bounds the transactions that one call has in progress.
+// maxExchanges is the maximum number of transactions that one call has in progress.
 const maxExchanges = 16
 
 // run sends all commands and waits for the answers. A missing key is no error.
@@ -55,12 +54,12 @@ func (x *exchange) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// outOfMemory reports whether the server refused to queue a command because it is
-// full. It then accepts no transactions, not even of reads.
+// outOfMemory reports whether the server has refused to queue a command because it is out of memory. It then accepts no
+// transactions, not even for reading.
 func outOfMemory(cmd goredis.Cmder) bool { return goredis.HasErrorPrefix(cmd.Err(), "OOM") }
 
-// plainly sends the commands without a transaction. A full server changes no resources,
-// so no change can come between them.
+// plainly sends the commands without a transaction. A server that is out of memory changes no resources, so that no
+// change can happen between them.
 func (x *exchange) plainly(ctx context.Context, cmds []goredis.Cmder) error {
 	pipe := x.client.Pipeline()
 	for _, cmd := range cmds {

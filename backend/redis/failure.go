@@ -14,25 +14,24 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// patience is for how long a call that certainly changed nothing is repeated.
+// patience is how long a call that certainly has changed nothing is repeated.
 const patience = time.Second
 
-// refused reports whether the server answered that it did not execute the call, but
-// may do so a little later: it is starting, it is no longer a primary, or the slot
-// is being moved.
+// refused reports whether the server has answered that it did not execute the call, but may do so soon: it is starting,
+// it is no longer a primary, or the slot is being moved.
 func refused(err error) bool {
 	return elsewhere(err) ||
 		hasPrefix(err, "LOADING", "READONLY", "MASTERDOWN", "BUSY", "NOREPLICAS", "UNBLOCKED", "max number of clients")
 }
 
-// elsewhere reports whether the server answered that it does not have the slot.
+// elsewhere reports whether the server has answered that it does not have the slot.
 func elsewhere(err error) bool { return hasPrefix(err, "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN") }
 
 func hasPrefix(err error, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return goredis.HasErrorPrefix(err, p) })
 }
 
-// unsent reports whether the call was never sent, for want of a connection.
+// unsent reports whether the call was never sent because there was no connection.
 func unsent(err error) bool {
 	var r *refusal
 	var op *net.OpError
@@ -40,19 +39,19 @@ func unsent(err error) bool {
 		errors.As(err, &op) && op.Op == "dial"
 }
 
-// replied reports whether the error is the server's own answer.
+// replied reports whether the error is an answer of the server.
 func replied(err error) bool {
 	var re goredis.Error
 	return errors.As(err, &re) && !errors.Is(err, goredis.Nil)
 }
 
-// final reports whether trying again cannot help.
+// final reports whether a retry would certainly fail as well.
 func final(err error) bool {
 	var r *refusal
 	return errors.As(err, &r) && r.final
 }
 
-// failed converts the error of a call that changed nothing to an error of the contract.
+// failed converts the error of a call that has changed nothing to an error of package backend.
 func failed(ctx context.Context, operation string, err error) error {
 	switch {
 	case err == nil:
@@ -67,19 +66,18 @@ func failed(ctx context.Context, operation string, err error) error {
 	return fmt.Errorf("%s: %w: %w", operation, backend.ErrUnavailable, err)
 }
 
-// repetitions returns the pauses between repetitions of a call.
+// repetitions returns the pauses before repetitions of a call.
 func repetitions() *wait.Backoff {
 	return &wait.Backoff{Least: 10 * time.Millisecond, Most: 300 * time.Millisecond}
 }
 
-// pause waits before the next repetition. It returns false if there is no time for another one.
+// pause waits before the next repetition. It returns false if there is no time left for one.
 func pause(ctx context.Context, backoff *wait.Backoff, until time.Time) bool {
 	d := backoff.Next()
 	return !time.Now().Add(d).After(until) && wait.For(ctx, d)
 }
 
-// read runs a call that may be repeated. If the server or the connection fails, it
-// repeats the call for a short while.
+// read makes a call that may be repeated. If the server or the connection fails, it repeats the call for a short time.
 func (s *Store) read(ctx context.Context, operation string, call func(context.Context, *session) error) error {
 	until, backoff := time.Now().Add(patience), repetitions()
 	for {
@@ -107,7 +105,7 @@ func (s *Store) read(ctx context.Context, operation string, call func(context.Co
 	}
 }
 
-// contractual reports whether an error is one of the contract already.
+// contractual reports whether an error is already an error of package backend.
 func contractual(err error) bool {
 	contract := []error{
 		backend.ErrUnreadable, backend.ErrPositionExpired, backend.ErrInvalid, backend.ErrFormat, backend.ErrClosed,

@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// upcoming returns the keys of the next members of a range, in its order over all shards, whose
-// records are not read yet; at most most.
+// upcoming returns the keys of the next members of a range whose records were not read yet, at most most, in the order
+// of the range across all shards.
 func (sc *scanner) upcoming(runs []*shardRange, most int) []backend.Key {
 	rest := make(map[*shardRange][]found, len(runs))
 	for _, n := range runs {
@@ -31,8 +31,8 @@ func (sc *scanner) upcoming(runs []*shardRange, most int) []backend.Key {
 	return keys
 }
 
-// prefetch reads the resources of all pages at once, up to the room of a call, including those that
-// only show whether a page has more after it.
+// prefetch reads the resources of all pages at once, as far as there is room in one call. It includes the resources
+// that only show that a page has a successor.
 func (sc *scanner) prefetch(ctx context.Context) error {
 	var keys []backend.Key
 	seen := map[backend.Key]bool{}
@@ -51,14 +51,13 @@ func (sc *scanner) prefetch(ctx context.Context) error {
 	return sc.fetch(ctx, keys)
 }
 
-// fetch reads the records of the first keys, up to the room of a call.
+// fetch reads the records of the first keys, as far as there is room in one call.
 func (sc *scanner) fetch(ctx context.Context, keys []backend.Key) error {
 	if len(keys) == 0 {
 		return nil
 	}
 	if sc.held > backend.MaxPageBytes {
-		// Records that were read ahead for other ranges are read again when they are
-		// needed.
+		// Records that were read in advance for other ranges are dropped, and read again when they are needed.
 		clear(sc.records)
 		sc.held = 0
 	}
@@ -71,14 +70,14 @@ func (sc *scanner) fetch(ctx context.Context, keys []backend.Key) error {
 	return err
 }
 
-// skip counts a resource that does not decode and goes on.
+// skip counts a resource that does not decode.
 func (sc *scanner) skip(k backend.Key, err error) {
 	sc.store.core.skip("range", k, err)
 	sc.built.Skip(k)
 }
 
-// resource returns the resource that a member leads to, nil if it is expired or gone. most is how
-// many more resources the range wants.
+// resource returns the resource that a member leads to; nil if it has expired or does not exist. most is how many more
+// resources the range wants.
 func (sc *scanner) resource(
 	ctx context.Context, r *backend.Range, f found, runs []*shardRange, most int,
 ) (*backend.Resource, error) {
@@ -122,7 +121,7 @@ func (sc *scanner) resource(
 	return out, nil
 }
 
-// freeze is the first step of the last try, and of one that reads heads alone. One script in each shard reads the
+// freeze is the first step of the last try, and of a try that reads only heads. In each shard a single script reads the
 // members of all ranges and their resources. Counts are read as in begin.
 func (sc *scanner) freeze(ctx context.Context) error {
 	if err := sc.begin(ctx); err != nil {
@@ -172,7 +171,7 @@ func (sc *scanner) freeze(ctx context.Context) error {
 	return nil
 }
 
-// texts returns a list of strings in a script's answer.
+// texts converts a list of strings in the answer of a script.
 func texts(v any) []string {
 	list, _ := v.([]any)
 	out := make([]string, len(list))

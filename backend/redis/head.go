@@ -11,27 +11,26 @@ import (
 
 var _ backend.Heads = (*Store)(nil)
 
-// headTimeout is the time limit of a question about the heads, for all callers that share it.
+// headTimeout is the time limit for asking the servers for the heads. All callers that wait share it.
 const headTimeout = 5 * time.Second
 
-// headQuestions lets callers that ask for the heads at about the same time share a question: one that comes
-// while a question is under way joins the next one. The zero value is ready.
+// headQuestions makes callers who ask for the heads at about the same time share one question to the servers. A caller
+// that comes while a question is being answered waits for the next one. The zero value is ready.
 type headQuestions struct {
 	mu     sync.Mutex // guards all below
 	asking bool
 	next   *headQuestion
 }
 
-// headQuestion is a question to the primaries of all shards. head and err are set when answered is
-// closed.
+// headQuestion is a question to the primaries of all shards. head and err are set before answered is closed.
 type headQuestion struct {
 	answered chan struct{}
 	head     backend.Position
 	err      error
 }
 
-// Head implements [backend.Heads]. All callers that wait share one question, which begins after each of them has
-// come.
+// Head implements [backend.Heads]. All callers who wait share one question to the servers, which begins after the last
+// of them has come.
 func (s *Store) Head(ctx context.Context) (backend.Position, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Position{}, err
@@ -45,7 +44,7 @@ func (s *Store) Head(ctx context.Context) (backend.Position, error) {
 	}
 }
 
-// join returns the next question, and makes sure that it is asked.
+// join returns the next question, and makes sure that it will be asked.
 func (qs *headQuestions) join(s *Store) *headQuestion {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -82,13 +81,13 @@ func (qs *headQuestions) ask(s *Store) {
 	}
 }
 
-// askHeads asks the primaries. If there is something new, watchers do not pause.
+// askHeads asks the primaries for the heads. If there is something new, it ends the pauses of watchers.
 func (s *Store) askHeads() (backend.Position, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
 	defer cancel()
 	at, err := s.Position(ctx)
 	if err != nil && ctx.Err() != nil {
-		// headTimeout has passed; the callers may have longer deadlines.
+		// headTimeout has passed; callers may have later deadlines.
 		return backend.Position{}, fmt.Errorf("head: no answer within %v: %w", headTimeout, backend.ErrUnavailable)
 	} else if err != nil {
 		return backend.Position{}, err

@@ -8,19 +8,18 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// History describes a new history of a shard that lacks changes which this gateway has
-// seen.
+// History describes the loss of changes that this gateway has seen: a shard has begun another history without them.
 type History struct {
 	Shard int
 	// Before and Now are the epochs before and after the loss.
 	Before, Now uint64
-	// Lost is the number of seen changes that are missing. It is 0 if that is unknown: the server
-	// was emptied, is another server, or was restored from a copy older than the epoch.
+	// Lost is the number of seen changes that are missing. It is 0 if that is not known, because the server was
+	// emptied, is another server, or was restored from a copy older than the epoch.
 	Lost uint64
 }
 
-// noteHistory logs that a shard has another history than that of the newest revision that this
-// gateway saw. ended is the last sequence number that the server has of that revision's epoch.
+// noteHistory logs that a shard has another history than the newest revision that this gateway has seen. ended is the
+// last sequence number that the server has in the epoch of that revision.
 func (c *core) noteHistory(h History, seen backend.Revision, ended string) {
 	fields := []zap.Field{
 		zap.Int("shard", h.Shard), zap.Uint64("epochBefore", h.Before), zap.Uint64("epoch", h.Now),
@@ -46,5 +45,5 @@ func (c *core) noteHistory(h History, seen backend.Revision, ended string) {
 	}
 }
 
-// LostHistories returns how often a shard was found with a history that lacks changes which this gateway has seen.
+// LostHistories returns how often changes that this gateway has seen were found to be missing.
 func (s *Store) LostHistories() uint64 { return s.core.lostHistories.Load() }

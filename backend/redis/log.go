@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// readState decodes the state of a shard's log, as readLog reads it, or epoch and sequence alone, as
-// Position does. If the epoch is not the one in which the session was verified, the session is renewed.
+// readState decodes the state of a shard's log as read by readLog; Position passes only epoch and sequence. If the
+// epoch is not the one for which the session was verified, the session is renewed.
 func (s *Store) readState(ses *session, shard int, values []any) (storekit.LogState, error) {
 	epoch, seq := text(values, 0), text(values, 1)
 	known := s.core.epochs[shard].Load()
@@ -33,8 +33,8 @@ func (s *Store) readState(ses *session, shard int, values []any) (storekit.LogSt
 	return state, nil
 }
 
-// parseState decodes the trim mark, which may be empty, and the older epochs, each
-// with its last sequence and followed by a space.
+// parseState decodes the trim mark, which may be empty, and the earlier epochs, each with its last sequence number and
+// a space.
 func parseState(head backend.Revision, trimmed, epochs string) (state storekit.LogState, err error) {
 	for _, e := range strings.Fields(epochs) {
 		r, err := backend.ParseRevision(e)
@@ -52,32 +52,30 @@ func parseState(head backend.Revision, trimmed, epochs string) (state storekit.L
 	return state, nil
 }
 
-// logPage is a view of the logs of all shards.
+// logPage is a part of the logs of all shards.
 type logPage struct {
 	states  []storekit.LogState
 	entries [][]goredis.XMessage
-	// more reports, by shard, whether the log may have more entries after these.
+	// more reports, for each shard, whether its log may have more entries.
 	more []bool
 }
 
 // logRead selects a part of the logs.
 type logRead struct {
-	// after are the revisions to begin after, by shard; nil reads the states alone.
+	// after has the revision of each shard after which to read. If it is nil, only the states are read.
 	after []backend.Revision
-	// limit is the maximum number of entries of one shard.
+	// limit is the maximum number of entries from one shard.
 	limit int
-	// turn is the shard whose entries come first. The room may not suffice for other
-	// shards.
+	// turn is the shard whose entries are read first. There may be no room for entries of other shards.
 	turn int
 }
 
-// maxEntryHead is an upper bound for the size of an entry's field h without references.
+// maxEntryHead is an upper bound for the size of the field h of an entry, without references.
 const maxEntryHead = 4 << 10
 
-// readLog reads the state of each shard's log and the entries after a revision. Each shard
-// is read in one step. The entries of all shards together have at most
-// [backend.MaxDeliveryBytes], unless a single entry is larger. The number of entries that
-// it asks for assumes that each is as large as the largest one of the previous read.
+// readLog reads the state of each shard's log and the entries after a revision. Each shard is read in one step. All
+// entries together have at most [backend.MaxDeliveryBytes], unless there is only one. The number of entries to request
+// is computed as if each were as large as the largest entry of the previous read.
 func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 	n := len(s.core.shards)
 	err = s.read(ctx, "log", func(ctx context.Context, ses *session) error {
@@ -126,15 +124,13 @@ func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 	return p, err
 }
 
-// streamID is the stream id for a revision. The entry that begins an epoch has the
-// sequence 0.
+// streamID returns the stream id for a revision. The entry that begins an epoch has sequence number 0.
 func streamID(r backend.Revision) string {
 	return strconv.FormatUint(r.Epoch, 10) + "-" + strconv.FormatUint(r.Seq, 10)
 }
 
-// follow decodes entries of one shard as long as they follow the revision at
-// without a gap. It returns the events and the revision where they end, and
-// ErrPositionExpired if something is missing or does not decode.
+// follow decodes entries of one shard as long as they follow the revision at without a gap. It returns the events, and
+// the revision of the last entry. If an entry is missing or does not decode, the error is ErrPositionExpired.
 func follow(
 	state *storekit.LogState, at backend.Revision, entries []goredis.XMessage,
 ) ([]backend.Event, backend.Revision, error) {

@@ -8,9 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// The types of members of the index, which are their first bytes. A resource has one
-// member for its name, one if its deletion was requested, one if it expires, and one for
-// each reference.
+// The types of members in the index, which are their first bytes. A resource has a member for its name, one if its
+// deletion was requested, one if it expires, and one for each reference.
 const (
 	memberName     byte = 'n' // (kind, namespace, name)
 	memberDeleting byte = 'd' // (kind, namespace, name)
@@ -18,24 +17,24 @@ const (
 	memberRef      byte = 'r' // (kind, namespace, name, bound) of the target, (kind, namespace, name)
 )
 
-// found is a member of the index and the key that it leads to.
+// found is a member of the index, with the key that it leads to.
 type found struct {
-	// text is the member. Members are ordered by the bytes after the prefix that all
-	// members of a run share.
+	// text is the member, and order the part by which the members of a run are ordered, which is the part after their
+	// common prefix.
 	text  string
 	order string
 	key   backend.Key
 	err   error // why the member leads to no key
 }
 
-// find parses a member that has prefix bytes before the tuple of the key.
+// find parses a member. prefix is the number of bytes before the tuple of the key.
 func find(prefix int, m string) (f found) {
 	f.text, f.order = m, m[min(prefix, len(m)):]
 	f.key, f.err = backend.DecodeKey([]byte(f.order))
 	return f
 }
 
-// leads reports whether the record still has the property that the member stands for.
+// leads reports whether a record has the property that the member represents.
 func (f *found) leads(record string) bool {
 	if f.text[0] == memberName {
 		return true
@@ -57,8 +56,7 @@ func (f *found) leads(record string) bool {
 	return false
 }
 
-// cutExpiry splits a member of the expiries into the tuple of the kind, the expiry, and
-// the tuple of namespace and name.
+// cutExpiry splits an expiry member into the tuple of the kind, the expiry, and the tuple of namespace and name.
 func cutExpiry(m string) (kind, at, name string, err error) {
 	_, b, err := backend.TakeString([]byte(m[1:]))
 	if err == nil && len(b) < expiryDigits {
@@ -71,7 +69,7 @@ func cutExpiry(m string) (kind, at, name string, err error) {
 	return m[1 : len(m)-len(b)], m[len(m)-len(b) : len(m)-len(name)], name, nil
 }
 
-// expiryMember returns the key that a member of the expiries leads to.
+// expiryMember returns the key that an expiry member leads to.
 func expiryMember(m string) (backend.Key, error) {
 	kind, at, name, err := cutExpiry(m)
 	if err != nil {
@@ -83,21 +81,20 @@ func expiryMember(m string) (backend.Key, error) {
 	return backend.DecodeKey([]byte(kind + name))
 }
 
-// dueOrder returns a sort key that orders members of the expiries by time, then by
-// resource. Malformed members come first.
+// dueOrder returns a text by which expiry members are ordered by time and then by resource. Malformed members come
+// first.
 func dueOrder(m string) string {
 	kind, at, name, _ := cutExpiry(m)
 	return at + kind + name
 }
 
-// dueBounds returns the bounds, for ZRANGE BYLEX, of the members of expired resources
-// of a kind.
+// dueBounds returns the bounds, for ZRANGE BYLEX, of the members that lead to expired resources of a kind.
 func dueBounds(kind string, now time.Time) (lo, hi string) {
 	prefix := string(memberExpiry) + string(backend.AppendString(nil, kind))
 	return "[" + prefix, "(" + prefix + dueEnd(now)
 }
 
-// dueEnd returns the first expiry that is in the future.
+// dueEnd returns the first expiry that has not been reached.
 func dueEnd(now time.Time) string { return expiry(now.Add(time.Millisecond)) }
 
 // targetOf returns the key that a member of any type leads to.

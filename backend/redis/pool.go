@@ -2,23 +2,22 @@ package redis
 
 import "time"
 
-// Pool has counts of the connections for calls. The counts start again when the store learns of a
-// new epoch, because it then makes new connections.
+// Pool describes the connections for calls. The counts begin again at 0 when the store learns of a new epoch, because
+// it then opens new connections.
 type Pool struct {
-	// Connections is the number of open connections, and Idle the number of those not in use.
+	// Connections is the number of open connections, and Idle the number of those that are not in use.
 	Connections int `json:"open"`
 	Idle        int `json:"idle"`
 	// Waiting is the number of calls that are waiting for a connection.
 	Waiting int `json:"waiting"`
-	// Waits counts the calls that had to wait for a connection, and Timeouts those that got none
-	// in time.
+	// Waits is how many calls have waited for a connection, and Timeouts how many of them have got none in time.
 	Waits    uint64 `json:"waits"`
 	Timeouts uint64 `json:"timeouts"`
 	// Waited is the total time of these waits.
 	Waited time.Duration `json:"waitedNanoseconds"`
 }
 
-// Pool returns how the connections are used now.
+// Pool returns the present state of the connections.
 func (s *Store) Pool() Pool {
 	ses, err := s.core.acquire(s)
 	if err != nil {
@@ -36,7 +35,7 @@ func (s *Store) Pool() Pool {
 	}
 }
 
-// WritesWaiting is the number of batches that wait to be sent, to whichever server.
+// WritesWaiting returns the number of batches that wait to be sent, to all servers together.
 func (s *Store) WritesWaiting() (waiting int) {
 	ses, err := s.core.acquire(s)
 	if err != nil {

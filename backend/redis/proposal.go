@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// proposal is a batch in the form that the script takes.
+// proposal is a batch in the form of arguments for the script.
 type proposal struct {
 	shard   *shard
 	batch   backend.Batch
@@ -17,44 +17,41 @@ type proposal struct {
 	actions []action
 }
 
-// action is an action of a batch in the form that the script takes. Fields that do not
-// apply are empty.
+// action is an action of a batch in the form of arguments for the script. Fields that do not apply are empty.
 type action struct {
 	op string
-	// kind and name are the tuples that make the key.
+	// kind and name are the tuples of which the key consists.
 	kind, name []byte
-	// presence, uid, revision, bindingVersion, deletion, referrers and unfinalized are the
-	// condition; referrers is the prefix of the members of bound references to the key.
+	// presence, uid, revision, bindingVersion, deletion, referrers and unfinalized are the condition. referrers is the
+	// prefix of the members of bound references to the key.
 	presence, uid, revision, bindingVersion, deletion, referrers, unfinalized string
 	// newUID is the uid of a resource that a put creates.
 	newUID string
-	// caller is "c" if a caller made the put.
+	// caller is "c" if the put was made for a caller.
 	caller string
-	// finalizers is the number of finalizers that a put sets; empty keeps the number.
+	// finalizers is the number of finalizers that a put sets; if empty, the number does not change.
 	finalizers string
 	// expires and deleting are fields of the record.
 	expires, deleting string
-	// declared is empty for a put that keeps the references; refs, refsSize and boundSize go into
-	// the record.
+	// declared is empty for a put that keeps the references. refs, refsSize and boundSize are stored in the record.
 	declared            string
 	refs                []byte
 	refsSize, boundSize int
 	// size is the size of the resource without references and body.
 	size          int
 	body, bodySum []byte
-	// more is, for a put, the sum of the change and the change. For other operations it lists index
-	// members to remove that the script cannot derive: all members of an unreadable resource, or
-	// the expiry of a resource that is gone.
+	// more is the sum of the change and the change, for a put. For other operations it lists index members that must be
+	// removed and that the script cannot derive: all members of an unreadable resource, or the expiry member of a
+	// resource that does not exist.
 	more []byte
-	// created and updated are the times of a resource that comes from another store, in the form of
-	// a record.
+	// created and updated are the times of a resource that was copied from another store, as in a record.
 	created, updated string
 }
 
-// actionArguments is the number of arguments of one action, STRIDE in batch.lua.
+// actionArguments is the number of arguments for an action, STRIDE in batch.lua.
 const actionArguments = 25
 
-// arguments are in the order of action() in apply.lua.
+// arguments appends the arguments for the action, in the order of action() in apply.lua.
 func (a *action) arguments(args []any) []any {
 	return append(args,
 		a.op, a.kind, a.name,
@@ -130,7 +127,7 @@ func newAction(op string, k backend.Key) action {
 	}
 }
 
-// stores sets the fields of a put or a rebind.
+// stores sets the fields for a put or a rebind.
 func (a *action) stores(p *backend.Put) {
 	a.newUID = escape(p.UID)
 	a.expires = expiry(p.ExpiresAt)
@@ -164,25 +161,24 @@ func (a *action) stores(p *backend.Put) {
 	}
 }
 
-// commonArguments is the number of arguments common to all batches of a script (HEAD in batch.lua),
-// batchArguments the number of one batch (BATCH), and shardKeys the number of a batch's keys that
-// belong to the shard.
+// commonArguments is the number of arguments that all batches in a run of the script share (HEAD in batch.lua).
+// batchArguments is the number of arguments of a batch (BATCH). shardKeys is how many keys of a batch are keys of its
+// shard.
 const (
 	commonArguments = 7
 	batchArguments  = 4
 	shardKeys       = 3
 )
 
-// arguments returns the arguments of a script that runs one batch on a node. A batch
-// without a deadline never expires.
+// arguments returns the arguments for running the script with one batch on a node. A batch without a deadline is always
+// accepted.
 func (c *core) arguments(p *proposal, node string) []any {
 	args := make([]any, 0, commonArguments+batchArguments+actionArguments*len(p.actions))
 	args = append(
 		args, c.epochs[p.shard.index].Load(), Format,
 		c.clockArgument(node), c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3],
 	)
-	// Without a resource an entry has the size of 64 bytes plus the actor, see
-	// [backend.Event.Size].
+	// The size of an entry without its resource is 64 bytes plus the actor; see [backend.Event.Size].
 	args = append(
 		args, c.deadlineArgument(p.batch.Deadline, node), escape(p.batch.RequestID)+"\n"+escape(p.batch.Actor),
 		64+len(p.batch.Actor), len(p.actions),
@@ -193,8 +189,8 @@ func (c *core) arguments(p *proposal, node string) []any {
 	return args
 }
 
-// logBounds returns arguments of the script: what a trimmed log keeps, and the limits
-// of entries, bytes and age in milliseconds beyond which it is trimmed.
+// logBounds returns arguments for the script: what remains of a log when it is trimmed, and the number of entries, the
+// bytes and the age in milliseconds above which it is trimmed.
 func logBounds(c Config) [4]any {
 	slack := 1 + float64(c.LogSlack)/float64(c.LogEntries)
 	age := c.LogAge.Milliseconds()
@@ -204,13 +200,13 @@ func logBounds(c Config) [4]any {
 	}
 }
 
-// outcome reads the script's answer.
+// outcome converts the reply of the script to a result or an error.
 func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 	switch word := text(reply, 0); word {
 	case "ok":
 		res, err := s.result(p, reply)
 		if err != nil {
-			// The batch was applied, but the answer does not decode.
+			// The batch was applied, but the reply cannot be decoded.
 			return res, fmt.Errorf("apply: %w: %w", backend.ErrUnknown, err)
 		}
 		return res, nil
@@ -235,7 +231,7 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 	}
 }
 
-// action parses the number of an action, which scripts count from 1.
+// action parses the number of an action in a reply. Scripts count from 1.
 func (p *proposal) action(number string) int {
 	n, _ := strconv.Atoi(number)
 	return n - 1
@@ -261,7 +257,7 @@ func (p *proposal) conditionError(reply []any) error {
 	return ce
 }
 
-// result reads the result of an applied batch.
+// result decodes the result of a batch that was applied.
 func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 	n := len(p.batch.Actions)
 	res := backend.Result{Resources: make([]*backend.Resource, n), Revisions: make([]backend.Revision, n)}
@@ -304,8 +300,8 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 	return res, nil
 }
 
-// putResult returns the resource that a put stored. said is its record without the
-// body, from the reply of the script.
+// putResult returns the resource that a put has stored. said is its record without the body, from the reply of the
+// script.
 func putResult(a *backend.Action, said string) (*backend.Resource, error) {
 	h, err := parseHeader(said)
 	if err != nil {

@@ -13,18 +13,17 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Bounds of one round.
+// The maximum numbers of resources that one round of purging removes.
 const (
 	purgeRound = 256
-	// purgeChunk is the maximum number of resources that one script removes, so that
-	// the server is not busy with it for long.
+	// purgeChunk is the maximum number of resources that one run of the script removes, so that the server is not
+	// blocked for long.
 	purgeChunk = 64
 )
 
-// Purge removes a bounded number of expired resources in each shard, and trims the
-// logs. It returns how many resources it removed. Any number of gateways may purge
-// at the same time: the script removes each resource once, and only if it is still
-// expired. With Config.ReadOnly it does nothing.
+// Purge removes a limited number of expired resources in each shard, and trims the logs. It returns the number of
+// resources that it has removed. Any number of gateways may purge at the same time, because the script removes a
+// resource only if it is still expired. With Config.ReadOnly it does nothing.
 func (s *Store) Purge(ctx context.Context) (int, error) {
 	if err := s.ready(ctx); err != nil || s.core.cfg.ReadOnly {
 		return 0, err
@@ -69,8 +68,7 @@ func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
 	return total, nil
 }
 
-// purgeChunk removes the expired resources that members of the index lead to, and
-// trims the log.
+// purgeChunk removes the expired resources that some members lead to, and trims the log.
 func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (n int, err error) {
 	p := &proposal{shard: sh, keys: []string{sh.meta, sh.members, sh.log}}
 	var bad []any
@@ -108,12 +106,12 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (n int,
 	return n, nil
 }
 
-// Run purges at every PurgeInterval until ctx ends or the store is closed, neither
-// of which is an error. It goes on while the servers do not answer.
+// Run purges at intervals of PurgeInterval until ctx ends or the store is closed, neither of which is an error. It
+// continues while servers do not answer.
 func (s *Store) Run(ctx context.Context) error {
 	log, away := s.core.cfg.Logger, false
 	for {
-		// Other gateways do the same; jitter keeps them apart.
+		// Other gateways do the same. A random pause keeps them apart.
 		pause := s.core.cfg.PurgeInterval
 		tick := time.NewTimer(pause - pause/8 + rand.N(pause/4+1))
 		select {
@@ -137,7 +135,7 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// round removes all that is due now.
+// round purges until no expired resources are left.
 func (s *Store) round(ctx context.Context) error {
 	if err := s.read(ctx, "clock", s.measureAll); err != nil {
 		return err

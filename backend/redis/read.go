@@ -15,11 +15,11 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// maxRecord is an upper bound for the size of a record. A resource has at most 1 MiB
-// ([backend.MaxResourceBytes]); escaped bytes in references take more.
+// maxRecord is an upper bound for the size of a record. A resource has at most 1 MiB ([backend.MaxResourceBytes]), but
+// escaped bytes in references take more.
 const maxRecord = 2 << 20
 
-// maxLoad is the maximum number of resources that one command reads.
+// maxLoad is the maximum number of records that one command reads.
 const maxLoad = 256
 
 // Get implements [backend.Store].
@@ -86,21 +86,20 @@ func (s *Store) get(
 	return out, nil
 }
 
-// loader reads the records for one call, at most room bytes at a time.
+// loader reads records for one call, at most room bytes at a time.
 type loader struct {
 	store   *Store
 	session *session
 	room    int
-	// largest is the size of the largest record in the shards, 0 if it is not known.
+	// largest is the size of the largest record in the shards; 0 if it is not known.
 	largest int
-	// clock is the server's time if there is only one server. times caches the times of
-	// the shards' servers.
+	// clock is the time of the server, if there is only one. times caches the times of the servers of shards.
 	clock time.Time
 	times map[int]time.Time
 }
 
-// measure asks for the largest size of the records, except for a single key, which load reads
-// whatever its size.
+// measure reads the size of the largest record. It does nothing if there is only one key, which load reads whatever its
+// size.
 func (l *loader) measure(ctx context.Context, keys []backend.Key) error {
 	if len(keys) == 1 {
 		return nil
@@ -121,7 +120,7 @@ func (l *loader) measure(ctx context.Context, keys []backend.Key) error {
 	return nil
 }
 
-// askLargest asks for the size of the largest record, or log entry, ever written to the shard.
+// askLargest adds a command that reads the size of the largest record or log entry ever written to a shard.
 func askLargest(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.StringCmd {
 	return pipe.HGet(ctx, sh.meta, "largest")
 }
@@ -130,7 +129,7 @@ func (l *loader) noteLargest(cmd *goredis.StringCmd) {
 	l.largest = max(l.largest, int(parseLargest(cmd.Val())))
 }
 
-// parseLargest returns the largest size of records and log entries, at least 1.
+// parseLargest returns the size that askLargest has read, at least 1.
 func parseLargest(stored string) int64 {
 	if n, err := strconv.ParseInt(stored, 10, 32); err == nil {
 		return max(n, 1)
@@ -138,8 +137,8 @@ func parseLargest(stored string) int64 {
 	return maxRecord
 }
 
-// load reads the records of the first keys: as many as fit into the room, but at least
-// one. A record that does not exist is empty.
+// load reads the records of the first keys, as many as there is room for, but at least one. A record that does not
+// exist is "".
 func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error) {
 	largest := l.largest
 	if largest == 0 {
@@ -189,8 +188,7 @@ func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error)
 	return out, nil
 }
 
-// fit asks for the sizes of the records and returns how many of the first ones fit into
-// the room.
+// fit returns how many of the first records there is room for. It reads their sizes.
 func (l *loader) fit(ctx context.Context, keys []backend.Key) (int, error) {
 	pipe := l.session.client.Pipeline()
 	cmds := make([]*goredis.IntCmd, len(keys))
@@ -208,7 +206,7 @@ func (l *loader) fit(ctx context.Context, keys []backend.Key) (int, error) {
 	return n, nil
 }
 
-// time returns the time of the server that has the key's shard.
+// time returns the time of the server that has the shard of a key.
 func (l *loader) time(ctx context.Context, k backend.Key) time.Time {
 	if !l.store.core.at.Cluster {
 		return l.clock
@@ -216,8 +214,7 @@ func (l *loader) time(ctx context.Context, k backend.Key) time.Time {
 	return l.shardTime(ctx, l.store.shard(k.Namespace))
 }
 
-// shardTime estimates the time of the server that has the shard. It stays the same for
-// the whole call.
+// shardTime estimates the time of the server that has a shard. It does not change during the call.
 func (l *loader) shardTime(ctx context.Context, sh *shard) time.Time {
 	at, ok := l.times[sh.index]
 	if !ok {
@@ -230,8 +227,8 @@ func (l *loader) shardTime(ctx context.Context, sh *shard) time.Time {
 	return at
 }
 
-// askTime adds a question for the server's time to a pipeline. It returns nil if
-// there are several servers, or a clock was injected.
+// askTime adds a command that reads the time of the server. It returns nil if there are several servers, or if
+// Config.Clock is set.
 func (s *Store) askTime(ctx context.Context, pipe goredis.Pipeliner) *goredis.TimeCmd {
 	if s.core.cfg.Clock != nil || s.core.at.Cluster {
 		return nil
@@ -260,9 +257,8 @@ func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error
 	return storekit.First(s.Ranges(ctx, []backend.Range{r}))
 }
 
-// Ranges implements [backend.Ranger]. The members of the ranges are from one state of
-// each shard. The resources may be newer, but each still has the property by which it
-// was found.
+// Ranges implements [backend.Ranger]. The members of the ranges are read from one state of each shard. The resources
+// may be newer, but each still has the property by which it was found.
 func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
@@ -273,8 +269,8 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 	return s.ranges(ctx, rs)
 }
 
-// scanTries is how often ranges are read if something changes between two steps of a
-// scan. The last try reads as much as possible in one step.
+// scanTries is how often ranges are read if something changes between two steps. The last try reads as much as possible
+// in one step.
 const scanTries = 3
 
 func (s *Store) ranges(ctx context.Context, rs []backend.Range) (pages []backend.Page, err error) {
@@ -293,7 +289,7 @@ func (s *Store) ranges(ctx context.Context, rs []backend.Range) (pages []backend
 	return pages, err
 }
 
-// Position implements [backend.Store]. It asks the primaries where their logs end.
+// Position implements [backend.Store]. It reads the ends of the logs from the primaries.
 func (s *Store) Position(ctx context.Context) (p backend.Position, err error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Position{}, err
@@ -319,7 +315,7 @@ func (s *Store) Position(ctx context.Context) (p backend.Position, err error) {
 			heads[i] = state.Head()
 		}
 		if !s.core.current(ses) {
-			// The server may no longer be a primary, or may lack a part of the new epoch.
+			// The server may no longer be a primary, or may lack the begin of the new epoch.
 			return fmt.Errorf("the epoch has changed: %w", backend.ErrUnavailable)
 		}
 		p = backend.NewPosition(heads...)

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// The stored form of a resource, which the scripts read too (HEADER in record.lua):
+// The stored form of a resource, which the scripts also read (HEADER in record.lua):
 //
 //	revision, updated, expires, deleting, spec revision, uid, created, finalizers,
 //	size of the references, size of the bound ones, length of the list of them,
@@ -20,19 +20,19 @@ import (
 //	list of references
 //	body
 //
-// The spec revision is empty where it is the revision. Times are milliseconds since 1970;
-// expires has 15 digits, as in the index, and is empty for never. deleting is "y" or empty.
-// The sizes are the part of the references in [backend.Resource.Size], and of the bound ones in
-// [backend.Event.Size]. Each reference in the list is the tuple of its key and whether it is bound, behind
-// their length in two bytes. ext is empty; a newer release may use it, and every write keeps it.
+// The spec revision is empty if it equals the revision. Times are milliseconds since 1970. expires has 15 digits, as in
+// the index, and is empty for a resource that does not expire. deleting is "y" or empty. The first size is what the
+// references add to [backend.Resource.Size], the second what the bound ones add to [backend.Event.Size]. Each element
+// of the list of references is its length in two bytes, followed by the tuple of the key and whether the reference is
+// bound. ext is empty. A later release may use it, so every write keeps it.
 const deletingFlag = "y"
 
-// packed appends an element of a list after its length.
+// packed appends an element to a list, preceded by its length.
 func packed(b, element []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(b, uint16(len(element))), element...)
 }
 
-// unpack reads the first element of a list.
+// unpack returns the first element of a list and the rest.
 func unpack(b []byte) (element, rest []byte, err error) {
 	if len(b) < 2 || len(b)-2 < int(binary.BigEndian.Uint16(b)) {
 		return nil, nil, fmt.Errorf("list cut short: %w", backend.ErrUnreadable)
@@ -41,7 +41,7 @@ func unpack(b []byte) (element, rest []byte, err error) {
 	return b[2:end:end], b[end:], nil
 }
 
-// expiry returns the stored form of an expiry, which lies between 1970 and 9999.
+// expiry returns the stored form of an expiry, which must be between the years 1970 and 9999.
 func expiry(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -51,7 +51,7 @@ func expiry(at time.Time) string {
 
 const expiryDigits = 15
 
-// escape encodes a string for a field that ends in a newline.
+// escape encodes a string for a field that ends with a newline.
 func escape(s string) string {
 	if strings.ContainsAny(s, "\n%") {
 		return url.QueryEscape(s)
@@ -59,14 +59,14 @@ func escape(s string) string {
 	return s
 }
 
-// envelope is the part of the header that a log entry keeps of what was replaced.
+// envelope is the part of a header that a log entry has of the replaced record.
 type envelope struct {
 	revision         backend.Revision
 	updated, expires time.Time
 	deleting         bool
 }
 
-// header is the part of a record before the body.
+// header is a record without its body.
 type header struct {
 	envelope
 	spec           backend.Revision
@@ -74,15 +74,14 @@ type header struct {
 	created        time.Time
 	finalizers     int
 	bindingVersion uint32
-	// fields are all fields before the header's sum, as they are stored.
+	// fields has all fields before the sum of the header, as they are stored.
 	fields, bodySum, sum string
 	refs, body           string // refs is the list of references
 }
 
 func badRecord() error { return fmt.Errorf("record: %w", backend.ErrUnreadable) }
 
-// fields parses a stored form, field by field. After the first error it returns zero
-// values.
+// fields parses a stored form, one field after the other. After the first error it returns zero values.
 type fields struct {
 	rest string // what follows the fields read so far
 	bad  bool
@@ -99,7 +98,7 @@ func (f *fields) next() string {
 	return field
 }
 
-// empty reports whether the next field is empty, and if so skips it.
+// empty skips the next field and returns true, if the field is empty.
 func (f *fields) empty() (yes bool) {
 	f.rest, yes = strings.CutPrefix(f.rest, "\n")
 	return yes
@@ -122,7 +121,7 @@ func (f *fields) number(bits int) uint64 {
 
 func (f *fields) time() time.Time { return time.UnixMilli(int64(f.number(63))).UTC() }
 
-// text returns a string that [escape] wrote.
+// text returns the next field, which was encoded by [escape].
 func (f *fields) text() string {
 	s := f.next()
 	if !strings.Contains(s, "%") {
@@ -139,7 +138,7 @@ func (f *fields) revision() backend.Revision {
 	return r
 }
 
-// envelope reads the first four fields of a header.
+// envelope returns the first four fields of a header.
 func (f *fields) envelope() (e envelope) {
 	e.revision, e.updated = f.revision(), f.time()
 	if !f.empty() {
@@ -187,24 +186,23 @@ func parseHeader(value string) (h header, err error) {
 	return h, nil
 }
 
-// headBytes is at least what the first four fields of a header take.
+// headBytes is an upper bound for the size of the first four fields of a header.
 const headBytes = 96
 
-// recordHead reads the part of a record that [backend.Range.KeysOnly] returns. It does not
-// check the sums: callers only compare revisions, and read the resources whose revision
-// differs.
+// recordHead decodes the part of a record that [backend.Range.KeysOnly] needs. It does not check the sums: callers only
+// compare revisions, and read the resources whose revisions differ.
 func recordHead(k backend.Key, value string) (*backend.Resource, error) {
 	f := fields{rest: value}
 	e := f.envelope()
 	return &backend.Resource{Key: k, Envelope: backend.Envelope{Revision: e.revision, ExpiresAt: e.expires}}, f.err()
 }
 
-// decodeRecord reads a stored resource.
+// decodeRecord decodes a stored resource.
 func decodeRecord(k backend.Key, value string) (*backend.Resource, error) {
 	return decodeParts(k, value, "")
 }
 
-// decodeParts reads a stored resource whose body, or the end of it, is in a separate text.
+// decodeParts decodes a stored resource whose body, or the end of it, is given separately.
 func decodeParts(k backend.Key, value, body string) (*backend.Resource, error) {
 	h, err := parseHeader(value)
 	if err != nil {
@@ -218,7 +216,7 @@ func decodeParts(k backend.Key, value, body string) (*backend.Resource, error) {
 	return r, err
 }
 
-// bareRecord reads a stored resource without its references.
+// bareRecord decodes a stored resource without its references.
 func bareRecord(k backend.Key, value string) (*backend.Resource, error) {
 	h, err := parseHeader(value)
 	if err != nil {
@@ -227,8 +225,8 @@ func bareRecord(k backend.Key, value string) (*backend.Resource, error) {
 	return h.checked(k, "")
 }
 
-// checked returns the resource of a header, without its references, if all sums match. body is the
-// part of the body that does not follow the header.
+// checked returns the resource of a header without its references, if all sums match. body is the end of the body,
+// which does not follow the header.
 func (h *header) checked(k backend.Key, body string) (*backend.Resource, error) {
 	if err := h.check(k); err != nil {
 		return nil, err
@@ -240,8 +238,8 @@ func (h *header) checked(k backend.Key, body string) (*backend.Resource, error) 
 	return h.resource(k, whole), nil
 }
 
-// resource returns the resource of a header, without its references. Its UID is a copy: a part of the value
-// would keep the whole value in memory, beside the body.
+// resource returns the resource of a header without its references. The UID is copied, because a part of the record
+// would keep the whole record in memory.
 func (h *header) resource(k backend.Key, body []byte) *backend.Resource {
 	return &backend.Resource{
 		Key: k, Body: body,
@@ -260,7 +258,7 @@ func (h *header) resource(k backend.Key, body []byte) *backend.Resource {
 	}
 }
 
-// decodeRefs reads a list of references.
+// decodeRefs decodes a list of references.
 func decodeRefs(list string) (refs []backend.Ref, err error) {
 	for b := []byte(list); len(b) > 0; {
 		var element []byte

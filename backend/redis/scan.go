@@ -12,12 +12,12 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// Bounds of one scan.
+// Limits of a scan.
 const (
-	// scanPrefetch is the maximum number of resources that are read ahead.
+	// scanPrefetch is the maximum number of resources that are read in advance.
 	scanPrefetch = 4096
-	// scanChunk is how many members the first try reads at a time if it is not known how many are
-	// needed. Each further try reads more.
+	// scanChunk is how many members the first try reads at a time if it is not known how many are needed. Later tries
+	// read more.
 	scanChunk = 512
 )
 
@@ -25,42 +25,40 @@ const (
 type scanner struct {
 	loader
 	ranges []backend.Range
-	// deep has the ranges of which a try read more members than wanted, because many led to expired
+	// deep is the set of ranges for which a try had to read more members than wanted, because many led to expired
 	// resources. The next try reads as many in its first step.
 	deep map[*backend.Range]bool
-	// runs are the parts of each range, one for each of its shards.
+	// runs has the parts of each range, at least one for each shard.
 	runs [][]*shardRange
-	// records has the records read so far, by key; held is the sum of their sizes. A
-	// record that does not exist is empty.
+	// records maps a key to its record, which is "" if it does not exist, and held is the total size of the records.
 	records map[backend.Key]string
 	held    int
-	// used is the size of the resources in the pages so far.
+	// used is the size of the resources that are on pages already.
 	used int
-	// moved reports that something changed between two steps and everything has to be
-	// read again.
+	// moved reports that something has changed between two steps, so that everything must be read again.
 	moved bool
-	// chunk is how many members are read at a time.
+	// chunk is the number of members that are read at a time.
 	chunk int
-	// heads reports whether only the first headBytes of each record are wanted.
+	// heads reports whether only the first headBytes of each record are needed.
 	heads bool
-	// last reports that this is the last try.
+	// last reports whether this is the last try.
 	last bool
 	// built is the page that is being built.
 	built *storekit.PageBuilder
 }
 
-// shardRange is the part of a range in one shard. A range of references to a key has one for
-// bound references and one for the others.
+// shardRange is the part of a range in one shard. For references to a key there is one shardRange for bound references
+// and one for the others.
 type shardRange struct {
 	of      *backend.Range
 	shard   *shard
 	lo, hi  string // bounds of the rest, for ZRANGE BYLEX
 	reverse bool
-	// prefix is how many bytes a member has before the tuple of the key that it leads to.
+	// prefix is the number of bytes before the tuple of the key in a member.
 	prefix  int
 	members []found
 	more    bool // the index may have members after these
-	// first is the result of the first step of the scan.
+	// first is the result of the first step.
 	first reading
 }
 
@@ -69,12 +67,12 @@ type reading struct {
 	from, to string
 	want     int
 	members  []string
-	// count is the number of members, and due the number of expired resources of the
-	// range's kind. A range that is counted reads nothing else.
+	// count is the number of members, and due the number of expired resources of the kind. For a range that the server
+	// counts, nothing else is read.
 	count, due int
 }
 
-// asked is a reading whose answer is pending.
+// asked has the commands of a reading that were not answered yet.
 type asked struct {
 	page       *goredis.StringSliceCmd
 	count, due *goredis.IntCmd
@@ -89,8 +87,8 @@ func newScanner(s *Store, ses *session, ranges []backend.Range, deep map[*backen
 	}
 }
 
-// scan answers all ranges. The members of the first page of each range, and the counts,
-// are from one state of each shard.
+// scan reads all ranges. The members for the first page of each range, and the counts, are read from one state of each
+// shard.
 func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	begin := sc.begin
 	if sc.last || sc.heads {
@@ -103,7 +101,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 		return nil, err
 	}
 	pages := make([]backend.Page, len(sc.ranges))
-	// The scanner leaves out expired resources itself, because shards have different clocks.
+	// The scanner itself leaves out expired resources, because shards have different clocks.
 	sc.built = storekit.NewPageBuilder(time.Time{})
 	for i := range sc.ranges {
 		r, runs := &sc.ranges[i], sc.runs[i]
@@ -124,10 +122,10 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	return pages, nil
 }
 
-// serverCounts reports whether the server can count the range without expired resources.
+// serverCounts reports whether the server can count the resources in a range.
 func serverCounts(r *backend.Range) bool { return r.Count && r.Kind != "" }
 
-// shards returns the shards of a range.
+// shards returns the shards in which a range may have resources.
 func (sc *scanner) shards(r *backend.Range) []shard {
 	all := sc.store.core.shards
 	switch {
@@ -169,8 +167,7 @@ func (sc *scanner) split() {
 	}
 }
 
-// run returns the part of a range in a shard: the members of one type within the bounds of
-// part.
+// run returns the part of a range in a shard: the members of a type, within the bounds of part.
 func (sc *scanner) run(of *backend.Range, sh *shard, members byte, part backend.Range) *shardRange {
 	start, end := part.Bounds()
 	n := &shardRange{
@@ -191,7 +188,7 @@ func (sc *scanner) run(of *backend.Range, sh *shard, members byte, part backend.
 	return n
 }
 
-// begin is the first step: it reads the first members of all ranges, and counts.
+// begin is the first step. It reads the first members of all ranges, and counts.
 func (sc *scanner) begin(ctx context.Context) error {
 	sc.split()
 	s := sc.store
@@ -225,7 +222,7 @@ func (sc *scanner) begin(ctx context.Context) error {
 	return nil
 }
 
-// ask adds the commands that read the first part of a range to a pipeline.
+// ask adds the commands of the first step for a run.
 func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *shardRange) (a asked) {
 	if !serverCounts(n.of) {
 		a.page = pipe.ZRangeArgs(ctx, n.args(n.first.from, n.first.to, n.first.want))
@@ -237,7 +234,7 @@ func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *shardRang
 	return a
 }
 
-// readInto decodes the answers of a.
+// readInto decodes the answers to a.
 func (a asked) readInto(s *reading) {
 	if a.page != nil {
 		s.members = a.page.Val()
@@ -260,8 +257,7 @@ func (n *shardRange) args(lo, hi string, count int) goredis.ZRangeArgs {
 	}
 }
 
-// take adds members that were read. more reports whether the index may have further
-// ones.
+// take adds members to a run. more reports whether the index may have further members.
 func (sc *scanner) take(n *shardRange, members []string, more bool) {
 	n.members, n.more = make([]found, len(members)), more
 	for i, m := range members {
@@ -272,7 +268,7 @@ func (sc *scanner) take(n *shardRange, members []string, more bool) {
 	}
 }
 
-// pass moves the start of the range past a member.
+// pass moves the start of the unread part past a member.
 func (n *shardRange) pass(member string) {
 	if n.reverse {
 		n.hi = "(" + member
@@ -281,9 +277,8 @@ func (n *shardRange) pass(member string) {
 	}
 }
 
-// further reads the next members of a run. In the same transaction it repeats the
-// first readings of all other runs in the shard, and starts again if one of them
-// has changed. So the answers of one call are from one state.
+// further reads the next members of a run. In the same transaction it repeats the first step for all other runs in the
+// shard. If one of them has changed, the scan starts again, so that all answers of a call are from one state.
 func (sc *scanner) further(ctx context.Context, n *shardRange) error {
 	x := sc.store.exchange(sc.session)
 	sc.deep[n.of] = true
@@ -313,7 +308,7 @@ func (sc *scanner) further(ctx context.Context, n *shardRange) error {
 	return nil
 }
 
-// changed makes the scan start again; on the last try it returns an error.
+// changed makes the scan start again. On the last try it returns an error.
 func (sc *scanner) changed() error {
 	if sc.last {
 		return fmt.Errorf("range: the index changes faster than it can be read: %w", backend.ErrUnavailable)
@@ -322,7 +317,7 @@ func (sc *scanner) changed() error {
 	return nil
 }
 
-// next removes and returns the first member of all runs, in the order of the range.
+// next removes and returns the member that is next in the order of the range, from all runs.
 func (sc *scanner) next(ctx context.Context, runs []*shardRange) (f found, ok bool, err error) {
 	for _, n := range runs {
 		if len(n.members) == 0 && n.more {
@@ -339,8 +334,7 @@ func (sc *scanner) next(ctx context.Context, runs []*shardRange) (f found, ok bo
 	return f, true, nil
 }
 
-// leading returns the run whose first member comes first in the order of the range, nil
-// if no run has members.
+// leading returns the run whose first member is next in the order of the range; nil if no run has members.
 func leading(runs []*shardRange, members func(*shardRange) []found) (least *shardRange) {
 	var first string
 	for _, n := range runs {
@@ -351,7 +345,7 @@ func leading(runs []*shardRange, members func(*shardRange) []found) (least *shar
 	return least
 }
 
-// page adds resources until the page is full or the range ends. A count has all of them.
+// page adds resources to the page until it is full or the range has ended. For a count, the page is never full.
 func (sc *scanner) page(ctx context.Context, r *backend.Range, runs []*shardRange) error {
 	wanted := r.Limit + 1
 	if r.Count {

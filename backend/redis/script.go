@@ -34,14 +34,14 @@ var epochSource string
 // scripts are the scripts of a store.
 type scripts struct {
 	apply, ranges, due script
-	// epoch begins an epoch. askEpoch is the same script, but the server lets it write nothing: it asks
-	// whether an epoch has to be begun.
+	// epoch begins an epoch. askEpoch is the same script, but the server does not allow it to write; it only reports
+	// whether an epoch must be begun.
 	epoch, askEpoch script
 }
 
 func newScripts() scripts {
-	// A server that is out of memory refuses changes before they begin, and is still
-	// read. So is a server that cannot save changes.
+	// A server that is out of memory refuses scripts that write, unless they have the flag allow-oom, before they
+	// begin. A server that cannot save changes refuses all scripts that write. Both still run scripts that only read.
 	const writes, writesWhenFull, reads = "#!lua\n", "#!lua flags=allow-oom\n", "#!lua flags=no-writes,allow-oom\n"
 	return scripts{
 		apply:    newScript(writes, batchSource, recordSource, trimSource, applySource),
@@ -52,7 +52,7 @@ func newScripts() scripts {
 	}
 }
 
-// script is a Lua script and the name by which a server knows it.
+// script is a Lua script with the hash by which servers identify it.
 type script struct{ source, sha string }
 
 func newScript(parts ...string) script {
@@ -61,7 +61,7 @@ func newScript(parts ...string) script {
 	return script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// run calls the script, and sends its source where the server does not know it.
+// run runs the script. If the server does not know it, run sends the source.
 func (s script) run(ctx context.Context, c goredis.Scripter, keys []string, args ...any) ([]any, error) {
 	out, err := c.EvalSha(ctx, s.sha, keys, args...).Slice()
 	if goredis.HasErrorPrefix(err, "NOSCRIPT") {

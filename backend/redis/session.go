@@ -20,27 +20,26 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Format is the version of the store that this release writes and reads.
+// Format is the version of the stored format that this release reads and writes.
 const Format = 8
 
-// minVersion is the oldest server version that supports what the scripts use.
+// minVersion is the oldest server version with everything that the scripts use.
 const minVersion = "7.0"
 
 // blockTime is how long a watcher waits on the server before it asks again.
 const blockTime = 2 * time.Second
 
-// session is a set of connections that were all made after the store last learned
-// of a new epoch. Each was verified when it was made: its server is a primary,
-// and the epochs of its shards belong to the server's history. An older
-// connection could write to a server that was replaced in between.
+// session is a set of connections that were opened after the store has last learned of a new epoch. Each connection was
+// verified when it was opened: its server is a primary, and the epochs of its shards belong to the history of the
+// server. An older connection could write to a server that has been replaced.
 type session struct {
 	core *core
-	// client serves calls, and blocking the watchers that wait on the server.
+	// client is used for calls, and blocking by watchers that wait on the server.
 	client, blocking goredis.UniversalClient
 	// inflight counts the calls that use the session.
 	inflight sync.WaitGroup
 
-	// inspecting reports that the connections only inspect the store and begin no epoch.
+	// inspecting reports whether the connections are used only to inspect the store, and must not begin an epoch.
 	inspecting bool
 
 	mu          sync.Mutex // guards all below
@@ -48,7 +47,7 @@ type session struct {
 	writeQueues map[*goredis.Client]*writeQueue // by the client of their server
 }
 
-// verification is a shard whose epoch belongs to a history.
+// verification records that the epoch of a shard belongs to a history.
 type verification struct {
 	history history
 	shard   int
@@ -56,19 +55,19 @@ type verification struct {
 
 func newSession(c *core) *session {
 	s := &session{core: c, verified: map[verification]bool{}, writeQueues: map[*goredis.Client]*writeQueue{}}
-	// One more is for questions about the heads.
+	// One more connection is for asking for the heads.
 	s.client = s.connect(c.cfg.Timeout, c.cfg.Connections+1, 0)
-	// Usually only the watcher of the gateway's hub waits. Idle connections of others are not kept.
+	// Usually only the watcher of the gateway's hub waits on the server. More idle connections are not kept.
 	s.blocking = s.connect(blockTime+c.cfg.Timeout/2, 1024, max(2, len(c.shards)))
 	return s
 }
 
-// connect makes a client. The client repeats nothing: only the caller knows
-// whether a call may be sent twice. It has no second pool for pipelines, whose connections
-// would come on top of the configured number: most calls are pipelines.
+// connect returns a client. The client repeats no calls, because only the caller knows whether a call may be sent
+// twice. It has no second pool for pipelines: most calls are pipelines, and connections of that pool would not count
+// against the configured number.
 //
-// timeout is how long an answer may take, size the most connections to a server, and idle
-// the most that are kept unused; 0 keeps all.
+// timeout is the time limit for an answer, size the maximum number of connections to a server, and idle the maximum
+// number of idle connections that are kept; 0 keeps all.
 func (s *session) connect(timeout time.Duration, size, idle int) goredis.UniversalClient {
 	cfg, at := &s.core.cfg, s.core.at
 	o := &goredis.UniversalOptions{
@@ -106,7 +105,7 @@ func (s *session) connect(timeout time.Duration, size, idle int) goredis.Univers
 	return goredis.NewUniversalClient(o)
 }
 
-// close waits for calls in progress and closes the connections.
+// close waits for the calls in progress and closes the connections.
 func (s *session) close() error {
 	s.inflight.Wait()
 	return errors.Join(s.client.Close(), s.blocking.Close())
@@ -121,19 +120,19 @@ type refusal struct {
 
 func (r *refusal) Error() string { return cmp.Or(r.text, r.err.Error()) }
 
-// Is replaces Unwrap: for the error of a new connection, the client library would
-// return the wrapped error only.
+// Is is defined instead of Unwrap. With Unwrap, the client library would return only the wrapped error for a connection
+// that cannot be opened.
 func (r *refusal) Is(target error) bool { return errors.Is(r.err, target) }
 
-// refuse returns a refusal that trying again cannot change.
+// refuse returns a refusal that a retry would not change.
 func refuse(format string, args ...any) error {
 	return &refusal{text: fmt.Sprintf(format, args...), err: backend.ErrFormat, final: true}
 }
 
-// clientName is the name of our connections in the servers' CLIENT LIST.
+// clientName is the name of the connections in the CLIENT LIST of servers.
 const clientName = "sluice"
 
-// introduce names a new connection and returns the server's INFO.
+// introduce sets the name of a new connection, and returns the INFO of the server.
 func introduce(ctx context.Context, cn *goredis.Conn) (info map[string]string, err error) {
 	pipe := cn.Pipeline()
 	named := pipe.ClientSetName(ctx, clientName)
@@ -160,8 +159,8 @@ func introduce(ctx context.Context, cn *goredis.Conn) (info map[string]string, e
 	return info, nil
 }
 
-// authenticate gives the servers' password to a Sentinel that asks for one. A separate password of the
-// Sentinels was sent before.
+// authenticate sends the servers' password to a Sentinel that requires a password. If the Sentinels have a separate
+// password, it was sent before.
 func (s *session) authenticate(ctx context.Context, cn *goredis.Conn) error {
 	password := cmp.Or(s.core.cfg.Password, s.core.at.Password)
 	if password == "" {
@@ -170,7 +169,7 @@ func (s *session) authenticate(ctx context.Context, cn *goredis.Conn) error {
 	return cn.AuthACL(ctx, cmp.Or(s.core.at.Username, "default"), password).Err()
 }
 
-// onConnect verifies a new connection before its first call.
+// onConnect verifies a new connection before it is used.
 func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
 	info, err := introduce(ctx, cn)
 	if goredis.HasErrorPrefix(errors.Unwrap(err), "NOAUTH") && s.core.at.Master != "" {
@@ -207,7 +206,7 @@ func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
 	return s.verify(ctx, cn, history{run: info["run_id"], replication: info["master_replid"]})
 }
 
-// older reports whether a version is known and older than another, by their first two numbers.
+// older reports whether a version is known and older than another one, comparing the first two numbers.
 func older(version, than string) bool {
 	var a, b [2]int
 	_, _ = fmt.Sscanf(version, "%d.%d", &a[0], &a[1])
@@ -215,7 +214,7 @@ func older(version, than string) bool {
 	return version != "" && slices.Compare(a[:], b[:]) < 0
 }
 
-// text returns a string of a script's reply, empty if there is none.
+// text returns a string in the reply of a script; "" if there is none at the index.
 func text(reply []any, i int) string {
 	if i >= len(reply) {
 		return ""
@@ -224,11 +223,10 @@ func text(reply []any, i int) string {
 	return s
 }
 
-// newClusterClient returns a client of a cluster in which a node that does not answer affects
-// only its own slots. By default the client library asks random nodes two questions that can
-// take a call's whole time. Which node has which slots is asked with a part of the time
-// limit, and then of the next node. Which commands the nodes know is not asked, since every
-// command here has a key and goes to its master.
+// newClusterClient returns a client of a cluster in which a node that does not answer affects only its own slots. By
+// default, the client library asks random nodes two questions, which can take the whole time of a call. The first one,
+// which node has which slots, is sent with a part of the time limit, and then to the next node. The second one, which
+// commands the nodes know, is turned off; every command here has a key and is sent to the primary of its slot.
 func newClusterClient(o *goredis.ClusterOptions, limit time.Duration) *goredis.ClusterClient {
 	o.DisableRoutingPolicies = true
 	slots := &slotsLimit{most: int64(limit)}
@@ -242,9 +240,8 @@ func newClusterClient(o *goredis.ClusterOptions, limit time.Duration) *goredis.C
 	return client
 }
 
-// slotsLimit is the time limit of a question about slots, including the time to connect. After a
-// question that took longer, the next one gets twice the time, up to the maximum, since the network
-// may be slow. Both are in nanoseconds.
+// slotsLimit is the time limit for asking which node has which slots, including the time to connect. The network may be
+// slow: after a question that took longer, the limit is doubled, up to the maximum. Both values are nanoseconds.
 type slotsLimit struct {
 	limit atomic.Int64
 	most  int64
@@ -270,7 +267,7 @@ func (l *slotsLimit) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 		limited, cancel := context.WithTimeout(ctx, time.Duration(limit))
 		defer cancel()
 		err := next(limited, cmd)
-		// The connection has the deadline of limited, and may report it a moment earlier.
+		// The connection uses the deadline of limited, and may report it slightly earlier.
 		var network net.Error
 		if errors.As(err, &network) && network.Timeout() && ctx.Err() == nil {
 			l.limit.CompareAndSwap(limit, min(2*limit, l.most))
@@ -279,14 +276,14 @@ func (l *slotsLimit) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	}
 }
 
-// clientLogger receives what the client library would write to standard error.
+// clientLogger receives messages that the client library would write to standard error.
 type clientLogger struct{ log *zap.Logger }
 
-// Printf implements the library's logger.
+// Printf implements the logger interface of the client library.
 func (l clientLogger) Printf(_ context.Context, format string, args ...any) {
 	l.log.Debug(fmt.Sprintf(format, args...))
 }
 
-// SetClientLogger makes the client library log to l at debug level. The library has one
-// logger for the whole process.
+// SetClientLogger makes the client library log to l at debug level. The library has only one logger for the whole
+// process.
 func SetClientLogger(l *zap.Logger) { goredis.SetLogger(clientLogger{l.Named("redis")}) }

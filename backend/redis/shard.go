@@ -7,26 +7,26 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// maxShards is the most that a position can hold.
+// maxShards is the maximum number of shards in a position.
 const maxShards = 256
 
-// slots of a Redis Cluster (Redis Cluster specification, "Key distribution model").
+// slots is the number of slots in a Redis Cluster (Redis Cluster specification, "Key distribution model").
 const slots = 16384
 
-// storeMagic is the field "magic" in the meta of each shard.
+// storeMagic is the value of the field "magic" in the meta of each shard.
 const storeMagic = "sluice store"
 
-// shard names the keys of one shard. They share a hash tag, so they lie in one
-// slot of a cluster and one script can use them all.
+// shard has the names of the keys of a shard. They have the same hash tag, so that they are in one slot of a cluster
+// and one script can use all of them.
 type shard struct {
 	index int
-	// meta is a hash: format, epoch, and head and bounds of the log.
+	// meta is the key of a hash with the format, the epoch, and the head and limits of the log.
 	meta string
-	// members is a sorted set: the index of names, deletions, references and expiries, see member.go.
+	// members is the key of a sorted set with the index of names, deletions, references and expiries: see member.go.
 	members string
-	// log is a stream: the changes, by revision.
+	// log is the key of a stream with the changes, ordered by revision.
 	log string
-	// item, followed by the tuple of a [backend.Key], is a string: a resource.
+	// item, followed by the tuple of a [backend.Key], is the key of a string with a resource.
 	item string
 }
 
@@ -38,7 +38,7 @@ func newShards(prefix string, n int) []shard {
 	return out
 }
 
-// newShard returns the i-th of n shards.
+// newShard returns the shard with index i of n shards.
 func newShard(prefix string, i, n int) shard {
 	tag := "{" + shardTag(i, n) + "}"
 	return shard{
@@ -55,8 +55,8 @@ func (s *shard) key(k backend.Key) string {
 	return string(k.Append(append(b[:0], s.item...)))
 }
 
-// shardTag returns the shortest number whose slot lies in the i-th of n equal parts of
-// the slots, so that shards spread evenly over any number of masters.
+// shardTag returns the shortest number whose slot is in part i of n equal parts of all slots. So shards are distributed
+// evenly to any number of primaries.
 func shardTag(i, n int) string {
 	for v := 0; ; v++ {
 		tag := strconv.FormatInt(int64(v), 36)
@@ -89,8 +89,8 @@ var _ backend.Sharder = sharding(1)
 // Shard implements [backend.Sharder].
 func (n sharding) Shard(namespace string) int { return shardOf(namespace, int(n)) }
 
-// shardOf returns the shard of a namespace among n. The mapping must never change,
-// because resources are stored by it.
+// shardOf returns the shard of a namespace among n shards. It must never be changed, because it determines where
+// resources are stored.
 func shardOf(namespace string, n int) int {
 	if namespace == "" || n == 1 {
 		return 0

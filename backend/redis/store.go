@@ -1,21 +1,20 @@
-// Package redis keeps resources on Redis: on one server, on one that Sentinels
-// watch over, or on a cluster. Any number of gateways can share a store. One
-// script per batch judges the conditions and changes data, index and log in one
-// step of the server.
+// Package redis stores resources in Redis: on a single server, on a server that Sentinels monitor, or on a cluster. Any
+// number of gateways can share a store. A script checks the conditions of a batch and changes data, index and log in
+// one step of the server.
 //
-// A store has one or more shards. A resource belongs to the shard of its namespace. A shard has these
-// keys, all in one slot of a cluster (shard.go):
+// A store has one or more shards. The namespace of a resource determines its shard. A shard has these keys, which are
+// in one slot of a cluster (shard.go):
 //
 //	meta      hash         format, epoch, head and bounds of the log
 //	members   sorted set   the index: members that lead to resources (member.go)
 //	log       stream       the changes; the ids of its entries are the revisions (entry.go)
 //	item...   string       one for each resource: its record (record.go)
 //
-// A revision is an epoch and a number. A shard begins a new epoch when its server does not continue the
-// history in which the last one was begun, after a failover for example (epoch.lua).
+// A revision is an epoch and a number. A shard begins a new epoch if its server does not continue the history in which
+// the last epoch was begun, for example after a fail-over (epoch.lua).
 //
-// Calls use a session: connections that were verified in the current epoch. When the epoch changes, a new
-// session replaces it, and the old one is closed when the calls that use it have ended:
+// Calls use a session: connections that were verified in the current epoch. When the epoch changes, a new session takes
+// its place. The old one is closed when the calls that use it have ended:
 //
 //	read calls    read       -> acquire -> exchange                  repeated for a second
 //	Apply         propose    -> acquire -> writeQueue -> batch.lua   repeated if it was not judged (apply.go)
@@ -37,7 +36,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Store is a [backend.Store] on Redis.
+// Store implements [backend.Store] on Redis.
 type Store struct {
 	core   *core
 	once   sync.Once
@@ -53,36 +52,35 @@ var (
 	_ backend.Syncer     = (*Store)(nil)
 )
 
-// core is the part of a store that knows its servers.
+// core is the part of a store that communicates with the servers.
 type core struct {
 	cfg     Config
 	at      *Address
 	scripts scripts
 	shards  []shard
 	bounds  [4]any // of logs, see logBounds
-	// epochs are the last known epochs, by shard.
+	// epochs has the last known epoch of each shard.
 	epochs []atomic.Uint64
-	// largest are the sizes of the largest log entries in the last read of each shard's log.
+	// largest has, for each shard, the size of the largest entry in the last read of its log.
 	largest []atomic.Int64
-	// heads are the newest revisions that this gateway saw of each shard.
+	// heads has the newest revision that this gateway has seen of each shard.
 	heads []atomic.Pointer[backend.Revision]
 	// begun reports whether this gateway has begun an epoch.
 	begun  atomic.Bool
 	clocks *clocks
 	// lostHistories counts the losses that noteHistory has logged as errors.
 	lostHistories atomic.Uint64
-	// full reports whether a server refused the last change for want of memory.
+	// full reports whether a server has refused the last change because it was out of memory.
 	full atomic.Bool
-	// told has the servers about which something was logged.
+	// told remembers about which servers something was logged.
 	told logOnce
-	// replicas are the times, in nanoseconds since 1970, at which the server of each shard was last
-	// seen with a replica; 0 for never.
+	// replicas has, for each shard, when its server was last seen with a replica, in nanoseconds since 1970; 0 for
+	// never.
 	replicas []atomic.Int64
-	// unreadable counts resources that reads skipped.
+	// unreadable is the number of resources that reads have skipped.
 	unreadable atomic.Uint64
-	// questions shares questions about the heads; lastHeads is the last answer. skipPause ends the
-	// pause of a watcher when a reader of the heads waits for changes that the watcher has not
-	// read.
+	// questions makes callers share questions about the heads; lastHeads is the last answer. skipPause ends the pause
+	// of a watcher when a reader of the heads needs changes that the watcher has not read.
 	questions headQuestions
 	lastHeads atomic.Pointer[backend.Position]
 	skipPause chan struct{}
@@ -96,10 +94,9 @@ type core struct {
 	running sync.WaitGroup
 }
 
-// Open connects to the servers and creates the store if there is none. It returns
-// [backend.ErrUnavailable] if a server does not answer, and [backend.ErrFormat],
-// without having written anything, for an unsuitable server, data of another program or
-// another format.
+// Open connects to the servers, and creates the store if it does not exist. It returns [backend.ErrUnavailable] if a
+// server does not answer. It returns [backend.ErrFormat], and has written nothing, if a server is not suitable or has
+// data of another program or in another format.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
@@ -125,7 +122,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// enter connects to the server of every shard, which verifies the shard.
+// enter connects to the server of each shard, which verifies the shard.
 func (s *Store) enter(ctx context.Context) error {
 	return s.read(ctx, "open", func(ctx context.Context, ses *session) error {
 		for i := range s.core.shards {
@@ -162,9 +159,8 @@ func newCore(cfg Config, at *Address) *core {
 	}
 }
 
-// Close ends the store's watchers and closes its connections. It waits for calls in progress, at most
-// Config.Timeout: a change whose answer is cut off has an unknown outcome. Every later call returns
-// ErrClosed.
+// Close ends the store's watchers and closes its connections. It waits for calls in progress, at most Config.Timeout. A
+// change whose answer is cut off has an unknown outcome. All later calls return ErrClosed.
 func (s *Store) Close() (err error) {
 	s.once.Do(func() {
 		c := s.core
@@ -206,7 +202,7 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// acquire returns the current session, which stays open until the caller calls inflight.Done.
+// acquire returns the current session. It remains open until the caller calls inflight.Done.
 func (c *core) acquire(s *Store) (*session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,7 +213,7 @@ func (c *core) acquire(s *Store) (*session, error) {
 	return c.session, nil
 }
 
-// background runs a function in the background, unless the store is closed.
+// background runs a function in a goroutine that Close waits for. It returns false if the store is closed.
 func (c *core) background(run func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,7 +223,7 @@ func (c *core) background(run func()) bool {
 	return !c.closing
 }
 
-// current reports whether no other session has replaced this one.
+// current reports whether the session is the current one.
 func (c *core) current(s *session) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -255,7 +251,7 @@ func (c *core) random() string {
 	return strconv.FormatUint(c.cfg.Rand.Uint64N(1<<20), 10)
 }
 
-// knownHead returns the newest revision of a shard that this gateway saw, zero for none.
+// knownHead returns the newest revision of a shard that this gateway has seen; zero if there is none.
 func (c *core) knownHead(shard int) backend.Revision {
 	if r := c.heads[shard].Load(); r != nil {
 		return *r
@@ -263,7 +259,7 @@ func (c *core) knownHead(shard int) backend.Revision {
 	return backend.Revision{}
 }
 
-// noteHead notes the head of a shard's log, unless a newer one is known.
+// noteHead records the head of a shard's log, unless a newer one is known.
 func (c *core) noteHead(shard int, head backend.Revision) {
 	for {
 		was := c.heads[shard].Load()
@@ -278,10 +274,10 @@ func (s *Store) Shard(namespace string) int { return shardOf(namespace, len(s.co
 
 func (s *Store) shard(namespace string) *shard { return &s.core.shards[s.Shard(namespace)] }
 
-// Now returns the time of the servers in UTC, as this gateway estimates it.
+// Now returns the time of the servers in UTC, as estimated by this gateway.
 func (s *Store) Now() time.Time { return s.core.now() }
 
-// Unreadable returns how often a read skipped a resource that does not decode.
+// Unreadable returns how often a read has skipped a resource that does not decode.
 func (s *Store) Unreadable() uint64 { return s.core.unreadable.Load() }
 
 // ready returns an error if a call cannot be made now.

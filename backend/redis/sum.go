@@ -10,18 +10,19 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Redis checks the sums of its snapshots, but not of the commands in its append-only file, so each record and each log
-// entry has sums:
+// Redis checks the sums of its snapshots, but not the commands in its append-only file. Therefore each record and each
+// log entry has sums:
 //
 //	bodies and changes    CRC-32C (Castagnoli), four bytes, little-endian: made by the gateway, since Lua would take long
 //	headers of records    of the key, all fields and the references: made by the script, and checked by it, too
 //	heads of log entries  of the revision, the head, and the sum of the change: made by the script
 //
-// What the script makes is the beginning of a SHA-1 in hex, the only sum that Redis computes for scripts. It finds
-// flipped bits, and records that stand under another's key. It does not withstand somebody who writes to Redis.
+// The sums made by scripts are the first digits of a SHA-1 in hexadecimal, the only checksum that Redis offers to
+// scripts. They detect flipped bits, and records that are stored under the wrong key. They do not protect against a
+// person who can write to Redis.
 const (
 	bodySumBytes = 4
-	// sumDigits is the length of a script's sum, SUM in batch.lua.
+	// sumDigits is the length of a sum made by a script, SUM in batch.lua.
 	sumDigits = 8
 )
 
@@ -43,10 +44,10 @@ func isBodySum(sum string, b []byte) bool {
 	return string(want[:]) == sum
 }
 
-// sumRoom is a size that most summed texts do not exceed.
+// sumRoom is the capacity for the text to be summed, which is rarely longer.
 const sumRoom = 1 << 10
 
-// sumMatches reports whether sum is the sum that a script makes of b.
+// sumMatches reports whether sum is the sum that a script would make of b.
 func sumMatches(b []byte, sum string) bool {
 	full := sha1.Sum(b)
 	var digits [sumDigits]byte
@@ -59,7 +60,7 @@ func wrongSum(of string) error {
 	return fmt.Errorf("wrong sum of the %s: %w", of, backend.ErrUnreadable)
 }
 
-// check returns [backend.ErrUnreadable] if the header is not what was written under the key.
+// check returns [backend.ErrUnreadable] if the header is damaged or was written under another key.
 func (h *header) check(k backend.Key) error {
 	var room [sumRoom]byte
 	b := k.Append(room[:0])
@@ -71,7 +72,7 @@ func (h *header) check(k backend.Key) error {
 	return nil
 }
 
-// checkBody returns [backend.ErrUnreadable] if body is not the one that was written behind the header.
+// checkBody returns [backend.ErrUnreadable] if body is not the one that was written with the header.
 func (h *header) checkBody(body []byte) error {
 	if !isBodySum(h.bodySum, body) {
 		return wrongSum("body")
@@ -79,7 +80,7 @@ func (h *header) checkBody(body []byte) error {
 	return nil
 }
 
-// takeChange returns the change of a log entry, nil if there is none, and its sum.
+// takeChange splits a stored change into the change, nil if there is none, and its sum.
 func takeChange(stored string) (change []byte, sum string, err error) {
 	if stored == "" {
 		return nil, "", nil

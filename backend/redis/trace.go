@@ -7,14 +7,14 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// callTimes are when a batch of a traced request came how far. A sender sets all but queued before it answers.
+// callTimes are the times of a traced batch. The sender sets all except queued.
 type callTimes struct {
 	queued, sent, replied time.Time
-	// calls and bytes are those of the pipeline.
+	// calls and bytes describe the pipeline of the batch.
 	calls, bytes int
 }
 
-// timesOf returns the times of a batch whose request is traced, else nil.
+// timesOf returns a callTimes for a batch if its request is traced; otherwise nil.
 func timesOf(ctx context.Context) *callTimes {
 	if !span.Of(ctx).Recording() {
 		return nil
@@ -22,7 +22,7 @@ func timesOf(ctx context.Context) *callTimes {
 	return &callTimes{queued: time.Now()}
 }
 
-// noteSent notes that the calls of a pipeline are about to be sent.
+// noteSent records that a pipeline is about to be sent.
 func noteSent(calls []*scriptCall) {
 	for _, c := range calls {
 		if c.times == nil {
@@ -36,7 +36,7 @@ func noteSent(calls []*scriptCall) {
 	}
 }
 
-// noteReplied notes that a pipeline was answered, or failed.
+// noteReplied records that a pipeline was answered or has failed.
 func noteReplied(runs []*scriptRun) {
 	for _, r := range runs {
 		for _, c := range r.calls {
@@ -47,7 +47,7 @@ func noteReplied(runs []*scriptRun) {
 	}
 }
 
-// record adds the spans of a batch that was answered: how long it was queued, and its pipeline.
+// record adds spans for a batch that was answered: the time in the queue, and the pipeline.
 func (t *callTimes) record(ctx context.Context) {
 	if t == nil || t.replied.IsZero() {
 		return

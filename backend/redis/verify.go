@@ -20,11 +20,11 @@ var _ backend.Verifier = (*Store)(nil)
 // verifyChunk is how many records, members or entries a verification reads at a time.
 const verifyChunk = 256
 
-// verifyTries is how often a log is read whose oldest entries are removed meanwhile.
+// verifyTries is how often a log is read if its oldest entries are removed meanwhile.
 const verifyTries = 3
 
-// Verify implements [backend.Verifier]. Others may write meanwhile: what seems wrong is looked at once more, in one
-// step of the server.
+// Verify implements [backend.Verifier]. There may be writes at the same time: whatever seems wrong is checked again in
+// one step of the server.
 func (s *Store) Verify(ctx context.Context, v backend.Verification) (backend.Verified, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Verified{}, err
@@ -61,7 +61,7 @@ type verifier struct {
 
 func (c *verifier) shards() []shard { return c.store.core.shards }
 
-// records looks at all records, each node after the other.
+// records checks all records, one node after the other.
 func (c *verifier) records(ctx context.Context) error {
 	node := func(ctx context.Context, node goredis.UniversalClient) error {
 		cursor := uint64(0)
@@ -87,7 +87,7 @@ func (c *verifier) records(ctx context.Context) error {
 	return node(ctx, c.client)
 }
 
-// scanned looks at the records under some keys of a node.
+// scanned checks the records with the given keys on a node.
 func (c *verifier) scanned(ctx context.Context, node goredis.UniversalClient, keys []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +130,7 @@ type storedRecord struct {
 	resource *backend.Resource
 }
 
-// shardOfItem returns the shard of the key of a record; the zero shard for none.
+// shardOfItem returns the shard of a record's key; a zero shard if it belongs to none.
 func (c *verifier) shardOfItem(key string) *shard {
 	shards := c.shards()
 	if i := slices.IndexFunc(shards, func(sh shard) bool { return strings.HasPrefix(key, sh.item) }); i >= 0 {
@@ -139,7 +139,7 @@ func (c *verifier) shardOfItem(key string) *shard {
 	return &shard{}
 }
 
-// leadTo expects that all members of the index lead to the records, and the log to have their last changes.
+// leadTo checks that the index has all members that lead to the records, and that the log has their last changes.
 func (c *verifier) leadTo(ctx context.Context, node goredis.UniversalClient, found []storedRecord) error {
 	if len(found) == 0 {
 		return nil
@@ -163,7 +163,7 @@ func (c *verifier) leadTo(ctx context.Context, node goredis.UniversalClient, fou
 	return nil
 }
 
-// lookAgain looks at a record and at what leads to it in one step, and reports what is wrong.
+// lookAgain checks a record, and what leads to it, in one step of the server, and reports what is wrong.
 func (c *verifier) lookAgain(ctx context.Context, node goredis.UniversalClient, one storedRecord) error {
 	for {
 		pipe := node.TxPipeline()
@@ -189,7 +189,7 @@ func (c *verifier) lookAgain(ctx context.Context, node goredis.UniversalClient, 
 	}
 }
 
-// recordQuestion asks for what leads to a record.
+// recordQuestion reads what leads to a record.
 type recordQuestion struct {
 	of      storedRecord
 	members [][]byte
@@ -211,12 +211,12 @@ func askOfRecord(ctx context.Context, pipe goredis.Pipeliner, of storedRecord) *
 	return q
 }
 
-// askMember asks how often the index of a shard has a member.
+// askMember adds a command that counts a member in the index.
 func askMember(ctx context.Context, pipe goredis.Pipeliner, sh *shard, m string) *goredis.IntCmd {
 	return pipe.ZLexCount(ctx, sh.members, "["+m, "["+m)
 }
 
-// wrong returns what is wrong by the answers.
+// wrong returns what is wrong according to the answers.
 func (q *recordQuestion) wrong() (found []backend.Damage) {
 	r := q.of.resource
 	for i, m := range q.members {
@@ -239,7 +239,7 @@ func (q *recordQuestion) wrong() (found []backend.Damage) {
 	return found
 }
 
-// partOf returns which part of the store a member of the index is.
+// partOf returns the part of the store to which a member of the index belongs.
 func partOf(member string) string {
 	switch member[0] {
 	case memberDeleting:
@@ -252,7 +252,7 @@ func partOf(member string) string {
 	return backend.PartName
 }
 
-// index expects each member of a shard's index to be one of the record that it leads to.
+// index checks that each member of a shard's index belongs to the record that it leads to.
 func (c *verifier) index(ctx context.Context, sh *shard) error {
 	lo := "-"
 	for {
@@ -278,7 +278,7 @@ func (c *verifier) index(ctx context.Context, sh *shard) error {
 	}
 }
 
-// members looks at members of the index, and reports each that does not belong to the record that it leads to.
+// members checks members of the index, and reports those that do not belong to the record that they lead to.
 func (c *verifier) members(ctx context.Context, sh *shard, members []string) error {
 	pipe := c.client.Pipeline()
 	records := make([]*goredis.StringCmd, len(members))
@@ -308,8 +308,8 @@ func (c *verifier) members(ctx context.Context, sh *shard, members []string) err
 	return nil
 }
 
-// memberProblem returns what is wrong with a member of the index, empty for nothing. A record that does not decode is
-// told elsewhere.
+// memberProblem describes what is wrong with a member of the index; "" if nothing is. A record that does not decode is
+// reported elsewhere.
 func memberProblem(m string, record *goredis.StringCmd) string {
 	if record.Err() != nil {
 		return fmt.Sprintf("the member %q of the index leads to it, and it is not stored", m)
@@ -325,8 +325,8 @@ func memberProblem(m string, record *goredis.StringCmd) string {
 // errTrimmed means that entries were removed from a log before they were read.
 var errTrimmed = errors.New("trimmed meanwhile")
 
-// log expects the entries of a shard's log from the trim mark to the head without gaps, and what is stored to be what
-// the last entry of each key left.
+// log checks that a shard's log has no gaps between the trim mark and the head, and that each stored resource is as its
+// last entry has left it.
 func (c *verifier) log(ctx context.Context, sh *shard) error {
 	for try := 1; ; try++ {
 		v := &logVerifier{verifier: c, shard: sh, absent: storekit.NewAbsent(), last: try == verifyTries}
@@ -347,7 +347,7 @@ func (c *verifier) log(ctx context.Context, sh *shard) error {
 	}
 }
 
-// logVerifier verifies a log in one read.
+// logVerifier verifies a log in one pass.
 type logVerifier struct {
 	*verifier
 	shard *shard
@@ -357,7 +357,7 @@ type logVerifier struct {
 	at     backend.Revision
 	absent *storekit.Absent
 	found  []backend.Damage
-	// count and bytes are what the entries that were read count.
+	// count and bytes are the number and the size of the entries that were read.
 	count, bytes int64
 }
 
@@ -365,11 +365,11 @@ func (v *logVerifier) wrong(part string, at backend.Revision, format string, arg
 	v.found = append(v.found, backend.Damage{Part: part, Revision: at, Problem: fmt.Sprintf(format, args...)})
 }
 
-// headFields are the fields that the head of every log has.
+// headFields returns the fields that the meta of every log has.
 func headFields() []string { return []string{"run", "replid", "epochs", "count", "bytes", "oldest"} }
 
-// findMissing looks for fields that the head of the log lacks. Without them changes are lost silently, or the log is
-// not trimmed.
+// findMissing reports fields that are missing in the meta of the log. Without them changes would be lost without
+// notice, or the log would not be trimmed.
 func (v *logVerifier) findMissing(ctx context.Context) error {
 	values, err := v.client.HMGet(ctx, v.shard.meta, headFields()...).Result()
 	if err != nil {
@@ -383,7 +383,7 @@ func (v *logVerifier) findMissing(ctx context.Context) error {
 	return nil
 }
 
-// readMeta reads the head of the log.
+// readMeta reads the state of the log, and how many entries and bytes it should have.
 func (v *logVerifier) readMeta(ctx context.Context) (count, bytes string, err error) {
 	values, err := v.client.HMGet(ctx, v.shard.meta, "epoch", "seq", "trimmed", "epochs", "count", "bytes").Result()
 	if err != nil {
@@ -429,7 +429,8 @@ func (v *logVerifier) run(ctx context.Context) error {
 	return v.tellAbsent(ctx, trimmed)
 }
 
-// pages reads the entries after v.at up to a revision, zero for the end of the log, and passes them on page by page.
+// pages reads the entries after v.at up to a revision, or to the end of the log if end is zero, and calls take with
+// each page.
 func (v *logVerifier) pages(
 	ctx context.Context, end backend.Revision, take func(context.Context, []goredis.XMessage) error,
 ) error {
@@ -452,7 +453,7 @@ func (v *logVerifier) pages(
 	}
 }
 
-// entries looks at a page of the log.
+// entries checks a page of the log.
 func (v *logVerifier) entries(ctx context.Context, page []goredis.XMessage) error {
 	var events []backend.Event
 	for _, m := range page {
@@ -488,7 +489,7 @@ func (v *logVerifier) entries(ctx context.Context, page []goredis.XMessage) erro
 	return v.compare(ctx, events)
 }
 
-// compare compares changes with what is stored, which was read after them.
+// compare compares changes with what is stored, which was read after the changes.
 func (v *logVerifier) compare(ctx context.Context, events []backend.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -522,8 +523,8 @@ func (v *logVerifier) compare(ctx context.Context, events []backend.Event) error
 	return nil
 }
 
-// tellAbsent tells which resources the log left stored and are not. What was deleted since has its deletion in the log
-// by now.
+// tellAbsent reports resources that are not stored although they should be according to the log. If a resource has been
+// deleted meanwhile, the rest of the log has its deletion.
 func (v *logVerifier) tellAbsent(ctx context.Context, trimmed backend.Revision) error {
 	if v.absent.Len() == 0 {
 		return nil

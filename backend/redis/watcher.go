@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// watchPage is the maximum number of entries of one shard that are read at once.
+	// watchPage is the maximum number of entries of a shard that are read at once.
 	watchPage = 256
-	// waitPage is how many entries end a wait on the server, of all shards together
-	// but at least one of each. It is small because XREAD cannot be bounded in
-	// bytes. What follows is read by readLog, which is.
+	// waitPage is the number of entries after which a wait on the server ends, for all shards together, but at least
+	// one for each. It is small, because XREAD has no limit in bytes. Further entries are read by readLog, which has
+	// one.
 	waitPage = 8
-	// linger is how long a watcher pauses after it has delivered changes up to the head, so that a
-	// busy log is not read entry by entry. A change after silence is delivered at once,
-	// and so is one that a reader of the heads waits for.
+	// linger is how long a watcher pauses after it has delivered all changes, so that a busy log is not read entry by
+	// entry. A change after a time without changes is delivered at once, and so is one for which a reader of the heads
+	// waits.
 	linger = 2 * time.Millisecond
 )
 
@@ -63,7 +63,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	if lost.Shards != nil {
 		return nil, &lost
 	}
-	// One command can wait on all shards of a server, but only on one slot of a cluster.
+	// A command can wait on all shards of a single server, but only on one slot of a cluster.
 	for i := range out.pos {
 		if s.core.at.Cluster || i == 0 {
 			out.waits = append(out.waits, shardGroup{})
@@ -74,7 +74,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	return out, nil
 }
 
-// watcher reads the log page by page until it has caught up, and then waits on the server.
+// watcher reads the log page by page until it has caught up. Then it waits on the server for changes.
 type watcher struct {
 	store    *Store
 	pos      []backend.Revision
@@ -91,13 +91,13 @@ type watcher struct {
 
 var _ backend.Watcher = (*watcher)(nil)
 
-// shardGroup is a group of shards that one command waits on.
+// shardGroup is a group of shards on which one command waits.
 type shardGroup struct {
 	shards  []int
 	waiting bool
 }
 
-// waited is the result of a wait.
+// waited is the result of waiting on a group.
 type waited struct {
 	group   int
 	streams []goredis.XStream
@@ -153,7 +153,7 @@ func (w *watcher) ended() error {
 	}
 }
 
-// gather pauses if changes were delivered just now.
+// gather pauses if changes were delivered within the last linger.
 func (w *watcher) gather(ctx context.Context) error {
 	rest := linger - time.Since(w.live)
 	if w.err != nil || w.live.IsZero() || rest <= 0 {
@@ -221,7 +221,7 @@ func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err er
 	return d, d.CaughtUp || !slices.Equal(w.pos, from), nil
 }
 
-// deliver adds the events of a shard, and moves its position to the revision at.
+// deliver adds the events of a shard to a delivery, and moves the position of the shard to the revision at.
 func (w *watcher) deliver(d *backend.Delivery, shard int, at backend.Revision, events []backend.Event) {
 	for _, e := range events {
 		w.pos[shard] = e.Revision
@@ -231,8 +231,7 @@ func (w *watcher) deliver(d *backend.Delivery, shard int, at backend.Revision, e
 	w.pos[shard] = at
 }
 
-// wait waits on the server for the next changes. If ok is false, the log has to be
-// read.
+// wait waits on the server for the next changes. If ok is false, the log must be read.
 func (w *watcher) wait(ctx context.Context) (d backend.Delivery, ok bool, err error) {
 	for i := range w.waits {
 		if !w.waits[i].waiting {
@@ -271,8 +270,8 @@ func (w *watcher) wait(ctx context.Context) (d backend.Delivery, ok bool, err er
 	return d, true, nil
 }
 
-// take delivers entries as long as they follow the position without a gap and fit
-// the delivery. It returns false if others are left, which look has to read.
+// take adds entries to a delivery as long as they follow the position without a gap and there is room. It returns false
+// if entries are left, which look must read.
 func (w *watcher) take(d *backend.Delivery, shard int, entries []goredis.XMessage) bool {
 	size := 0
 	for i := range d.Events {
@@ -298,7 +297,7 @@ func (w *watcher) take(d *backend.Delivery, shard int, entries []goredis.XMessag
 	return true
 }
 
-// start begins a wait in the background, of at most blockTime.
+// start begins to wait on a group in the background, for at most blockTime.
 func (w *watcher) start(group int) bool {
 	s := w.store
 	args := []any{
@@ -316,7 +315,7 @@ func (w *watcher) start(group int) bool {
 	}
 	started := s.core.background(func() {
 		defer ses.inflight.Done()
-		// The client's own XREAD would wait ten seconds longer for an answer.
+		// The XREAD of the client library would wait for the answer ten seconds longer.
 		cmd := goredis.NewXStreamSliceCmd(context.Background(), args...)
 		cmd.SetFirstKeyPos(int8(6))
 		_ = ses.blocking.Process(context.Background(), cmd)

@@ -13,27 +13,28 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Bounds of the queue of one server.
+// Limits of the queue for a server.
 const (
-	// maxSenders is the maximum number of pipelines that are sent at the same time.
+	// maxSenders is the maximum number of pipelines in progress.
 	maxSenders = 2
-	// secondSender is the number of waiting calls from which on a second sender is used. Calls
-	// that are sent together cost the server less.
+	// secondSender is the number of waiting calls from which a second sender is used. Calls that are sent together are
+	// cheaper for the server.
 	secondSender = 16
-	// pipelineCalls and pipelineBytes bound a pipeline, because the server executes it
-	// without serving others in between. A single call may be larger.
+	// pipelineCalls and pipelineBytes limit a pipeline, since the server serves nobody else while it executes one. A
+	// single call may be larger.
 	pipelineCalls = 32
 	pipelineBytes = 512 << 10
-	// waitingCalls is how many calls may be in run, waiting or sent. Others wait for a slot.
+	// waitingCalls is the maximum number of calls in run, whether they wait or were sent. Further calls wait for a
+	// slot.
 	waitingCalls = 1024
 )
 
-// writeQueue holds the calls that wait to be sent to one server, and sends those that come together as a
-// pipeline: in one write, in their order, each answered by itself. A caller that gives up
-// before its call was sent takes it back; the others notice nothing.
+// writeQueue is the queue of calls to be sent to one server. Calls that wait at the same time are sent as a pipeline:
+// in one write, in their order, each with a separate answer. A caller that gives up before its call was sent removes
+// the call, without effect on others.
 //
-// A sender is a goroutine that sends one pipeline after the other. It counts as a call in progress of the
-// session, which is closed when it has ended:
+// A sender is a goroutine that sends one pipeline after the other. It counts as a call of the session, so that the
+// session is not closed before the sender has ended:
 //
 //	           a call              16 calls wait
 //	no sender ------> one sender ----------------> two senders
@@ -55,12 +56,12 @@ type writeQueue struct {
 	senders int
 }
 
-// scriptCall is one batch: the keys and arguments with which the script apply runs it alone.
+// scriptCall is a batch, with the keys and arguments for running the script apply with it alone.
 type scriptCall struct {
 	keys []string
 	args []any
 	size int
-	// queued is when the call came.
+	// queued is when the call was put into the queue.
 	queued time.Time
 	done   chan struct{}
 	// times is nil unless the request is traced.
@@ -87,8 +88,8 @@ func (s *session) writeQueue(on *goredis.Client) *writeQueue {
 	return w
 }
 
-// run sends a batch and returns its reply. If the error is a refusal, the batch was not sent; after another
-// error it may have been applied. The caller has acquired the session.
+// run sends a batch and returns the reply. If the error is a refusal, the batch was not sent; after another error it
+// may have been applied. The caller must have acquired the session.
 func (w *writeQueue) run(ctx context.Context, c *scriptCall) ([]any, error) {
 	c.queued = time.Now()
 	c.done = make(chan struct{})
@@ -128,7 +129,7 @@ func (w *writeQueue) run(ctx context.Context, c *scriptCall) ([]any, error) {
 	}
 }
 
-// admit takes a slot for a call.
+// admit waits for a slot for a call.
 func (w *writeQueue) admit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -141,7 +142,7 @@ func (w *writeQueue) admit(ctx context.Context) error {
 	}
 }
 
-// sendAll is a sender: it sends pipeline after pipeline until take finds no calls for it.
+// sendAll is the goroutine of a sender: it sends pipelines until take returns no calls.
 func (w *writeQueue) sendAll() {
 	defer w.session.inflight.Done()
 	for last := 0; ; {
@@ -162,8 +163,8 @@ func (w *writeQueue) sendAll() {
 	}
 }
 
-// yield lets the callers that the last pipeline has answered queue their next calls. It yields the
-// processor as long as calls come, and waits for no timer.
+// yield lets callers whose calls were just answered queue their next calls. It yields the processor as long as the
+// queue grows. It does not wait for a timer.
 func (w *writeQueue) yield(last int) {
 	for grown, seen := last > 1, 0; grown; {
 		runtime.Gosched()
@@ -174,8 +175,8 @@ func (w *writeQueue) yield(last int) {
 	}
 }
 
-// take removes the calls of a pipeline from the queue. If there are none, or so few that the other sender
-// takes them, it returns nil and the sender ends.
+// take removes the calls of the next pipeline from the queue. It returns nil, so that the sender ends, if there are no
+// calls, or so few that the other sender can send them.
 func (w *writeQueue) take() []*scriptCall {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,9 +208,9 @@ func (w *writeQueue) send(calls []*scriptCall) {
 	}
 }
 
-// sendRuns sends runs as one pipeline and answers their calls. It returns the runs that the server has not executed
-// because it does not know the script; they are sent again with its source. With DurabilityReplica the pipeline ends
-// with WAIT, which is about everything before it on the connection.
+// sendRuns sends runs of the script as one pipeline, and answers their calls. It returns the runs that the server has
+// not executed because it does not know the script; they must be sent again with the source. With DurabilityReplica the
+// pipeline ends with WAIT, which concerns everything before it on the connection.
 func (w *writeQueue) sendRuns(ctx context.Context, runs []*scriptRun) (again []*scriptRun) {
 	core := w.session.core
 	pipe, script := w.on.Pipeline(), core.scripts.apply
@@ -234,8 +235,7 @@ func (w *writeQueue) sendRuns(ctx context.Context, runs []*scriptRun) (again []*
 		}
 	}
 	for i, e := range runs {
-		// If the connection breaks, the client library notes that as the error of
-		// those calls, too, that were answered before.
+		// If the connection breaks, the client library sets an error even for calls that were answered before.
 		if reply, _ := cmds[i].Val().([]any); len(reply) > 0 {
 			e.answer(reply, unconfirmed)
 			continue
@@ -256,20 +256,20 @@ func (w *writeQueue) sendRuns(ctx context.Context, runs []*scriptRun) (again []*
 	return again
 }
 
-// scriptRun is one execution of the script in a pipeline: for one call, or for several of one action each that
-// have the shard, the epoch and the clock in common.
+// scriptRun is a run of the script in a pipeline: with one batch, or with several that have one action each and the
+// same shard, epoch and clock.
 type scriptRun struct {
-	// source sends the source of the script, since the server does not know it.
+	// source reports whether to send the source of the script, because the server does not know it.
 	source bool
 	keys   []string
 	args   []any
 	calls  []*scriptCall
 }
 
-// scriptRuns returns the runs that execute calls. What the script reads before the first batch costs as
-// much as a put, so batches of one action that come together share a run.
+// scriptRuns returns the runs for some calls. What the script reads before its first batch takes as long as a put.
+// Therefore batches with a single action share a run.
 func scriptRuns(calls []*scriptCall) []*scriptRun {
-	// common identifies the calls that can share a run: by the meta of their shard, the epoch and the clock.
+	// common is what the calls in a run have in common: the meta of the shard, the epoch and the clock.
 	type common struct{ meta, epoch, clock any }
 	var out []*scriptRun
 	groups := map[common]*scriptRun{}
@@ -277,7 +277,7 @@ func scriptRuns(calls []*scriptCall) []*scriptRun {
 		of := common{c.keys[0], c.args[0], c.args[2]}
 		e := groups[of]
 		if len(c.keys) > shardKeys+1 || e == nil {
-			// Clipped, so that appending to them does not write into the call's own arrays.
+			// The slices are clipped so that appending does not write into the arrays of the call.
 			e = &scriptRun{keys: slices.Clip(c.keys), args: slices.Clip(c.args), calls: []*scriptCall{c}}
 			out = append(out, e)
 			if len(c.keys) == shardKeys+1 {
@@ -292,8 +292,8 @@ func scriptRuns(calls []*scriptCall) []*scriptRun {
 	return out
 }
 
-// answer gives each call its reply; if there is one reply to all of them, it gives them that. unconfirmed is
-// the error of calls that made changes, nil if a replica has them or none has to.
+// answer passes the reply to each call. If there is one reply for all calls, each gets that. unconfirmed is the error
+// for calls that have made changes; nil if a replica has confirmed them or none must.
 func (r *scriptRun) answer(reply []any, unconfirmed error) {
 	for i, c := range r.calls {
 		own, ok := reply[min(i, len(reply)-1)].([]any)
