@@ -223,7 +223,8 @@ func TestMajors_ReloadFromOneToBothKeepsStreams(t *testing.T) {
 	}
 	all := majors()
 	serve(major1, map[string]string{"v1.0": all["v1.0"], "v1.1": all["v1.1"]})
-	c.answered("/v1/graphql", `mutation { createThing(input: {name: "a", spec: {price: 1, note: "n", rackRef: "r", parts: [{size: 5}]}}) { thing { id } } createRack(input: {name: "r", spec: {height: 2, parts: [{size: 7}]}}) { rack { id } } }`)
+	// The rack is first: a thing that waited for it would be changed once more, when the reconciler finds it.
+	c.answered("/v1/graphql", `mutation { createRack(input: {name: "r", spec: {height: 2, parts: [{size: 7}]}}) { rack { id } } createThing(input: {name: "a", spec: {price: 1, note: "n", rackRef: "r", parts: [{size: 5}]}}) { thing { id } } }`)
 	w := c.dialAt("/v1/graphql")
 	w.begin("1", `subscription { event: thingChanges { type thing { spec { price note } } } }`, nil)
 	if m := w.read(); !strings.Contains(string(m.Payload), "IN_SYNC") {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -182,6 +183,18 @@ type source struct {
 
 func sources(t *testing.T) []source {
 	t.Helper()
+	out, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 10 {
+		t.Fatalf("only %d files found", len(out))
+	}
+	return out
+}
+
+// parsed parses the module once for all tests. None of them changes what it returns.
+var parsed = sync.OnceValues(func() ([]source, error) {
 	root := filepath.Join("..", "..")
 	var out []source
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
@@ -216,14 +229,8 @@ func sources(t *testing.T) []source {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(out) < 10 {
-		t.Fatalf("only %d files found under %s", len(out), root)
-	}
-	return out
-}
+	return out, err
+})
 
 func under(folder, parent string) bool {
 	return folder == parent || strings.HasPrefix(folder, parent+"/")
