@@ -77,7 +77,7 @@ func guideRun(t *testing.T, g *gateway, program string, args ...string) string {
 const guideSpec = `{cloudCredentialsRef: {secretName: "c", cloudName: "o"}, resource: {mtu: 1500}}`
 
 func TestClientsGuideInGo(t *testing.T) {
-	programs := guidePrograms(t, "../docs/clients.md")
+	programs := guidePrograms(t, "../docs/client-libraries.md")
 	if len(programs) != 5 {
 		t.Fatalf("%d programs; a new one needs a test", len(programs))
 	}

@@ -1,4 +1,4 @@
-// The code of docs/clients.md, as files.
+// The code of docs/clients.md and docs/client-libraries.md, as files.
 import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -6,12 +6,13 @@ import { fileURLToPath } from "node:url";
 import { transformAsync } from "@babel/core";
 import { base, schemaSDL, tool, workFolder } from "./gateway.mjs";
 
-const page = fileURLToPath(new URL("../../docs/clients.md", import.meta.url));
+const pages = ["clients.md", "client-libraries.md"].map((name) => fileURLToPath(new URL(`../../docs/${name}`, import.meta.url)));
 
-// snippets are the fenced pieces of code of the page by the file that each says it is, for the gateway under test.
+// snippets returns the fenced pieces of code of the pages by the file that each says it is, for the gateway under test.
 export async function snippets() {
   const out = {};
-  for (const [, about, code] of (await readFile(page, "utf8")).matchAll(/^```(\S[^\n]*)\n(.*?)^```$/gms)) {
+  const text = (await Promise.all(pages.map((page) => readFile(page, "utf8")))).join("\n");
+  for (const [, about, code] of text.matchAll(/^```(\S[^\n]*)\n(.*?)^```$/gms)) {
     if (about === "json") continue; // an answer, not code
     const [, file] = /^\w+ file=(\S+)$/.exec(about) ?? [];
     assert.ok(file && !out[file], `code that no test runs, as it has no file of its own: ${about}`);

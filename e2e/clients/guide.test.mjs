@@ -1,5 +1,5 @@
-// Every piece of code of docs/clients.md does what the page says. Those in Go are run by TestClientsGuideInGo, that
-// with an EventSource by the suite browser.
+// Every piece of code of docs/clients.md and docs/client-libraries.md does what the pages say. Those in Go are run
+// by TestClientsGuideInGo, the one with an EventSource by the suite browser.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
