@@ -15,7 +15,7 @@ import (
 // TestTheDocsListTheKindsOfTheBinary holds the table of kinds against the
 // catalogue; -update writes it.
 func TestTheDocsListTheKindsOfTheBinary(t *testing.T) {
-	const file, begin, end = "../../docs/kinds.md", "<!-- kinds -->\n", "<!-- end -->"
+	const file, begin, end = "../../docs/embedded-kinds.md", "<!-- kinds -->\n", "<!-- end -->"
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

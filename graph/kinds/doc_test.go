@@ -2,6 +2,7 @@ package kinds_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,20 +21,26 @@ type ShelfSpec { size: Int }
 
 func manual(t *testing.T) string {
 	t.Helper()
-	raw, err := os.ReadFile("../../docs/kinds.md")
+	return document(t, "kinds.md")
+}
+
+// document returns the text of a page of the documentation.
+func document(t *testing.T, page string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(raw)
 }
 
-// reserved are the names of one table of the manual.
+// reserved returns the names of one table of docs/reserved-names.md.
 func reserved(t *testing.T, table string) []string {
 	t.Helper()
-	_, rest, ok := strings.Cut(manual(t), "<!-- reserved: "+table+" -->")
+	_, rest, ok := strings.Cut(document(t, "reserved-names.md"), "<!-- reserved: "+table+" -->")
 	names, _, _ := strings.Cut(rest, "<!-- end -->")
 	if !ok {
-		t.Fatalf("no table %q", table)
+		t.Fatalf("docs/reserved-names.md has no table %q", table)
 	}
 	return strings.Fields(strings.ReplaceAll(names, "`", ""))
 }

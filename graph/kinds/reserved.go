@@ -6,7 +6,7 @@ import (
 )
 
 // The names in this file, and the names of the API's own types, cannot be used by catalogues: the API has them now, or
-// may have them later. A test compares the tables in docs/kinds.md with them.
+// may have them later. A test compares the tables in docs/reserved-names.md with them.
 
 // laterTypes returns names of types that later versions of the API may have.
 func laterTypes() []string {
