@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Limits of one batch and of one resource.
+// The limits of a batch, and of a resource.
 const (
 	MaxWrites        = 64
 	MaxChecks        = 256
@@ -26,17 +26,17 @@ const (
 	MaxActor = 1024
 )
 
-// Batch is a set of changes in one shard, of which all or none are applied. Everything that
-// it writes has one namespace; its checks may also name keys of GLOBAL kinds in the same
-// shard.
+// Batch is a set of changes in one shard. A store applies all of them or none. All its writes have the same namespace.
+// Its checks may also name keys of GLOBAL kinds in the same shard.
 type Batch struct {
-	// RequestID identifies this attempt in the log; at most 64 bytes, never reused.
+	// RequestID identifies the batch in the log: 1 to MaxRequestID bytes. Each attempt to apply a batch needs another
+	// one.
 	RequestID string
-	// Deadline is a time of the store's clock after which the store refuses the batch.
-	// From then on the log says conclusively whether the batch was applied.
+	// Deadline is a time of the store's clock, after which the store refuses the batch. Once it has passed, the log
+	// shows conclusively whether the batch was applied.
 	Deadline time.Time
-	// Actor names the author of the changes, for the log; at most MaxActor bytes, opaque to the
-	// store.
+	// Actor names the author of the changes, for the log. It has at most MaxActor bytes, which the store does not
+	// interpret.
 	Actor string
 	// Actions name each key at most once.
 	Actions []Action
@@ -47,7 +47,7 @@ type Action struct {
 	Key Key
 	If  Condition
 	Op  Op
-	// Put is what an OpPut stores. An OpRebind uses its Declared and Refs.
+	// Put is what an OpPut stores. An OpRebind uses only its Declared and Refs.
 	Put Put
 }
 
@@ -60,27 +60,29 @@ const (
 	OpCheck Op = iota
 	// OpPut stores Action.Put, whether or not the key exists.
 	OpPut
-	// OpDelete removes the key. If the key is absent it fails with ErrNotFound,
-	// whatever the condition. It also removes a resource that does not decode, if its
-	// condition is about presence only; the last state then has only the key.
+	// OpDelete removes the key. If the key is absent it fails with ErrNotFound, also if the condition allows that. It
+	// also removes a resource that cannot be decoded, if its condition is about presence only. The last state in the
+	// result then has only the key.
 	OpDelete
-	// OpRebind replaces the references and the fingerprint of their declarations, and adds one to
-	// [Envelope.BindingVersion]. It is for declarations that have changed while the resource has
-	// not, so it makes no revision, log entry or event and keeps UpdatedAt. Its condition names
-	// the revision that the references were taken from and the binding version, so a second
-	// rebind of the same state fails. The log does not show whether it was applied.
+	// OpRebind replaces the references of a resource, and the fingerprint of the declarations from which they were
+	// derived. It is used after declarations have changed, while the resource has not.
+	//
+	// It adds one to [Envelope.BindingVersion]. It makes no revision, log entry or event, and keeps UpdatedAt, so the
+	// log does not show whether it was applied.
+	//
+	// Its condition must name the revision from which the references were derived, and the binding version. A second
+	// rebind of the same state therefore fails.
 	OpRebind
 )
 
 // Result is the result of an applied batch.
 type Result struct {
-	// Resources are parallel to the actions: for a put and a rebind the stored resource,
-	// for a delete the last state, for a check the checked state or nil.
+	// Resources are parallel to the actions: the stored resource for a put or a rebind, the last state for a delete,
+	// and the checked state for a check, nil if there is none.
 	Resources []*Resource
 	// Revisions are parallel to the actions: the revision of each put and delete, zero for others.
 	Revisions []Revision
-	// Position is the position of the batch on its shard; it is zero on all other
-	// shards.
+	// Position is the position of the batch on its shard. Its other shards are zero.
 	Position Position
 }
 

@@ -10,8 +10,8 @@ const (
 	Present
 )
 
-// Condition must hold for the batch to be applied. All fields that are set are checked, in their
-// order; BindingVersion is checked together with Revision. An expired resource counts as absent.
+// Condition must hold for a batch to be applied. The fields that are set are checked in their order, but BindingVersion
+// together with Revision. An expired resource counts as absent.
 type Condition struct {
 	Presence Presence
 	// The following fields, if set, require the key to be present.
@@ -19,19 +19,18 @@ type Condition struct {
 	Revision    Revision
 	NotDeleting bool
 	Deleting    bool
-	// Unreferenced requires that no live resource holds a bound reference to the key. A
-	// reference of the resource to itself does not count.
+	// Unreferenced requires that no other live resource has a bound reference to the key.
 	Unreferenced bool
 	// Unfinalized requires that no finalizer holds the resource. It is checked after
 	// Unreferenced, so ErrFinalized means that only finalizers are left.
 	Unfinalized bool
-	// BindingVersion is the required [Envelope.BindingVersion], so that a put which was prepared
-	// before a rebind does not undo it. 0 requires none.
+	// BindingVersion is the required [Envelope.BindingVersion]. With it, a put that was prepared before a rebind does
+	// not undo the rebind. 0 requires none.
 	BindingVersion uint32
 }
 
-// Check checks the condition against the live resource, nil if there is none. bound reports
-// whether another resource holds a bound reference to it; it is called only if needed.
+// Check checks the condition against the live resource; nil if there is none. bound reports whether another resource
+// has a bound reference to it. It is called only if needed.
 func (c Condition) Check(current *Resource, bound func() (bool, error)) error {
 	if c.Presence == Absent {
 		if current != nil {

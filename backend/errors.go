@@ -8,17 +8,17 @@ import (
 // Errors of a condition of a batch that did not hold. The batch changed nothing. Each
 // is wrapped in a [*ConditionError] with the key and the current state.
 var (
-	// ErrNotFound: the condition wants the key present and it is absent or expired.
+	// ErrNotFound: the condition requires the key to be present, but it is absent or expired.
 	ErrNotFound = errors.New("not found")
-	// ErrExists: the condition wants the key absent and it is live.
+	// ErrExists: the condition requires the key to be absent, but it is present.
 	ErrExists = errors.New("already exists")
-	// ErrConflict: the revision or uid is not the one the condition names.
+	// ErrConflict: the resource has another revision or uid than the condition.
 	ErrConflict = errors.New("revision conflict")
-	// ErrDeleting: the condition wants a resource that is not being deleted.
+	// ErrDeleting: the condition requires a resource that is not being deleted.
 	ErrDeleting = errors.New("being deleted")
-	// ErrNotDeleting: the condition wants a resource that is being deleted.
+	// ErrNotDeleting: the condition requires a resource that is being deleted.
 	ErrNotDeleting = errors.New("not being deleted")
-	// ErrReferenced: the condition requires a resource to which no other is bound.
+	// ErrReferenced: the condition requires a resource to which no other one has a bound reference.
 	ErrReferenced = errors.New("still referenced")
 	// ErrFinalized: the condition requires a resource without finalizers.
 	ErrFinalized = errors.New("held by finalizers")
@@ -34,11 +34,10 @@ var (
 
 // Errors about the outcome of a batch.
 var (
-	// ErrDeadline: the batch's deadline has passed by the store's clock. Nothing was applied, and
-	// never will be.
+	// ErrDeadline: the deadline of the batch has passed by the store's clock. Nothing was applied, and nothing will be.
 	ErrDeadline = errors.New("batch deadline passed")
-	// ErrUnknown: the batch may or may not have been applied; the log shows which. Together with
-	// ErrFormat it was applied in part, and the log may have changes that are not stored.
+	// ErrUnknown: the batch may or may not have been applied; the log shows which. Together with ErrFormat it means
+	// that a part of the batch was applied, and that the log may have changes that are not stored.
 	ErrUnknown = errors.New("outcome unknown")
 )
 
@@ -59,8 +58,8 @@ var (
 var (
 	// ErrUnavailable: the store cannot answer now and nothing was applied; try again later.
 	ErrUnavailable = errors.New("store unavailable")
-	// ErrDamaged: the store is damaged as a whole and must be restored from a backup. Each call
-	// that meets the damage returns it.
+	// ErrDamaged: the store is damaged as a whole and must be restored from a backup. Each call that meets the damage
+	// returns this error.
 	ErrDamaged = errors.New("the store is damaged")
 	// ErrNoSpace: the store has no space for the change, and nothing was applied. It is
 	// returned together with ErrUnavailable.
@@ -86,17 +85,17 @@ type formatError struct{ error }
 // Unwrap returns the error with the message, and ErrFormat.
 func (e formatError) Unwrap() []error { return []error{e.error, ErrFormat} }
 
-// ExpiredError reports on which shards a watch cannot continue. A store with one shard
-// may return the bare ErrPositionExpired.
+// ExpiredError lists the shards on which a watch cannot continue. A store with one shard may return ErrPositionExpired
+// itself.
 type ExpiredError struct {
 	Shards []int
-	// Shared is parallel to Shards: the last revision that the log shares with the watch's
-	// history, from which a new watch can begin, for example after a fail-over that lost
-	// writes. It is zero where there is none; a nil Shared means that none is known.
+	// Shared is parallel to Shards. Each element is the last revision that both the log and the history of the watch
+	// have; zero if there is none. A new watch can begin there, for example after a fail-over that lost writes. A nil
+	// Shared means that none is known.
 	Shared []Revision
 }
 
-// Lose adds a shard on which the watch cannot continue.
+// Lose adds a shard on which the watch cannot continue. shared is its element of Shared.
 func (e *ExpiredError) Lose(shard int, shared Revision) {
 	e.Shards, e.Shared = append(e.Shards, shard), append(e.Shared, shared)
 }
@@ -116,13 +115,13 @@ type ConditionError struct {
 	// Current is the live resource under Key, nil if there is none. It must not be
 	// changed.
 	Current *Resource
-	// Err is one of the condition sentinels.
+	// Err is ErrNotFound, ErrExists, or another error of a condition.
 	Err error
 }
 
 func (e *ConditionError) Error() string { return fmt.Sprintf("%s: %v", e.Key, e.Err) }
 
-// Unwrap returns the condition sentinel.
+// Unwrap returns Err.
 func (e *ConditionError) Unwrap() error { return e.Err }
 
 // LaggedError has the position from which a watcher that was too slow can resume.

@@ -23,32 +23,31 @@ func (t EventType) String() string {
 // Event is one log entry: one change of one key.
 type Event struct {
 	Type EventType
-	// Revision of the change. A delete has a revision, too.
+	// Revision is the revision of the change. A delete has one, too.
 	Revision Revision
-	// Resource is the resource after the change; for Deleted the last state, with its
-	// own revision.
+	// Resource is the resource after the change. For a Deleted event it is the last state, with the revision that it
+	// had.
 	Resource *Resource
-	// Before has facts of the envelope before the change; nil unless the type is Modified.
-	// For Deleted, see Resource.
+	// Before has facts of the envelope before the change. It is nil unless the type is Modified.
 	Before *Before
-	// Change is [Put.Change] of the put that made the change; nil if that was empty.
+	// Change is the [Put.Change] of the put; nil if that is empty.
 	Change []byte
-	// Actor is [Batch.Actor]; empty for the purge of an expired resource.
+	// Actor is the [Batch.Actor]; empty for the purge of an expired resource.
 	Actor string
-	// RequestID is that of the batch; empty for the purge of an expired resource.
+	// RequestID is the [Batch.RequestID]; empty for the purge of an expired resource.
 	RequestID string
-	// Time of the change by the store's clock.
+	// Time is the time of the change by the store's clock.
 	Time time.Time
-	// Position is the position after this change. Watch sets it.
+	// Position is the position after this change. Only Watch sets it.
 	Position Position
 }
 
-// Before is the part of the replaced state's envelope that a log entry keeps.
+// Before is the part of the envelope of a replaced state that a log entry keeps.
 type Before struct {
 	Revision             Revision
 	UpdatedAt, ExpiresAt time.Time
 	Deleting             bool
-	// Bound are the resources to which it had bound references, in the order of its references.
+	// Bound are the targets of the resource's bound references, in the order of the references.
 	Bound []Key
 }
 

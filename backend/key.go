@@ -8,19 +8,17 @@ import (
 // Key identifies one resource in a store. Namespace is empty for GLOBAL kinds.
 type Key struct{ Kind, Namespace, Name string }
 
-// internalPrefix marks the reserved key range.
+// internalPrefix is the first character of the reserved kinds, see [Key.Internal].
 const internalPrefix = "_"
 
-// Internal reports whether the key lies in the range reserved for the gateway's own
-// records (leases, fingerprints, sensitive values). These are read and written like
-// resources, but have no log entries: no watch delivers them, they move no position, and
-// heartbeats do not push changes out of the log. Their revisions are counted separately.
-// No catalogue can have kinds with such names.
+// Internal reports whether the key is reserved for the gateway's own records: leases, fingerprints and sensitive
+// values. They are read and written like resources, but have no log entries. So no watch delivers them, they do not
+// move a position, and heartbeats do not push changes out of the log. They have revisions of a separate sequence. No
+// catalogue can have kinds with such names.
 func (k Key) Internal() bool { return strings.HasPrefix(k.Kind, internalPrefix) }
 
-// Sensitive returns the key of the record with the sensitive values of the resource
-// under k. Such records lie next to each other in the reserved range, apart from
-// resources and the log.
+// Sensitive returns the key of the record with the sensitive values of the resource under k. These records lie next to
+// each other, apart from resources and the log.
 func (k Key) Sensitive() Key {
 	k.Kind = SensitiveKind(k.Kind)
 	return k
@@ -46,12 +44,12 @@ func (k Key) String() string {
 	return k.Kind + "/" + k.Namespace + "/" + k.Name
 }
 
-// Append appends the tuple (kind, namespace, name).
+// Append appends the tuple (kind, namespace, name) to dst.
 func (k Key) Append(dst []byte) []byte {
 	return AppendString(AppendString(AppendString(dst, k.Kind), k.Namespace), k.Name)
 }
 
-// DecodeKey reads what [Key.Append] wrote.
+// DecodeKey decodes the tuple that [Key.Append] appends.
 func DecodeKey(b []byte) (k Key, err error) {
 	if k.Kind, b, err = TakeString(b); err != nil {
 		return Key{}, err

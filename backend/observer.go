@@ -3,8 +3,8 @@ package backend
 // Observer takes measured values, as a histogram of Prometheus does. It is safe for concurrent use and quick.
 type Observer interface{ Observe(value float64) }
 
-// WriteObservers take what a store measures of its writes, which it makes in groups: a group is one transaction of a
-// file, or one pipeline to a server. A nil one takes nothing. Times are in seconds.
+// WriteObservers receive the measured values of a store's writes. A store writes batches in groups: a group is one
+// transaction of a file, or one pipeline to a server. An observer may be nil. Times are in seconds.
 type WriteObservers struct {
 	// Wait receives the time for which a batch waited until its group began.
 	Wait Observer

@@ -7,9 +7,8 @@ import (
 	"slices"
 )
 
-// Position is a position in the log: for each shard the revision of the last change
-// that was seen. It is immutable. The zero value means "now" at the beginning of a
-// watch; a store never returns it.
+// Position is a position in the log: for each shard, the revision of the last change that was seen. It is immutable.
+// The zero value means "now" when a watch begins; a store never returns it.
 type Position struct {
 	shards []Revision
 	text   string // what String returns; "" if that is to be made
@@ -24,7 +23,7 @@ func (p Position) IsZero() bool { return len(p.shards) == 0 }
 // Shards returns the number of shards of the position's store.
 func (p Position) Shards() int { return len(p.shards) }
 
-// Shard returns the revision last seen of shard i; zero if there is no such shard.
+// Shard returns the revision of shard i; zero if there is no such shard.
 func (p Position) Shard(i int) Revision {
 	if i < 0 || i >= len(p.shards) {
 		return Revision{}
@@ -32,7 +31,7 @@ func (p Position) Shard(i int) Revision {
 	return p.shards[i]
 }
 
-// With returns p moved to r on shard i, which must exist.
+// With returns p with the revision r for shard i, which must exist.
 func (p Position) With(i int, r Revision) Position {
 	shards := slices.Clone(p.shards)
 	shards[i] = r
@@ -57,8 +56,8 @@ const (
 	maxShards      = 256
 )
 
-// String returns the wire form: base64url of a format byte, the number of shards and an
-// (epoch, seq) pair for each, all as varints. For the zero value it is "".
+// String returns the wire form of the position: in base64url, a format byte, the number of shards, and for each shard
+// its epoch and its sequence number, all as varints. It is "" for the zero value.
 func (p Position) String() string {
 	if p.IsZero() || p.text != "" {
 		return p.text
@@ -71,14 +70,14 @@ func (p Position) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Written returns the same position with its wire form computed in advance, for a
-// position whose String is called often.
+// Written returns the same position with its wire form computed in advance. It is for positions whose String is called
+// often.
 func (p Position) Written() Position {
 	p.text = p.String()
 	return p
 }
 
-// ParsePosition reads what [Position.String] wrote; anything else is ErrInvalid.
+// ParsePosition parses the wire form of [Position.String]. It returns ErrInvalid for any other text.
 func ParsePosition(s string) (Position, error) {
 	bad := fmt.Errorf("position %.40q: %w", s, ErrInvalid)
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)

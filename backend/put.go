@@ -5,34 +5,30 @@ import (
 	"time"
 )
 
-// Put is the caller's part of a stored resource. The store keeps Refs, Body and Change
-// without copying, so they must not be changed afterwards.
+// Put is the part of a stored resource that the caller provides. The store keeps Refs, Body and Change without copying
+// them, so they must not be changed afterwards.
 type Put struct {
-	// UID of a new resource. An existing one keeps its own.
+	// UID is the uid of a new resource. An existing resource keeps its uid.
 	UID      string
 	Deleting bool
 	// Finalizers is the number of finalizers that hold the resource, at most
 	// MaxFinalizers. Nil keeps the number, which is 0 for a new resource.
 	Finalizers *int
 	ExpiresAt  time.Time
-	// Caller marks a change of the spec or of metadata that callers set. It moves
-	// SpecRevision.
+	// Caller marks a change of the spec, or of metadata that callers set. It sets [Envelope.SpecRevision].
 	Caller bool
-	// Declared is the fingerprint of the declarations by which Refs were derived, at
-	// most MaxFingerprint bytes. Empty keeps fingerprint and references; a new resource
-	// then has none.
+	// Declared is the fingerprint of the declarations from which Refs were derived, at most MaxFingerprint bytes. If it
+	// is empty, the resource keeps its fingerprint and references; a new resource then has none.
 	Declared string
-	// Refs are the resources referred to, without duplicates; none if Declared is
-	// empty.
+	// Refs are the references, without duplicates. If Declared is empty, there must be none.
 	Refs []Ref
 	Body []byte
-	// Change describes, for the log entry, the state that the put replaces: see [Event.Change].
-	// At most MaxChange bytes, opaque to the store; empty if nothing is known. The condition of
-	// a put with a Change names the revision that it was made from.
+	// Change describes the state that the put replaces, see [Event.Change]. It has at most MaxChange bytes, which the
+	// store does not interpret. It may be empty. The condition of a put with a Change must name the revision of that
+	// state.
 	Change []byte
-	// CreatedAt and UpdatedAt are the times of a resource that comes from another store, to the
-	// millisecond. Both are set, and the condition is [Absent]. If they are zero, the store
-	// uses the present time.
+	// CreatedAt and UpdatedAt are the times of a resource that comes from another store, in milliseconds. Either both
+	// are set, and the condition is [Absent], or both are zero: then the store uses the present time.
 	CreatedAt, UpdatedAt time.Time
 }
 
@@ -64,7 +60,7 @@ func (p Put) validate(a Action, shards Sharder) error {
 	return p.validateRefs(a.Key, shards)
 }
 
-// validateTimes checks that a put with times has both, and requires the key to be absent.
+// validateTimes checks that the times are both zero or both set, and that times are only set if the key must be absent.
 func (p Put) validateTimes(a Action) error {
 	if p.CreatedAt.IsZero() && p.UpdatedAt.IsZero() {
 		return nil

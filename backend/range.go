@@ -8,39 +8,37 @@ import (
 	"slices"
 )
 
-// Range asks for resources of one kind, for those that refer to a key, or for everything in one
-// shard. Start and End bound the order tuple, half-open: (namespace, name), or (kind, namespace,
-// name) if the range may have several kinds. Nil leaves that side open.
+// Range selects the resources of one kind, the resources that refer to a key, or everything in one shard.
+//
+// Start and End are bounds of the order tuple: Start is inclusive, End exclusive. The tuple is (namespace, name), or
+// (kind, namespace, name) if the range may have several kinds. A nil bound leaves its side open.
 type Range struct {
-	// Kind of the resources. With Referenced it may be empty, for all kinds; and with Shard, for
-	// everything that the shard has, the gateway's own records ([Key.Internal]) included, in the
+	// Kind is the kind of the resources. It may be empty in two cases. With Referenced, the range has referrers of all
+	// kinds. With Shard, it has everything in the shard, including the gateway's own records ([Key.Internal]), in the
 	// order of (kind, namespace, name).
 	Kind string
-	// Referenced asks for the resources that refer to that key, possibly including itself, in
-	// the order of (kind, namespace, name). Referrers of a key of a GLOBAL kind may be of all
-	// namespaces, and are read from all shards.
+	// Referenced selects the resources that refer to this key, which may include the resource itself. They are in the
+	// order of (kind, namespace, name). A key of a GLOBAL kind may have referrers in all namespaces, and so in all
+	// shards.
 	Referenced *Key
 	// BoundOnly leaves out references that are not bound.
 	BoundOnly bool
-	// Deleting leaves out resources whose deletion was not requested. Not together with
-	// Referenced.
+	// Deleting selects resources whose deletion was requested. It cannot be combined with Referenced.
 	Deleting bool
-	// Namespace, if set, leaves out all others.
+	// Namespace selects one namespace. Empty selects all.
 	Namespace string
-	// Shard, if not 0, leaves out the namespaces of all other shards. Shards are numbered
-	// from 1 here; in a store that is not a [Sharder], 1 is everything. Not together with
-	// Namespace or Referenced.
+	// Shard selects the namespaces of one shard. Here shards are numbered from 1, and 0 selects all. In a store that is
+	// not a [Sharder], 1 is everything. It cannot be combined with Namespace or Referenced.
 	Shard      int
 	Start, End []byte
 	Reverse    bool
-	// Limit is the number of resources wanted, 1 to MaxLimit.
+	// Limit is the maximum number of resources, 1 to MaxLimit.
 	Limit int
-	// Bare allows the store to leave Refs and Declared out of resources that are only
-	// shown, not written or compared. A resource whose Refs or Declared are damaged can
-	// then still be read.
+	// Bare allows the store to leave out Refs and Declared. It is for resources that are only shown, not written or
+	// compared. A resource whose Refs or Declared are damaged can then still be read.
 	Bare bool
-	// KeysOnly leaves out everything but Key, Revision and ExpiresAt. A resource whose other
-	// parts are damaged can then still be read. Not together with Referenced or Deleting.
+	// KeysOnly leaves out everything but Key, Revision and ExpiresAt. A resource whose other parts are damaged can then
+	// still be read. It cannot be combined with Referenced or Deleting.
 	KeysOnly bool
 	// Count asks for the number of live resources in the range instead of a page; Limit
 	// is ignored.
@@ -52,17 +50,15 @@ type Page struct {
 	Resources []*Resource
 	// More reports whether the range has resources after the last one of the page.
 	More bool
-	// Count is the number asked for by Range.Count.
+	// Count is the number of live resources, if Range.Count is set.
 	Count int
-	// Unreadable are the keys of resources that were left out because they do not decode, in
-	// the order of the range. If there are more pages, it covers the range up to the page's
-	// last resource, so that no two pages report the same key. A key that does not decode
-	// either is zero. With Range.Count there are none.
+	// Unreadable are the keys of resources that were left out because they cannot be decoded, in the order of the
+	// range. If there are more pages, it has the keys up to the page's last resource, so no two pages report the same
+	// key. A key that cannot be decoded either is zero. With Range.Count there are none.
 	Unreadable []Key
 }
 
-// After returns the rest of a range after a page of it; more is false if there is none. The range
-// is not reversed.
+// After returns the rest of the range after a page, and whether there may be more. The range must not be reversed.
 func (r Range) After(page Page) (rest Range, more bool) {
 	if !page.More || len(page.Resources) == 0 {
 		return r, false
@@ -115,15 +111,14 @@ func (r Range) Validate(shards int) error {
 	return nil
 }
 
-// OrderTuple returns the sort key of a resource in the order of names, a bound for
-// Range.
+// OrderTuple returns the order tuple of a resource, for Range.Start and Range.End.
 func OrderTuple(namespace, name string) []byte {
 	return AppendString(AppendString(nil, namespace), name)
 }
 
-// Prefix returns the bytes with which all keys of the range begin: the tuple (kind), nothing for
-// all kinds of a shard, or, for references to a key, the tuple of [AppendRefKey]. A driver keeps
-// resources and requested deletions in separate key ranges.
+// Prefix returns the bytes with which all keys of the range begin: the tuple (kind); nothing if the range is a whole
+// shard; or the tuple of [AppendRefKey] if it is about references. A driver keeps resources, references and requested
+// deletions in separate key ranges.
 func (r Range) Prefix() []byte {
 	switch {
 	case r.Referenced != nil:
@@ -138,7 +133,7 @@ func (r Range) Prefix() []byte {
 func (r Range) Bounds() (start, end []byte) {
 	prefix := r.Prefix()
 	start = slices.Concat(prefix, r.Start)
-	// within begins with the elements of the order tuple that the range fixes.
+	// within also has the leading elements of the order tuple that the range determines.
 	within := slices.Clip(prefix)
 	if r.Referenced != nil && r.Kind != "" {
 		within = AppendString(within, r.Kind)
@@ -153,17 +148,17 @@ func (r Range) Bounds() (start, end []byte) {
 	return start, end
 }
 
-// MayRefer reports whether resources in a namespace may refer to Referenced: a resource in a
-// namespace has referrers in that namespace only, a GLOBAL one in all.
+// MayRefer reports whether resources in a namespace may refer to Referenced. A resource in a namespace is referred to
+// only from its namespace, a GLOBAL one from all.
 func (r Range) MayRefer(namespace string) bool {
 	return r.Referenced.Namespace == "" || r.Referenced.Namespace == namespace
 }
 
 // Ranger is implemented by a store that can answer several ranges in one call.
 type Ranger interface {
-	// Ranges answers each range as Range does, all from one state of the store. If one
-	// fails, the call fails. There are at most MaxRanges. The pages share MaxPageBytes:
-	// once that is used up, each further page has only its first resource, and More.
+	// Ranges answers each range as Range does, from one state of the store. There may be at most MaxRanges. If one
+	// fails, the call fails. All pages together have at most MaxPageBytes: once these are used up, each further page
+	// has only its first resource, and More.
 	Ranges(ctx context.Context, rs []Range) ([]Page, error)
 }
 
@@ -181,8 +176,8 @@ func ValidateRanges(rs []Range, shards int) error {
 	return nil
 }
 
-// Ranges answers several ranges, in one call and from one state where the store
-// can, else one after the other.
+// Ranges answers several ranges. If the store is a [Ranger] it does so in one call and from one state, otherwise in one
+// call for each range.
 func Ranges(ctx context.Context, s Store, rs []Range) ([]Page, error) {
 	if many, ok := s.(Ranger); ok {
 		return many.Ranges(ctx, rs)

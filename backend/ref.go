@@ -1,16 +1,15 @@
 package backend
 
-// Ref is a reference of one resource to another, which need not exist. The target has
-// the same namespace, or none if its kind is GLOBAL.
+// Ref is a reference of a resource to another one, which need not exist. The target has the same namespace, or none if
+// its kind is GLOBAL.
 type Ref struct {
 	Key Key
-	// Bound reports that the resource relies on the target, see [Condition.Unreferenced].
-	// Both lie in one shard, so that a store can decide in one place whether a resource is
-	// in use.
+	// Bound reports whether the resource relies on the target, see [Condition.Unreferenced]. Both must be in one shard,
+	// where the store can then decide whether the target is in use.
 	Bound bool
 }
 
-// Bound returns the resources to which r has a bound reference.
+// Bound returns the targets of the resource's bound references.
 func (r *Resource) Bound() (out []Key) {
 	for _, ref := range r.Refs {
 		if ref.Bound {
@@ -20,8 +19,8 @@ func (r *Resource) Bound() (out []Key) {
 	return out
 }
 
-// RefEntries returns the entries of the resource in the inverse index. A bound
-// reference has two: one among all references to the key, and one among the bound ones.
+// RefEntries returns the entries of the resource in the inverse index. A bound reference has two: one among all
+// references to its target, and one among the bound references to it.
 func (r *Resource) RefEntries() []Ref {
 	if len(r.Refs) == 0 {
 		return nil

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Resource is a stored resource as a store sees it. What a store returns is shared and
-// must not be changed.
+// Resource is a stored resource as a store knows it. The resources that a store returns are shared and must not be
+// changed.
 type Resource struct {
 	Key
 	Envelope
-	// Refs are the resources it refers to, by which [Range.Referenced] finds it.
+	// Refs are the references of the resource, by which [Range.Referenced] finds it.
 	Refs []Ref
-	// Body is opaque to the store; see [EncodeBody].
+	// Body is the content, which the store does not interpret; see [EncodeBody].
 	Body []byte
 }
 
@@ -21,29 +21,29 @@ type Envelope struct {
 	// UID distinguishes a resource from an earlier one under the same key. It is set at
 	// creation and never changes.
 	UID string
-	// Revision is that of the last change. The store sets it.
+	// Revision is the revision of the last change. The store sets it.
 	Revision Revision
-	// SpecRevision is the revision of the last put marked [Put.Caller]. The store sets it.
+	// SpecRevision is the revision of the last put with [Put.Caller]. The store sets it.
 	SpecRevision Revision
-	// BindingVersion counts how often Refs were derived from the present body: 1, plus one for
-	// each [OpRebind]. The store sets it.
+	// BindingVersion is the number of times that Refs were derived from the present body: 1, plus one for each
+	// [OpRebind]. The store sets it.
 	BindingVersion uint32
-	// Deleting reports that deletion was requested.
+	// Deleting reports whether deletion was requested.
 	Deleting bool
 	// Finalizers is the number of finalizers that hold the resource, which
 	// [Condition.Unfinalized] checks. Their names are in the body.
 	Finalizers int
-	// Declared is the fingerprint of the reference declarations by which Refs were
-	// derived; at most 64 bytes, empty for a resource without references.
+	// Declared is the fingerprint of the declarations from which Refs were derived, at most MaxFingerprint bytes. It is
+	// empty for a resource without references.
 	Declared string
-	// ExpiresAt, by the store's clock, to the millisecond; zero means never.
+	// ExpiresAt is when the resource expires by the store's clock, in milliseconds; zero means never.
 	ExpiresAt time.Time
-	// CreatedAt and UpdatedAt are set by the store's clock, in UTC to the millisecond, unless
-	// [Put.CreatedAt] gives them.
+	// CreatedAt and UpdatedAt are times in UTC, in milliseconds. They are from the store's clock, or from
+	// [Put.CreatedAt] and [Put.UpdatedAt].
 	CreatedAt, UpdatedAt time.Time
 }
 
-// ExpiredAt reports whether the resource is expired, and so invisible, at the given time.
+// ExpiredAt reports whether the resource is expired at the given time, and therefore invisible.
 func (e *Envelope) ExpiredAt(now time.Time) bool {
 	return !e.ExpiresAt.IsZero() && !e.ExpiresAt.After(now)
 }

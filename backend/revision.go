@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Revision numbers one change of one shard. Within an epoch the sequence has no gaps
-// and starts at 1; a greater epoch is a later history. The zero value means no
-// revision. Clients treat it as an opaque string.
+// Revision is the number of a change of one shard. Within an epoch, the sequence numbers start at 1 and have no gaps. A
+// greater epoch is a later history. The zero value means no revision. For clients it is an opaque string.
 type Revision struct{ Epoch, Seq uint64 }
 
 // IsZero reports whether r stands for no revision.
@@ -25,7 +24,7 @@ func (r Revision) Compare(o Revision) int {
 	return cmp.Compare(r.Seq, o.Seq)
 }
 
-// String is "<epoch>-<seq>", or "" for the zero value.
+// String returns the revision as "<epoch>-<seq>", "" for the zero value.
 func (r Revision) String() string {
 	if r.IsZero() {
 		return ""
@@ -34,8 +33,8 @@ func (r Revision) String() string {
 	return string(strconv.AppendUint(append(b, '-'), r.Seq, 10))
 }
 
-// ParseRevision reads what [Revision.String] wrote, and nothing else, so each revision
-// has one form. Text that does not parse matches no resource.
+// ParseRevision parses the text of [Revision.String], and refuses any other form, so that each revision has exactly
+// one. A caller may treat text that cannot be parsed as a revision that no resource has.
 func ParseRevision(s string) (Revision, error) {
 	e, q, _ := strings.Cut(s, "-")
 	epoch, err1 := strconv.ParseUint(e, 10, 64)
@@ -49,14 +48,14 @@ func ParseRevision(s string) (Revision, error) {
 
 const (
 	epochRandomBits = 20
-	// MaxEpoch is the greatest epoch that a driver may store: every language that reads
-	// integers as doubles keeps it exact.
+	// MaxEpoch is the greatest epoch that a driver may store. Languages that read integers as doubles represent it
+	// exactly.
 	MaxEpoch = 1<<53 - 1
 )
 
-// NextEpoch returns an epoch that no other history has, with a probability of error of
-// one in a million: max(previous, unix seconds << 20) + 1 + random(2^20). Two copies of
-// one store that go on separately get different epochs.
+// NextEpoch returns an epoch that differs from those of all other histories, with a probability of error of one in a
+// million. Thus two copies of a store that are continued separately get different epochs. It is max(previous, unix
+// seconds << 20) + 1 + random(2^20).
 func NextEpoch(previous uint64, now time.Time, rnd *rand.Rand) (uint64, error) {
 	if now.Unix() > MaxEpoch>>epochRandomBits {
 		return 0, fmt.Errorf("epoch at %s; the clock is wrong: %w", now.UTC().Format(time.RFC3339), ErrInvalid)

@@ -5,39 +5,34 @@ import (
 	"time"
 )
 
-// Store keeps resources and the log of their changes. All methods are safe for
-// concurrent use, honour the context's deadline, and return ErrUnavailable
-// when the store cannot answer or ErrClosed after it was closed.
+// Store keeps resources and the log of their changes. All methods are safe for concurrent use and honour the deadline
+// of the context. They return ErrUnavailable when the store cannot answer, and ErrClosed after it was closed.
 type Store interface {
-	// Apply checks all conditions and applies all actions in one atomic step. After a
-	// *ConditionError, ErrDeadline, ErrInvalid, ErrTooLarge, ErrUnavailable or a bare
-	// error of the context nothing was applied. ErrUnknown means that the outcome is not
-	// known yet; together with ErrFormat it never will be.
+	// Apply checks all conditions and applies all actions in one atomic step. Nothing was applied if it returns a
+	// *ConditionError, ErrDeadline, ErrInvalid, ErrTooLarge, ErrUnavailable, or the context's error itself. ErrUnknown
+	// means that the outcome is not known yet; together with ErrFormat, that it will never be known.
 	Apply(ctx context.Context, b Batch) (Result, error)
-	// Get returns the live resources under keys, in their order, with nil for absent
-	// ones. If they exceed MaxPageBytes it returns only the first ones that fit, at
-	// least one, and the caller asks again for the rest. There are at most MaxKeys
-	// keys. A resource that does not decode is ErrUnreadable if it is the only key, and
-	// nil otherwise.
+	// Get returns the live resources under at most MaxKeys keys, in the order of the keys. Absent ones are nil. If they
+	// have more than MaxPageBytes, Get returns only the first resources that fit, at least one, and the caller must get
+	// the rest in another call. For a resource that cannot be decoded, Get returns ErrUnreadable if it is the only key,
+	// and otherwise nil in its place.
 	Get(ctx context.Context, keys ...Key) ([]*Resource, error)
-	// Range returns live resources in the order of their names, or the referrers of a
-	// key.
+	// Range returns the live resources of a range, in its order.
 	Range(ctx context.Context, r Range) (Page, error)
-	// Watch delivers every change after a position exactly once, in order per shard,
-	// and then follows the log. If the log cannot continue from the position, it fails
-	// with ErrPositionExpired, here or from Next.
+	// Watch delivers every change after a position exactly once, in order for each shard, and then follows the log. If
+	// the log cannot continue from the position, Watch or the first Next fails with ErrPositionExpired.
 	Watch(ctx context.Context, w Watch) (Watcher, error)
-	// Position returns the position of the last change. If it is asked for after a
-	// batch's deadline, and the log up to it does not have the batch, the batch was not
-	// applied and never will be. Position waits for a batch that is being applied.
+	// Position returns the position of the last change. It waits for a batch that is being applied. Therefore, if it is
+	// called after the deadline of a batch, and the log up to the returned position does not have the batch, the batch
+	// was not applied and never will be.
 	Position(ctx context.Context) (Position, error)
 }
 
-// Clock is implemented by a store whose clock is not the gateway's. The store's clock
-// decides on deadlines and expiries.
+// Clock is implemented by a store that does not use the clock of the gateway. Its clock decides on deadlines and
+// expiry.
 type Clock interface{ Now() time.Time }
 
-// ClockOf returns the clock of any store.
+// ClockOf returns the clock of a store: its own if it is a [Clock], otherwise the clock of this process.
 func ClockOf(s Store) func() time.Time {
 	if c, ok := s.(Clock); ok {
 		return c.Now
@@ -45,8 +40,8 @@ func ClockOf(s Store) func() time.Time {
 	return time.Now
 }
 
-// Sharder is implemented by a store that has several shards. Every namespace
-// lies in one; GLOBAL kinds, whose namespace is empty, all lie in shard 0.
+// Sharder is implemented by a store with several shards. Each namespace lies in one shard. GLOBAL kinds, whose
+// namespace is empty, lie in shard 0.
 type Sharder interface {
 	// Shard returns the index of the namespace's shard in a [Position].
 	Shard(namespace string) int
@@ -78,7 +73,7 @@ type Heads interface {
 	Head(ctx context.Context) (Position, error)
 }
 
-// HeadOf returns the head of any store.
+// HeadOf returns the head of the log of any store.
 func HeadOf(ctx context.Context, s Store) (Position, error) {
 	if h, ok := s.(Heads); ok {
 		return h.Head(ctx)
@@ -89,54 +84,53 @@ func HeadOf(ctx context.Context, s Store) (Position, error) {
 // Syncer is implemented by a store whose log shows changes before they are as durable
 // as acknowledged ones.
 type Syncer interface {
-	// Sync returns once everything that the log of the namespace's shard shows now is
-	// as durable as an acknowledged batch, or ErrUnavailable.
+	// Sync waits until everything that the log of the namespace's shard shows now is as durable as an acknowledged
+	// batch. If that cannot be known, it returns ErrUnavailable.
 	Sync(ctx context.Context, namespace string) error
 }
 
-// Limits of reads.
+// The limits of reads.
 const (
-	// MaxKeys of one Get.
+	// MaxKeys is the maximum number of keys of one Get.
 	MaxKeys = 1001
-	// MaxLimit of one Range.
+	// MaxLimit is the maximum of Range.Limit.
 	MaxLimit = 1001
-	// MaxRanges of one call of [Ranger.Ranges].
+	// MaxRanges is the maximum number of ranges in one call of [Ranger.Ranges].
 	MaxRanges = 1000
-	// MaxPageBytes is the most bytes of the resources of a page or of one Get
-	// ([Resource.Size]); the first resource is always returned.
+	// MaxPageBytes is the maximum size of the resources of a page, or of one Get, in bytes ([Resource.Size]). The first
+	// resource is returned even if it is larger.
 	MaxPageBytes = 1 << 20
-	// MaxDeliveryBytes is the most bytes of the changes of a delivery ([Event.Size]);
-	// the first change is always delivered.
+	// MaxDeliveryBytes is the maximum size of the changes in a delivery, in bytes ([Event.Size]). The first change is
+	// delivered even if it is larger.
 	MaxDeliveryBytes = 8 << 20
 )
 
 // Watch describes where a watch begins and how far it may fall behind.
 type Watch struct {
-	// From is the position last seen; zero means now.
+	// From is the position after which the watch begins. The zero value means now.
 	From Position
-	// MaxLag is the number of changes by which a watcher that has caught up may fall
-	// behind before it is closed with a *LaggedError; 0 means DefaultMaxLag.
+	// MaxLag is the number of changes by which a watcher may fall behind, once it has caught up, before it is closed
+	// with a *LaggedError. Default: DefaultMaxLag.
 	MaxLag int
 }
 
 // DefaultMaxLag is the default of [Watch.MaxLag].
 const DefaultMaxLag = 4096
 
-// Watcher delivers changes. Only one goroutine calls Next; any may call Close, more than once.
+// Watcher delivers changes. Only one goroutine may call Next. Any goroutine may call Close, also more than once.
 type Watcher interface {
-	// Next waits for the next changes, or until the position has moved past changes
-	// that no watch delivers. It fails with ErrPositionExpired, a *LaggedError,
-	// ErrClosed, ErrUnavailable or the context's error; all but the last end the watch.
+	// Next waits until there are changes to deliver, or until the position has moved past changes that no watch
+	// delivers. Its errors are ErrPositionExpired, a *LaggedError, ErrClosed, ErrUnavailable and the context's error.
+	// All but the context's error end the watch.
 	Next(ctx context.Context) (Delivery, error)
 	Close()
 }
 
-// Delivery is a run of changes in order, of at most MaxDeliveryBytes.
+// Delivery is a sequence of changes, in order, of at most MaxDeliveryBytes.
 type Delivery struct {
-	// Events may be empty, if the delivery only has CaughtUp or moves the position.
+	// Events are the changes. There may be none, if the delivery only sets CaughtUp or moves the position.
 	Events []Event
-	// CaughtUp is true in exactly one delivery of a watch: the one that reached the head of the
-	// log.
+	// CaughtUp is set in exactly one delivery of a watch: the first that has reached the head of the log.
 	CaughtUp bool
 	// Position is the position after this delivery. It also moves past changes that are
 	// not delivered, so that the position of a watch without events does not expire.

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// The tuple encoding orders byte strings as their tuples are ordered, element
-// by element, and no tuple is a prefix of another of the same types. It is the
-// form of keys in every driver, and of values in the index. A string ends in 0x00 and holds
-// 0x00 as 0x00 0xFF (the scheme of FoundationDB's tuple layer); integers are
-// big-endian with the sign bit flipped. All tags are below 0xFF, so a prefix
-// followed by 0xFF is greater than everything that extends the prefix.
+// The tuple encoding is the form of keys in every driver, and of values in the index in memory. Encoded tuples are
+// ordered like the tuples, element by element. No tuple is a prefix of another one with the same types.
+//
+// An element begins with a tag for its type. A string ends with 0x00, and a 0x00 in it is written as 0x00 0xFF, as in
+// the tuple layer of FoundationDB. An integer is big-endian with the sign bit flipped. All tags are less than 0xFF, so
+// a prefix followed by 0xFF is greater than everything that extends the prefix.
 const (
 	tagString byte = 0x02
 	tagInt    byte = 0x03
@@ -54,16 +54,14 @@ func AppendBool(dst []byte, b bool) []byte {
 	return append(dst, tagFalse)
 }
 
-// PrefixEnd returns the exclusive upper bound of all tuples that extend
-// prefix, a tuple of whole elements. For what [AppendStringPrefix] wrote there
-// is [StringPrefixEnd].
+// PrefixEnd returns the exclusive upper bound of all tuples that extend prefix, which consists of whole elements. See
+// [StringPrefixEnd] for a prefix that ends within a string.
 func PrefixEnd(prefix []byte) []byte {
 	return append(append(make([]byte, 0, len(prefix)+1), prefix...), 0xFF)
 }
 
-// StringPrefixEnd returns the exclusive upper bound of all tuples that extend prefix,
-// whose last element [AppendStringPrefix] wrote. A string may continue with the byte
-// 0xFF, so the bound is the next byte string that does not start with prefix.
+// StringPrefixEnd is like [PrefixEnd] for a prefix whose last element was written by [AppendStringPrefix]. A string may
+// continue with the byte 0xFF, so the bound is the next byte string that does not start with prefix.
 func StringPrefixEnd(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {
@@ -75,8 +73,8 @@ func StringPrefixEnd(prefix []byte) []byte {
 	return PrefixEnd(prefix)
 }
 
-// Successor returns the smallest byte string greater than b: as an inclusive lower
-// bound it excludes b, as an exclusive upper bound it includes b.
+// Successor returns the smallest byte string that is greater than b. As an inclusive lower bound it excludes b; as an
+// exclusive upper bound it includes b.
 func Successor(b []byte) []byte {
 	return append(append(make([]byte, 0, len(b)+1), b...), 0)
 }
@@ -87,8 +85,7 @@ func TakeString(b []byte) (s string, rest []byte, err error) {
 	return string(text), rest, err
 }
 
-// TakeText is like [TakeString] without a copy: text shares the memory of b where
-// possible.
+// TakeText is like [TakeString], but text shares the memory of b where possible.
 func TakeText(b []byte) (text, rest []byte, err error) {
 	if len(b) == 0 || b[0] != tagString {
 		return nil, nil, fmt.Errorf("tuple: no string element: %w", ErrUnreadable)
@@ -119,7 +116,7 @@ func TakeBool(b []byte) (value bool, rest []byte, err error) {
 	return b[0] == tagTrue, b[1:], nil
 }
 
-// SkipElement returns the bytes after the first element of b, whatever its type.
+// SkipElement returns the bytes after the first element of b, which may have any type.
 func SkipElement(b []byte) (rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, fmt.Errorf("tuple: no element: %w", ErrUnreadable)

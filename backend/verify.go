@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// Verifier is implemented by a store that can check everything that it has, and report what is
-// damaged or missing.
+// Verifier is implemented by a store that can check everything it has stored, and report what is damaged or missing.
 type Verifier interface {
-	// Verify reads records, index and log, in bounded memory, and repairs nothing. It returns an
-	// error if it could not read everything; damage is not an error.
+	// Verify reads records, index and log, in bounded memory. It repairs nothing. It returns an error if it could not
+	// read everything. Damage is not an error.
 	Verify(ctx context.Context, v Verification) (Verified, error)
 }
 
@@ -25,19 +24,19 @@ type Verification struct {
 const (
 	// PartRecord is the record of a resource.
 	PartRecord = "record"
-	// PartReference, PartDeletion, PartExpiry and PartName are entries of the index that lead to a resource.
+	// PartReference, PartDeletion, PartExpiry and PartName are entries of the indexes that lead to a resource.
 	PartReference = "reference"
 	PartDeletion  = "deletion"
 	PartExpiry    = "expiry"
 	PartName      = "name"
-	// PartLog is an entry of the log, PartHead the state of the log as a whole.
+	// PartLog is an entry of the log. PartHead is the state of the log as a whole.
 	PartLog  = "log"
 	PartHead = "head"
 	// PartPage is a page of the store's file.
 	PartPage = "page"
 )
 
-// Damage is a part of the store that is not as it was written, or is missing.
+// Damage describes a part of the store that is missing, or not as it was written.
 type Damage struct {
 	// Part is one of the parts above.
 	Part string
@@ -45,7 +44,7 @@ type Damage struct {
 	Key Key
 	// Revision is the revision of the log entry concerned; zero if there is none.
 	Revision Revision
-	// Problem says what is wrong, in one line.
+	// Problem describes the damage in one line.
 	Problem string
 }
 
@@ -63,8 +62,8 @@ func (d Damage) String() string {
 
 // Verified counts what a verification has read.
 type Verified struct {
-	// Records counts resources and the gateway's own records, Entries the index entries that lead
-	// to them, and Changes the entries of the log.
+	// Records is the number of resources and of the gateway's own records. Entries is the number of index entries that
+	// lead to them. Changes is the number of entries of the log.
 	Records, Entries, Changes int64
 	// Damaged is the number of calls of Found.
 	Damaged int64

@@ -1,6 +1,6 @@
-// Package audit writes the audit log: a line of JSON for each change of the store, read from the
-// store's log, and one for each refused request, each reveal of sensitive values and other events.
-// It contains no values of resources.
+// Package audit writes the audit log. It has a line of JSON for each change of the store, read from the store's log,
+// and one for each refused request, each reveal of sensitive values, and some other events. It never has values of
+// resources.
 package audit
 
 import (
@@ -22,22 +22,22 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Events of lines besides the types of changes.
+// The events of lines that are not about a change of a resource.
 const (
-	// Opened begins a file. The lines after it are about changes after its position.
+	// Opened is the first line of a file. The following lines are about changes after its position.
 	Opened = "OPENED"
-	// Gap: changes before its position are missing, because the store's log no longer had them.
+	// Gap: changes before its position are missing, because the store's log did not have them any more.
 	Gap = "GAP"
 	// Refused: a request was refused because its caller is unknown, or may not make it.
 	Refused = "REFUSED"
 	// Revealed: sensitive values are about to be shown.
 	Revealed = "REVEALED"
-	// Exported: everything stored is about to be exported, see Line.Form.
+	// Exported: everything in the store is about to be exported, see Line.Form.
 	Exported = "EXPORTED"
-	// Controlled: a kind was given to a controller. Released: it was taken back.
+	// Controlled: a kind was given to a controller. Released: it was taken back from the controller.
 	Controlled = "KIND_CONTROLLED"
 	Released   = "KIND_RELEASED"
-	// HistoryLost: the store lacks changes that the gateway had seen.
+	// HistoryLost: the store has lost changes that the gateway had seen.
 	HistoryLost = "HISTORY_LOST"
 	// Replaced: another catalogue is served from now on.
 	Replaced = "CATALOGUE_REPLACED"
@@ -45,11 +45,11 @@ const (
 
 // Line is a line of the audit log.
 type Line struct {
-	// Time of the change by the store's clock, or when the request was refused.
+	// Time is the time of the change by the store's clock, or the time of the request on the gateway.
 	Time time.Time `json:"time"`
 	// Event is ADDED, MODIFIED or DELETED, or one of the events of this package.
 	Event string `json:"event"`
-	// Code of a refused request, and the verb that its caller lacks.
+	// Code is the code of a refused request, and Verb the verb that its caller lacks.
 	Code      string `json:"code,omitempty"`
 	Verb      string `json:"verb,omitempty"`
 	Kind      string `json:"kind,omitempty"`
@@ -57,35 +57,35 @@ type Line struct {
 	Name      string `json:"name,omitempty"`
 	UID       string `json:"uid,omitempty"`
 	Revision  string `json:"revision,omitempty"`
-	// By is the caller, Address its address, RequestID the id of its request. TraceID is the id of the request's trace
-	// where that is another one; of a change, if the request was traced.
+	// By is the name of the caller, Address its address, and RequestID the id of its request. TraceID is the id of the
+	// request's trace, if it differs from RequestID. A line about a change has it only if the request was traced.
 	By        string `json:"by,omitempty"`
 	Address   string `json:"address,omitempty"`
 	RequestID string `json:"requestId,omitempty"`
 	TraceID   string `json:"traceId,omitempty"`
-	// Paths are the changed paths of a resource, in stored names; none for a sensitive kind.
+	// Paths are the changed paths of a resource, in stored names. There are none for a sensitive kind.
 	Paths []string `json:"paths,omitempty"`
 	// Form is the form of an export: [FormExport] or [FormBackup].
 	Form string `json:"form,omitempty"`
 	// Secrets is how an export holds secrets: sealed, plain or none.
 	Secrets string `json:"secrets,omitempty"`
-	// Catalogue is the hash of a catalogue that is served from now on.
+	// Catalogue is the hash of the new catalogue, for Replaced.
 	Catalogue string `json:"catalogue,omitempty"`
-	// EpochBefore is the epoch of the lost history, and Epoch the one that replaces it. Lost is the
+	// EpochBefore is the epoch of the lost history, and Epoch the epoch of the history that replaced it. Lost is the
 	// number of missing changes, 0 if unknown.
 	EpochBefore uint64 `json:"epochBefore,omitempty"`
 	Epoch       uint64 `json:"epoch,omitempty"`
 	Lost        uint64 `json:"lost,omitempty"`
-	// Position in the store's log: all changes up to it precede the next line.
+	// Position is a position in the store's log. All changes up to it have been written before the next line.
 	Position string `json:"position"`
 }
 
-// Config of a log. All fields are required.
+// Config configures a [Log]. All fields are required.
 type Config struct {
 	Hub *hub.Hub
 	// Sensitive reports whether the changed paths of a kind must not be written.
 	Sensitive func(kind string) bool
-	// To is the file to write to.
+	// To is the file that gets the lines.
 	To     *File
 	Logger *zap.Logger
 }
@@ -97,14 +97,14 @@ type Log struct {
 	turn chan struct{} // has an element while the file and at are used
 	// at is the position of the last line.
 	at backend.Position
-	// written is a copy of at that Behind reads without a lock.
+	// written is a copy of at, which Behind can read without a lock.
 	written atomic.Pointer[backend.Position]
-	// rotated has an element when renamed files have to be removed or compressed.
+	// rotated has an element when renamed files must be removed or compressed.
 	rotated chan struct{}
 }
 
-// Open continues the log where its file ends, or begins it at the present position. It starts
-// nothing.
+// Open opens the file and continues the log at the position of its last line, or at the present position if it has
+// none. [Log.Run] must then be called to write changes.
 func Open(ctx context.Context, cfg Config) (*Log, error) {
 	l := &Log{cfg: cfg, turn: make(chan struct{}, 1), rotated: make(chan struct{}, 1)}
 	var err error
@@ -126,7 +126,7 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 
 func (l *Log) setWritten(at backend.Position) { l.written.Store(&at) }
 
-// Behind returns the number of changes known to the gateway that have no line yet.
+// Behind returns the number of changes known to the gateway for which no line was written yet.
 func (l *Log) Behind() (changes uint64) {
 	at, head := l.written.Load(), l.cfg.Hub.Position()
 	for i := range head.Shards() {
@@ -152,14 +152,14 @@ func (l *Log) now(ctx context.Context) (backend.Position, error) {
 	return w.Position(), nil
 }
 
-// patience is how long a request waits for its line, since the reader of a pipe, or the file
-// system, may hang.
+// patience is the longest time that a request waits for its line to be written. The reader of a pipe may hang, and so
+// may a file system.
 const patience = 2 * time.Second
 
 var errStuck = errors.New("the target of the audit log takes no lines")
 
-// alone calls f, which uses the file, when no other call does. If ctx ends first, f continues, and
-// later calls wait for it.
+// alone calls f, which uses the file, while no other call of alone does. If ctx ends first, alone returns while f
+// continues. Later calls wait until f has returned.
 func (l *Log) alone(ctx context.Context, f func() error) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -179,13 +179,13 @@ func (l *Log) alone(ctx context.Context, f func() error) error {
 	}
 }
 
-// Bounds of the pauses after a watch has ended or the file could not be written.
+// The shortest and the longest pause after a watch has ended, or after the file could not be written.
 const (
 	minPause = 200 * time.Millisecond
 	maxPause = 2 * time.Second
 )
 
-// Run writes the changes until ctx ends.
+// Run writes a line for each change until ctx ends.
 func (l *Log) Run(ctx context.Context) error {
 	defer l.close(ctx)
 	tidied := make(chan struct{})
@@ -221,7 +221,7 @@ func (l *Log) Run(ctx context.Context) error {
 	}
 }
 
-// tidyInterval is the pause between two checks for files that have become too old.
+// tidyInterval is the time between two checks for files that are older than MaxAge.
 const tidyInterval = time.Hour
 
 // tidy removes and compresses renamed files until ctx ends, without delaying lines.
@@ -301,7 +301,7 @@ func (l *Log) line(e *backend.Event) Line {
 		Position:  e.Position.String(),
 	}
 	if !l.cfg.Sensitive(e.Resource.Kind) {
-		// These paths follow from the field By.
+		// They always change together with the field By.
 		out.Paths = slices.DeleteFunc(kind.ChangedPaths(e), func(path string) bool {
 			return path == "metadata.updatedBy" || path == "metadata.owner"
 		})
@@ -309,8 +309,8 @@ func (l *Log) line(e *backend.Event) Line {
 	return out
 }
 
-// write appends lines, after which all changes up to a position are written. Only Run calls it, so
-// Run may read at.
+// write appends lines and records that all changes up to a position are written. Only Run calls it; therefore Run may
+// read at without a lock.
 func (l *Log) write(ctx context.Context, at backend.Position, lines ...Line) error {
 	return l.alone(ctx, func() error {
 		if len(lines) > 0 {
@@ -324,8 +324,8 @@ func (l *Log) write(ctx context.Context, at backend.Position, lines ...Line) err
 	})
 }
 
-// append writes lines in one write, after an Opened line if the file is empty. Only [Log.alone]
-// calls it.
+// append writes the lines with one call of write, after an Opened line if the file is empty. It must be called within
+// [Log.alone].
 func (l *Log) append(lines ...Line) error {
 	to := l.cfg.To
 	if err := to.rotate(); err != nil {
@@ -358,7 +358,7 @@ func (l *Log) append(lines ...Line) error {
 	return nil
 }
 
-// Refuse writes a Refused line.
+// Refuse writes a Refused line for the caller of ctx.
 func (l *Log) Refuse(ctx context.Context, refused *failure.Error) {
 	_ = l.request(ctx, "a refusal is missing in the audit log", Line{
 		Event:     Refused,
@@ -379,7 +379,7 @@ func (l *Log) Reveal(ctx context.Context, key backend.Key) error {
 const (
 	// FormExport: a file of sluice export.
 	FormExport = "export"
-	// FormBackup: a copy of the embedded store.
+	// FormBackup: a copy of the file of the embedded store.
 	FormBackup = "backup"
 )
 
@@ -412,8 +412,7 @@ func (l *Log) LoseHistory(ctx context.Context, before, now, lost uint64) {
 	)
 }
 
-// request writes a line about the request of ctx. If it cannot, it logs the message
-// missing.
+// request writes a line about the request of ctx. If that fails, it logs the message missing.
 func (l *Log) request(ctx context.Context, missing string, line Line) error {
 	by := access.ActorFrom(ctx)
 	line.Time = time.Now().UTC()
@@ -428,7 +427,7 @@ func (l *Log) request(ctx context.Context, missing string, line Line) error {
 	return err
 }
 
-// note writes lines that are not about changes, even if the request of ctx has ended.
+// note writes lines that are not about changes. It does so even if ctx has ended.
 func (l *Log) note(ctx context.Context, lines ...Line) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -440,7 +439,7 @@ func (l *Log) note(ctx context.Context, lines ...Line) error {
 	})
 }
 
-// Reopen begins a new file, since the present one may have been renamed.
+// Reopen closes the file and opens its path again. It is called after another program may have renamed the file.
 func (l *Log) Reopen(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -19,44 +19,41 @@ import (
 // DefaultSize is the default of File.Size.
 const DefaultSize = 128 << 20
 
-// maxLine is the most bytes of a line that is read.
+// maxLine is the maximum length of a line that can be read, in bytes.
 const maxLine = 1 << 20
 
-// File is the file of the audit log. Each line has a position in the store's log, so after a crash
-// the gateway continues after the last whole line: no change is missing or written twice.
+// File is the file of the audit log. Each line has a position in the store's log. After a crash the gateway continues
+// at the position of the last whole line, so no change is missing or written twice.
 type File struct {
-	// Path of the file, which is created with the mode 0600. If it is empty, lines go to Out,
+	// Path is the path of the file, which is created with the mode 0600. If it is empty, lines are written to Out,
 	// beginning at the present position.
 	Path string
-	// Size is the number of bytes from which the file is renamed, with the time added to its name.
-	// Default [DefaultSize].
+	// Size is the size in bytes from which the file is renamed, and another one begun. Default: [DefaultSize].
 	Size int64
-	// MaxAge is how long renamed files are kept after the renaming; 0 for ever. Only files that
-	// this package has renamed are removed and compressed.
+	// MaxAge is how long renamed files are kept; 0 for ever. Files that other programs have renamed are neither removed
+	// nor compressed.
 	MaxAge time.Duration
-	// MaxFiles is how many renamed files are kept; 0 for all.
+	// MaxFiles is the maximum number of renamed files; 0 for no limit.
 	MaxFiles int
 	// Compress compresses renamed files (gzip).
 	Compress bool
-	// Out is used if there is no Path.
+	// Out receives the lines if Path is empty.
 	Out io.Writer
 
 	file *os.File
-	// lock keeps other processes from writing the file.
+	// lock prevents other processes from writing the file.
 	lock *flock.Flock
 	size int64
-	// renameAt is the size from which the file is renamed.
+	// renameAt is the size from which the file is renamed, which grows if the renaming fails.
 	renameAt int64
-	// cut is set while a line may be incomplete; the incomplete part is removed before the next
-	// line.
+	// cut is set while the last line may be incomplete. The incomplete part is removed before the next line is written.
 	cut bool
-	// untidy is set until [File.tidy] is requested, because there may be a file to compress or to
-	// remove.
+	// untidy is set while there may be a file to compress or to remove, and [File.tidy] was not requested yet.
 	untidy bool
 }
 
-// open opens the file and returns the position of its last line. If it has no line, the position is
-// that of a renamed file (see renamed); zero if there is none.
+// open opens the file and returns the position of its last line. If it has no line, open returns the position of the
+// last line of the newest renamed file, or zero if there is none.
 func (f *File) open() (at backend.Position, err error) {
 	if f.Size == 0 {
 		f.Size = DefaultSize
@@ -83,9 +80,8 @@ func (f *File) open() (at backend.Position, err error) {
 	return at, nil
 }
 
-// CheckFile returns an error if the file at a path cannot be continued as an audit log;
-// fs.ErrNotExist if there is none. It changes nothing, and another process may write the file at
-// the same time.
+// CheckFile returns an error if the file at a path cannot be continued as an audit log, [fs.ErrNotExist] if there is no
+// file. It changes nothing, and may be called while another process writes the file.
 func CheckFile(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
@@ -107,8 +103,7 @@ func CheckFile(path string) error {
 
 func notRegular(path string) error { return fmt.Errorf("%s is no regular file", path) }
 
-// lastLine returns the position in the last whole line of a file, and the offset where that
-// line ends.
+// lastLine returns the position in the last whole line of a file, and the offset of the end of that line.
 func lastLine(file io.ReaderAt, size int64) (at backend.Position, whole int64, err error) {
 	size, err = sizeWithoutZeros(file, size)
 	if err != nil {
@@ -162,9 +157,9 @@ func sizeWithoutZeros(file io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// renamed returns the position in the last line of the newest file whose name begins with the name
-// of this one. After a renaming by this package or logrotate, the process may have been killed
-// before the new file had a line.
+// renamed returns the position of the last line in the newest renamed file, zero if there is none. A renamed file is
+// one whose name begins with the name of this file, so it may have been renamed by this package or by logrotate. Its
+// last line is needed if the process was killed after the renaming, before the new file had a line.
 func (f *File) renamed() (at backend.Position) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	if err != nil {
@@ -201,7 +196,7 @@ func (f *File) renamed() (at backend.Position) {
 	return at
 }
 
-// reopen opens the file at its path, unless it is open.
+// reopen opens the file at Path, unless that file is open already.
 func (f *File) reopen() error {
 	if f.Path == "" || f.isOpen() {
 		return nil
@@ -234,7 +229,7 @@ func (f *File) reopen() error {
 	return nil
 }
 
-// isOpen reports whether the file at its path is the one that is open.
+// isOpen reports whether the open file is still the file at Path.
 func (f *File) isOpen() bool {
 	if f.file == nil {
 		return false
@@ -254,8 +249,8 @@ func (f *File) close() {
 	}
 }
 
-// rotate renames the file if it is large enough, and begins another. If that fails, it tries again
-// when the file has grown by the same size.
+// rotate renames the file if it is large enough, and begins another. If it fails, the file is continued, and the next
+// attempt follows when it has grown by Size bytes.
 func (f *File) rotate() error {
 	if f.file == nil || f.size < f.renameAt {
 		return nil

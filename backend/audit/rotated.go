@@ -19,18 +19,19 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Names of files. A rotated file is named like audit.log.20261127T160000.000000, compressed with
-// the suffix .gz. During compression the new file is hidden and has the suffix .gz.part.
+// The form of the names of rotated files, for example audit.log.20261127T160000.000000, or
+// audit.log.20261127T160000.000000.gz if it is compressed. While a file is being compressed, the new file is named
+// .audit.log.20261127T160000.000000.gz.part.
 const (
 	rotatedTime      = "20060102T150405.000000"
 	compressedSuffix = ".gz"
 	partSuffix       = compressedSuffix + ".part"
 )
 
-// copyAtOnce is how many bytes are compressed between two checks whether to stop.
+// copyAtOnce is the number of bytes that are compressed before the context is checked.
 const copyAtOnce = 1 << 20
 
-// rotatedName returns a free name for the file at a path, with the present time.
+// rotatedName returns an unused name for the file at a path, with the present time or a little later.
 func rotatedName(path string) string {
 	for at := time.Now().UTC(); ; at = at.Add(time.Microsecond) {
 		name := path + "." + at.Format(rotatedTime)
@@ -44,17 +45,17 @@ func rotatedName(path string) string {
 
 // rotatedFile is a file that was renamed because of its size.
 type rotatedFile struct {
-	// path is its name without the suffix of compressed files.
+	// path is the path without the suffix of compressed files.
 	path string
 	// at is when it was renamed.
 	at time.Time
-	// plain reports whether the uncompressed file exists: it was not compressed, or that was
+	// plain reports whether the uncompressed file exists. If the compressed one exists too, its compression was
 	// interrupted.
 	plain bool
 }
 
-// rotatedFiles returns the rotated files of the audit log at a path, the newest first, and the
-// paths of files left by an interrupted compression.
+// rotatedFiles returns the rotated files of the audit log at a path, the newest first. left are the paths of incomplete
+// files of interrupted compressions.
 func rotatedFiles(path string) (rotated []*rotatedFile, left []string, err error) {
 	folder := filepath.Dir(path)
 	prefix := filepath.Base(path) + "."
@@ -90,9 +91,9 @@ func rotatedFiles(path string) (rotated []*rotatedFile, left []string, err error
 	return rotated, left, nil
 }
 
-// tidy removes and compresses rotated files by the settings of f. No process writes these files, so
-// lines can be written at the same time. It does nothing while the present file has no line, since
-// the newest rotated file then has the position to continue from.
+// tidy removes and compresses rotated files as configured. No process writes these files, so it may be called while
+// lines are written. It does nothing while the present file is empty, because the gateway may then need the last line
+// of the newest rotated file to continue.
 func (f *File) tidy(ctx context.Context) error {
 	if f.Path == "" || f.MaxAge == 0 && f.MaxFiles == 0 && !f.Compress {
 		return nil
@@ -127,8 +128,7 @@ func (f *File) tidy(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// inUse reports whether a process still writes the file: it was renamed, and no new file could be
-// created.
+// inUse reports whether a process still writes the file, because it was renamed but no new file could be created.
 func (r *rotatedFile) inUse() bool {
 	if !r.plain {
 		return false
@@ -150,8 +150,8 @@ func (r *rotatedFile) remove() error {
 	return errors.Join(errs...)
 }
 
-// compress replaces the file by a compressed one. Every line is in one of the two at any time. If
-// it is interrupted while both exist, the next call begins again from the uncompressed one.
+// compress replaces the file by a compressed one. At any time at least one of the two has all lines. If both exist
+// because an earlier call was interrupted, it begins again from the uncompressed file.
 func (r *rotatedFile) compress(ctx context.Context) error {
 	folder, name := filepath.Split(r.path)
 	part := filepath.Join(folder, "."+name+partSuffix)
@@ -165,7 +165,7 @@ func (r *rotatedFile) compress(ctx context.Context) error {
 	return os.Remove(r.path)
 }
 
-// compressTo writes the file at from to a new file, compressed, with the time of the old one.
+// compressTo writes a compressed copy of the file from to a new file, which gets the same modification time.
 func compressTo(ctx context.Context, to, from string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
@@ -205,7 +205,7 @@ func compressTo(ctx context.Context, to, from string) (err error) {
 	return out.Sync()
 }
 
-// syncFolder syncs the names in a folder to the disk, if the system can.
+// syncFolder syncs the entries of a folder to the disk, if the system supports that.
 func syncFolder(path string) {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -215,7 +215,7 @@ func syncFolder(path string) {
 	_ = folder.Close()
 }
 
-// tailWriter keeps the last bytes written to it, at least maxLine if there were so many.
+// tailWriter keeps the last bytes that were written to it: at least maxLine bytes, or all if there were fewer.
 type tailWriter struct{ tail []byte }
 
 // Write implements [io.Writer].

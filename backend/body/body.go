@@ -7,20 +7,19 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Span is the position of a value. The zero value means that the value is absent.
+// Span is the position of a value in a body. The zero value means that the value is absent.
 type Span struct {
-	// begin and end delimit a scalar, a list of scalars or a map in the body; end is
-	// negative if the value is not stored in the API's form. For an object, begin is
-	// its table. For a list of objects, begin is the table of the first, and end is
-	// twice their number, plus one.
+	// begin and end delimit a scalar, a list of scalars or a map. end is negative if the stored bytes differ from the
+	// form in an answer, see [Span.Ready]. For an object, begin is the position of its table. For a list of objects,
+	// begin is the position of the first object's table, and end is twice the number of objects, plus one.
 	begin, end int32
 }
 
 // IsZero reports whether there is no value: the field is absent or null.
 func (s Span) IsZero() bool { return s.end == 0 }
 
-// Ready reports whether an answer can contain the stored bytes of a scalar or a list of
-// scalars unchanged: they have no escapes, no white space, and nothing to translate.
+// Ready reports whether an answer can contain the stored bytes of a scalar or a list of scalars unchanged. It is false
+// for enums, times and floats, whose form in an answer may differ, and for values with escapes or white space.
 func (s Span) Ready() bool { return s.end > 0 }
 
 // Table is the position of an object's table in the tape of a body.
@@ -29,19 +28,19 @@ type Table int32
 // Root is the table of the body itself.
 const Root Table = 0
 
-// Body is a stored resource that was parsed once: its tape has a table for each object,
-// with a span for each field of the object's shape. It is never changed.
+// Body is a resource whose stored body was parsed. The result of parsing is its tape, which has a table for each object
+// of the body. A table has one span for each field of the object's shape. A Body is never changed.
 type Body struct {
-	// Stored is the resource with the body.
+	// Stored is the parsed resource.
 	Stored *backend.Resource
-	// Shape of the root.
+	// Shape is the shape of the root.
 	Shape *Shape
-	// tape has the begin and end of each span, in 16 bits each, or in 32 if wide.
+	// tape has the begin and the end of each span: as integers of 32 bits if wide is set, otherwise of 16 bits.
 	tape []byte
 	wide bool
 }
 
-// At returns the span of a field of the object at a table.
+// At returns the span of the field with a slot, in the object with the table t.
 func (b *Body) At(t Table, slot int) Span { return b.span(int(t) + 1 + slot) }
 
 func (b *Body) span(at int) Span {
@@ -60,13 +59,13 @@ func (b *Body) Bytes(s Span) []byte {
 	return b.Stored.Body[1+s.begin : 1+max(s.end, -s.end)] // behind the codec, see [backend.DecodeBody]
 }
 
-// Object returns the table of an object.
+// Object returns the table of the object at s.
 func (b *Body) Object(s Span) Table { return Table(s.begin) }
 
 // Len returns the number of objects in a list.
 func (b *Body) Len(s Span) int { return int(s.end >> 1) }
 
-// Objects returns the tables of a list of objects.
+// Objects returns the index and the table of each object in the list at s.
 func (b *Body) Objects(s Span) iter.Seq2[int, Table] {
 	return func(yield func(int, Table) bool) {
 		at := Table(s.begin)
@@ -79,7 +78,7 @@ func (b *Body) Objects(s Span) iter.Seq2[int, Table] {
 	}
 }
 
-// Text returns a string without escapes. For an absent value it returns "".
+// Text returns the string at s, without quotes and escapes; "" if it is absent.
 func (b *Body) Text(s Span) string {
 	switch {
 	case s.end == 0:

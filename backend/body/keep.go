@@ -9,10 +9,9 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Keep reads a body that will be kept for long, as [Shape.Read] does. It copies the tape, the
-// name and uid of the resource, the body, and the result of more into one piece of memory that
-// nothing else shares. It does so even if the body is unreadable. Size is the size of the piece
-// in bytes.
+// Keep parses a body that will be kept for long. It is like [Shape.Read], but copies everything that must be kept into
+// one piece of memory, which is not shared: the tape, the body, the name and the uid of the resource, and the result of
+// more, which is returned as made. It does so even if the body is unreadable. size is the size of the piece in bytes.
 func (a *Arena) Keep(
 	s *Shape, r *backend.Resource, more func(*Body) []byte,
 ) (kept Body, made string, size int, err error) {
@@ -39,10 +38,10 @@ func (a *Arena) Keep(
 	return kept, text(piece[end:]), cap(piece), nil
 }
 
-// text returns bytes as a string without copying them. They must never change.
+// text returns b as a string without copying. The bytes must not be changed afterwards.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// wide reports whether a tape has numbers of more than 16 bits.
+// wide reports whether a tape has numbers that need more than 16 bits.
 func wide(r *backend.Resource, tape []Span) bool {
 	return len(r.Body) > math.MaxInt16 || len(tape) > math.MaxInt16
 }
@@ -55,7 +54,7 @@ func (b *Body) encodedLen(tape []Span) int {
 	return 4 * len(tape)
 }
 
-// encode appends a tape in the form that [Body.span] reads.
+// encode appends a tape in the form in which [Body.span] reads it.
 func (b *Body) encode(dst []byte, tape []Span) []byte {
 	for _, s := range tape {
 		if b.wide {

@@ -23,15 +23,15 @@ func (s *Shape) Read(stored *backend.Resource) (*Body, error) { return new(Arena
 type Arena struct {
 	bodies slab.Slab[Body]
 	tapes  slab.Slab[byte]
-	// spans is scratch memory for a tape, and piece for a kept body.
+	// spans is scratch memory for a tape. piece is scratch memory for a kept body.
 	spans []Span
 	piece []byte
 }
 
 const (
-	// firstTape is the initial capacity of a tape, in spans.
+	// firstTape is the initial capacity of the scratch tape, in spans.
 	firstTape = 128
-	// maxTape is the largest capacity that an arena keeps, in spans.
+	// maxTape is the maximum capacity of a scratch tape that is kept, in spans.
 	maxTape = 2048
 	// tapeChunk is the size of a chunk of tapes, in bytes.
 	tapeChunk = 16 << 10
@@ -75,12 +75,11 @@ func (a *Arena) scan(s *Shape, stored *backend.Resource) (tape []Span, err error
 	return r.tape, nil
 }
 
-// parser parses one body. Its methods take the position where a value begins and return
-// the position after it.
+// parser parses one body. Its methods take the position at which a value begins and return the position after it.
 type parser struct {
 	raw  []byte
 	tape []Span
-	// invalid is set if a string is not UTF-8.
+	// invalid is set if a string is not valid UTF-8.
 	invalid bool
 	depth   int
 }
@@ -156,9 +155,9 @@ func (r *parser) object(i int, s *Shape) (t Table, end int, err error) {
 	return t, end, nil
 }
 
-// name parses a name and the colon after it, and returns the slot of the field, -1 for
-// a name that the shape lacks. The service stores names in a fixed order, so the next
-// expected names are tried first.
+// name parses a name and the colon after it. It returns the slot of the field, -1 if the shape has no such field. The
+// service stores names in a fixed order, and place is the index of the next expected name, so that name and the
+// following ones are tried first.
 func (r *parser) name(i int, s *Shape, place int) (slot, next int, err error) {
 	rest := r.raw[i:]
 	for _, name := range s.stored[place:min(place+maxAbsent, len(s.stored))] {
@@ -185,11 +184,11 @@ func (r *parser) name(i int, s *Shape, place int) (slot, next int, err error) {
 	return -1, next, nil
 }
 
-// maxAbsent is the number of names that are compared before the name is looked up.
+// maxAbsent is the number of expected names that are compared before the name is looked up.
 const maxAbsent = 8
 
-// separator parses what follows an element: a comma before another element, or nothing
-// before the closing bracket.
+// separator parses what follows an element: a comma before another element. Before the closing bracket there is nothing
+// to parse.
 func (r *parser) separator(i int, closing byte) (int, error) {
 	i = r.space(i)
 	if r.is(i, closing) {
@@ -226,7 +225,7 @@ func (r *parser) field(i int, f *Field) (Span, int, error) {
 	return span, end, err
 }
 
-// objects parses a list of objects, whose tables are chained.
+// objects parses a list of objects, whose tables are linked.
 func (r *parser) objects(i int, f *Field) (Span, int, error) {
 	if !r.is(i, '[') {
 		return Span{}, i, r.bad(i, "a list")
@@ -251,7 +250,7 @@ func (r *parser) objects(i int, f *Field) (Span, int, error) {
 	return Span{int32(first), n<<1 | 1}, i + 1, nil // never zero, also for an empty list
 }
 
-// scalars parses a list of scalars, without nulls.
+// scalars parses a list of scalars. A null is an error.
 func (r *parser) scalars(i int, f *Field) (Span, int, error) {
 	if !r.is(i, '[') {
 		return Span{}, i, r.bad(i, "a list")
@@ -387,7 +386,7 @@ func (r *parser) number(i int) (int, error) {
 	return i, nil
 }
 
-// skip skips any value, of a field that the shape lacks.
+// skip skips a value of any type. It is called for fields that the shape does not have.
 func (r *parser) skip(i int) (end int, err error) {
 	if i >= len(r.raw) {
 		return i, r.bad(i, "a value")

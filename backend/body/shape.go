@@ -13,22 +13,21 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Shape is a compiled [descriptor.Shape]. Each field has a slot, in the order of
-// declaration. It is never changed and safe for concurrent use.
+// Shape is a compiled [descriptor.Shape]. The slot of a field is its index in Fields. A Shape is never changed and safe
+// for concurrent use.
 type Shape struct {
-	// Name of the type in the SDL; of a root the name of the kind.
+	// Name is the name of the type in the SDL, or the name of the kind for the root of a body.
 	Name   string
 	Fields []Field
 	slots  map[string]int
-	// required are the slots that must have a value.
+	// required are the slots of the fields that must have a value.
 	required []int
-	// stored are the names in the order in which the service stores them; places has
-	// the index of each slot in it.
+	// stored are the names in the order in which the service stores them. places has the index in stored for each slot.
 	stored []storedName
 	places []int
 }
 
-// storedName is a name as it is in a body, with quotes and colon.
+// storedName is the name of a field in the form in which a body has it, with quotes and colon.
 type storedName struct {
 	text string
 	slot int
@@ -39,14 +38,13 @@ type Field struct {
 	Name string
 	Type descriptor.FieldType
 	List bool
-	// Shape of an object, or of the elements of a list of objects.
+	// Shape is the shape of an object, or of the elements of a list of objects.
 	Shape *Shape
-	// Default is the JSON of the effective value of an absent field; nil for none.
+	// Default is the effective value of an absent field, as JSON; nil if there is none.
 	Default []byte
 	// EnumNames maps the stored forms of an enum's values to their names.
 	EnumNames map[string]string
-	// object is set if null is refused, as for the parts of a body, which are objects
-	// or absent.
+	// object is set if the value must not be null. It is set for the parts of a body, such as the spec.
 	object bool
 }
 
@@ -56,8 +54,8 @@ func (s *Shape) Slot(name string) (int, bool) {
 	return slot, ok
 }
 
-// Find follows a path of names joined by dots, also through lists, and returns the
-// slots of its steps and the field at its end.
+// Find follows a path of names joined by dots, which may lead through lists. It returns the slot of each step, and the
+// field at the end.
 func (s *Shape) Find(path string) ([]int, *Field, error) {
 	var slots []int
 	var f *Field
@@ -75,7 +73,7 @@ func (s *Shape) Find(path string) ([]int, *Field, error) {
 	return slots, f, nil
 }
 
-// The slots of a body's root.
+// The slots in the root of a body.
 const (
 	SlotSubKind = iota
 	SlotVersion
@@ -85,7 +83,7 @@ const (
 	SlotStatus
 )
 
-// The slots of a body's metadata.
+// The slots in the metadata of a body.
 const (
 	SlotGeneration = iota
 	SlotLabels
@@ -97,8 +95,8 @@ const (
 	SlotUpdatedBy
 )
 
-// Compiler compiles the shapes of a catalogue. A shape that several kinds use is
-// compiled once. The zero value is ready; it is not safe for concurrent use.
+// Compiler compiles the shapes of a catalogue. It compiles a shape that several kinds use only once. The zero value is
+// ready to use. It is not safe for concurrent use.
 type Compiler struct {
 	metadata *Shape
 	done     map[*descriptor.Shape]*Shape
@@ -134,7 +132,7 @@ func (c *Compiler) Kind(k *descriptor.Kind) *Shape {
 	return s
 }
 
-// newShape returns a shape whose fields are stored in the order given by before.
+// newShape returns a shape whose fields are stored in the order that the comparison before defines.
 func newShape(name string, fields []Field, before func(a, b storedName) int) *Shape {
 	s := &Shape{Name: name, Fields: fields, slots: make(map[string]int, len(fields)), places: make([]int, len(fields))}
 	for i := range fields {
@@ -148,10 +146,10 @@ func newShape(name string, fields []Field, before func(a, b storedName) int) *Sh
 	return s
 }
 
-// inOrder compares by the order of declaration.
+// inOrder compares by slot, the order of declaration.
 func inOrder(a, b storedName) int { return cmp.Compare(a.slot, b.slot) }
 
-// Shape compiles a shape and the shapes in it.
+// Shape compiles a shape, including the shapes of its fields; nil for nil.
 func (c *Compiler) Shape(s *descriptor.Shape) *Shape {
 	if s == nil {
 		return nil
@@ -179,7 +177,7 @@ func (c *Compiler) Shape(s *descriptor.Shape) *Shape {
 	return out
 }
 
-// fieldOf compiles a field without its shape.
+// fieldOf compiles a field without the shape of its objects.
 func fieldOf(f *descriptor.Field) Field {
 	out := Field{Name: f.Name, Type: f.Type, List: f.List}
 	if f.Default != nil {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// text parses a string. escaped reports whether its bytes differ from the text, because it has
-// escapes or is not UTF-8.
+// text parses a string. escaped reports whether its bytes differ from its text, because there are escapes or invalid
+// UTF-8.
 func (r *parser) text(i int) (end int, escaped bool, err error) {
 	if !r.is(i, '"') {
 		return i, false, r.bad(i, "a string")
@@ -46,7 +46,7 @@ func (r *parser) text(i int) (end int, escaped bool, err error) {
 // for.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// Unquote appends the text of a JSON string that was scanned. Invalid text becomes U+FFFD, as in
+// Unquote appends the text of a JSON string that was parsed before. Invalid UTF-8 is replaced by U+FFFD, as in
 // encoding/json.
 func Unquote(dst, raw []byte) []byte {
 	for i := 1; i < len(raw)-1; {
@@ -81,7 +81,7 @@ func Unquote(dst, raw []byte) []byte {
 	return dst
 }
 
-// Text returns the text of a JSON string that was scanned.
+// Text returns the text of a JSON string that was parsed before. See [Unquote].
 func Text(raw []byte) string {
 	if inside := raw[1 : len(raw)-1]; bytes.IndexByte(inside, '\\') < 0 && utf8.Valid(inside) {
 		return string(inside)
@@ -89,7 +89,7 @@ func Text(raw []byte) string {
 	return string(Unquote(nil, raw))
 }
 
-// hex4 parses the four hexadecimal digits of an escape.
+// hex4 parses the four hexadecimal digits of an escape, at position i.
 func hex4(raw []byte, i int) (rune, bool) {
 	if i+4 > len(raw) {
 		return 0, false

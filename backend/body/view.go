@@ -6,15 +6,14 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Viewer creates the shapes of bodies for another catalogue: with its names of types and enum
-// values, and its defaults. Slots and readability are those of the original shape, so a body that
-// was read by one shape can be used with the other. The zero value is ready; it is not safe for
-// concurrent use.
+// Viewer creates shapes for showing bodies in the form of another catalogue: with the type names, enum names and
+// defaults of that catalogue. A body that was read with the original shape can be used with the other one, because both
+// have the same slots. The zero value is ready to use. It is not safe for concurrent use.
 type Viewer struct {
 	done map[viewKey]*Shape
 }
 
-// viewKey is a shape together with its description in the other catalogue.
+// viewKey is a shape, together with its description in the other catalogue.
 type viewKey struct {
 	shape *Shape
 	of    *descriptor.Shape

@@ -6,29 +6,29 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// FreeSteps is how many steps of each event do not count against an [Allowance]: enough
-// for a resource with a few dozen related ones.
+// FreeSteps is the number of steps of each event that do not count against an [Allowance]. It is enough for a resource
+// with a few dozen related ones.
 const FreeSteps = 5000
 
-// refill is the time in which an empty allowance is refilled.
+// refill is the time after which an empty allowance is full again.
 const refill = 4 * time.Second
 
-// connectionShare is the divisor of the allowance that gives the share of one connection.
+// connectionShare is the divisor that gives the allowance of one connection.
 const connectionShare = 4
 
-// Allowance bounds the steps of all events of subscriptions together, beyond
-// [FreeSteps] of each. It refills over time. A nil Allowance bounds nothing. It is safe for concurrent use.
+// Allowance bounds the steps that all events of subscriptions may use together, not counting the first [FreeSteps] of
+// each. It refills over time. A nil Allowance is unlimited. It is safe for concurrent use.
 type Allowance struct {
 	within *Allowance
 	left   *rate.Limiter
 }
 
-// NewAllowance returns an allowance of most steps at once, a quarter of which comes back each second.
+// NewAllowance returns an allowance of at most the given number of steps, a quarter of which it regains each second.
 func NewAllowance(most int) *Allowance {
 	return &Allowance{left: rate.NewLimiter(rate.Limit(float64(most)/refill.Seconds()), most)}
 }
 
-// Connection returns the allowance of one connection, which also takes from a.
+// Connection returns the allowance of one connection. What it spends is also taken from a.
 func (a *Allowance) Connection() *Allowance {
 	if a == nil {
 		return nil
@@ -38,7 +38,7 @@ func (a *Allowance) Connection() *Allowance {
 	return out
 }
 
-// take takes n steps if so many are left.
+// take takes n steps and reports whether that many were left.
 func (a *Allowance) take(n int64) bool {
 	return a == nil || a.left.AllowN(time.Now(), int(n)) && a.within.take(n)
 }

@@ -1,7 +1,6 @@
-// Package budget bounds what one operation may spend while it runs. The code that does
-// the work charges it: the service for reads, the engine for what it writes. The
-// context of the operation carries the budget, which is looked up once per call
-// and never per row.
+// Package budget limits what an operation may spend while it runs. Code that does work charges the budget for it: the
+// service for reads, the engine for writing the answer. The budget is in the context of the operation. It is looked up
+// once per call, not for each resource.
 package budget
 
 import (
@@ -12,29 +11,28 @@ import (
 	"time"
 )
 
-// Thing is one of the things that a budget counts.
+// Thing is something that a budget counts.
 type Thing int
 
 // The things.
 const (
-	// Rows are the resources that were read or that a scan has looked at.
+	// Rows are the resources that were read, or looked at by a scan.
 	Rows Thing = iota
 	// Objects are the resources, edges and manifests that were written into the answer.
 	Objects
 	// Bytes are the bytes of the answer.
 	Bytes
-	// Held are the bytes that were read and are held until the answer is written.
+	// Held are the bytes of data that was read and is kept until the answer is written.
 	Held
-	// Steps are processor work, in units of about a tenth of a microsecond. Rows and objects are
-	// charged in steps too.
+	// Steps measure processor time, in units of about 100 ns. Rows and objects are charged in steps too.
 	Steps
-	// Events are the steps that an event took from the [Allowance] of all events.
+	// Events are the steps that an event has taken from the [Allowance] of all events.
 	Events
-	// Things is the number of kinds of things.
+	// Things is the number of the constants above.
 	Things
 )
 
-// about describes a thing: the name of its limit, its name in metrics, and the error of an operation
+// about describes a thing. key is the name of its limit, name its name in metrics, and text the error of an operation
 // that exceeds the limit.
 type about struct{ key, name, text string }
 
@@ -52,24 +50,24 @@ func (t Thing) about() about {
 // Key returns the name of the limit in docs/limits.md.
 func (t Thing) Key() string { return t.about().key }
 
-// String returns the name in extensions.cost.
+// String returns the name of the thing in extensions.cost.
 func (t Thing) String() string { return t.about().name }
 
-// Limits of an operation, by things. Zero is no limit.
+// Limits are the limits of an operation, indexed by [Thing]. Zero means no limit.
 type Limits [Things]int64
 
-// Shared has the resources that budgets of operations share. Each field may be nil.
+// Shared has what the operations of a gateway share. Each field may be nil.
 type Shared struct {
 	// Memory is the operation's share of the gateway's memory.
 	Memory *Share
 	// CPUSlots limits how many operations run for long at a time.
 	CPUSlots *CPUSlots
-	// Events is the allowance of an event of a subscription.
+	// Events is the allowance for an event of a subscription.
 	Events *Allowance
 }
 
-// Budget of one operation, or of one event of a subscription. A nil Budget bounds
-// nothing. It is safe for concurrent use.
+// Budget is the budget of one operation, or of one event of a subscription. A nil Budget is unlimited. It is safe for
+// concurrent use.
 type Budget struct {
 	limits Limits
 	spent  [Things]atomic.Int64
@@ -79,18 +77,18 @@ type Budget struct {
 	memory *Share
 	events *Allowance
 	slot   cpuSlot
-	// arrived is when Arrive was called, in nanoseconds.
+	// arrived is when Arrive was called, as Unix time in nanoseconds; 0 if it was not.
 	arrived atomic.Int64
 }
 
 type sharedKey struct{}
 
-// WithShared returns a context whose operations share s.
+// WithShared returns a context with s, for [SharedFrom].
 func WithShared(ctx context.Context, s Shared) context.Context {
 	return context.WithValue(ctx, sharedKey{}, &s)
 }
 
-// SharedFrom returns what the operations of a context share.
+// SharedFrom returns the value given to [WithShared], the zero value if there is none.
 func SharedFrom(ctx context.Context) Shared {
 	if s, ok := ctx.Value(sharedKey{}).(*Shared); ok {
 		return *s
@@ -101,7 +99,8 @@ func SharedFrom(ctx context.Context) Shared {
 // New returns an unspent budget.
 func New(limits Limits) *Budget { return &Budget{limits: limits} }
 
-// NewShared returns an unspent budget that shares with others. [Budget.End] ends it.
+// NewShared returns an unspent budget of an operation that shares memory and processors with others. [Budget.End] must
+// be called when the operation ends.
 func NewShared(limits Limits, shared Shared) *Budget {
 	b := &Budget{limits: limits, memory: shared.Memory, events: shared.Events}
 	if shared.CPUSlots != nil {
@@ -117,7 +116,7 @@ func With(ctx context.Context, b *Budget) context.Context {
 	return context.WithValue(ctx, budgetKey{}, b)
 }
 
-// From returns the budget of a context, nil if it carries none.
+// From returns the budget of a context, nil if it has none.
 func From(ctx context.Context) *Budget {
 	b, _ := ctx.Value(budgetKey{}).(*Budget)
 	return b
@@ -133,7 +132,7 @@ func (e *ExceededError) Error() string {
 	return "the operation " + fmt.Sprintf(e.Thing.about().text, e.Limit) + " (" + e.Thing.Key() + ")"
 }
 
-// Spend charges n of a thing. Once a limit is exceeded, Spend always returns the error of that limit.
+// Spend charges n units of a thing. After a limit was exceeded, Spend always returns the error of that limit.
 func (b *Budget) Spend(t Thing, n int) error {
 	if b == nil {
 		return nil
@@ -145,7 +144,7 @@ func (b *Budget) Spend(t Thing, n int) error {
 	return b.Over()
 }
 
-// add charges n of a thing. The steps of an event also count against the allowance of all events.
+// add charges n units of a thing. The steps of an event are also taken from the allowance of all events.
 func (b *Budget) add(t Thing, n int64) {
 	spent := b.spent[t].Add(n)
 	if limit := b.limits[t]; limit > 0 && spent > limit {
@@ -189,8 +188,8 @@ func (b *Budget) Release(n int) {
 	}
 }
 
-// Expect waits for memory for a read of roughly n bytes. [Budget.Unexpect] gives it back after the
-// read, whose result is charged with [Budget.Hold].
+// Expect waits for memory for a read of about n bytes. After the read, the caller gives it back with [Budget.Unexpect],
+// and charges the actual result with [Budget.Hold].
 func (b *Budget) Expect(ctx context.Context, n int) error {
 	if b == nil {
 		return nil
@@ -198,14 +197,14 @@ func (b *Budget) Expect(ctx context.Context, n int) error {
 	return b.memory.Hold(ctx, int64(n), b.pause)
 }
 
-// Unexpect gives back the memory of [Budget.Expect].
+// Unexpect gives back the memory that [Budget.Expect] has reserved.
 func (b *Budget) Unexpect(n int) {
 	if b != nil {
 		b.memory.Release(int64(n))
 	}
 }
 
-// Grow is like [Budget.Hold], for the answer, which [Bytes] limits.
+// Grow is like [Budget.Hold] for bytes of the answer, which are limited by [Bytes].
 func (b *Budget) Grow(ctx context.Context, n int) error {
 	if b == nil {
 		return nil
@@ -216,7 +215,7 @@ func (b *Budget) Grow(ctx context.Context, n int) error {
 	return b.memory.Hold(ctx, int64(n), b.pause)
 }
 
-// Left returns how much of a thing may still be spent, the largest int if there is no limit.
+// Left returns how much of a thing may still be spent, [math.MaxInt] if there is no limit.
 func (b *Budget) Left(t Thing) int {
 	if b == nil || b.limits[t] == 0 {
 		return math.MaxInt
@@ -243,14 +242,14 @@ func (b *Budget) Over() error {
 	return nil
 }
 
-// Arrive records that the event arrived now: [Budget.Since] counts from here.
+// Arrive records the present time as the arrival of the event, for [Budget.Since].
 func (b *Budget) Arrive() {
 	if b != nil {
 		b.arrived.Store(time.Now().UnixNano())
 	}
 }
 
-// Since returns the time since the event arrived; 0 without an event.
+// Since returns the time since [Budget.Arrive], 0 if it was not called.
 func (b *Budget) Since() time.Duration {
 	if at := b.arrived.Load(); at != 0 {
 		return time.Duration(time.Now().UnixNano() - at)
@@ -258,8 +257,7 @@ func (b *Budget) Since() time.Duration {
 	return 0
 }
 
-// Halt records that the operation was ended before its answer was complete, so the client gets only
-// its last error.
+// Halt records that the operation was ended before its answer was complete. The client then gets only the last error.
 func (b *Budget) Halt() {
 	if b != nil {
 		b.halted.Store(true)

@@ -8,27 +8,26 @@ import (
 )
 
 const (
-	// An operation needs a slot once it has run for longAfter and done longSteps of work. One that
-	// only waited for a processor needs none.
+	// longAfter and longSteps are the running time and the work from which an operation needs a slot. Both must be
+	// reached: an operation that only waited for a processor needs none.
 	longAfter = 5 * time.Millisecond
 	longSteps = 20_000
 	// awayAfter is how long an operation keeps its slot while it waits for the store.
 	awayAfter = 2 * time.Millisecond
-	// atStore is the part of each call of the store that counts as running time, in which the
-	// embedded store works.
+	// atStore is the part of each call of the store that counts as running time, because the embedded store works then.
 	atStore = 500 * time.Microsecond
 )
 
-// CPUSlots limits how many operations run for long at a time, so that short ones find a free
-// processor. An operation needs no slot until it has run for 5 ms, not counting waits for the
-// store, and done some work. Then it waits for a slot, first come, first served, and keeps it until
-// it ends or waits. Nil CPUSlots bound nothing.
+// CPUSlots limits how many operations run for long at the same time, so that short operations find a free processor. An
+// operation first runs without a slot. After it has run for 5 ms, not counting waits for the store, and done some work,
+// it waits for a slot, first come, first served. It keeps the slot until it ends or waits for something else. Nil
+// CPUSlots are unlimited.
 type CPUSlots struct {
 	free    chan struct{}
 	waiting atomic.Int64
 }
 
-// Waiting returns the number of operations that wait for a slot.
+// Waiting returns the number of operations that are waiting for a slot.
 func (t *CPUSlots) Waiting() int { return int(t.waiting.Load()) }
 
 // NewCPUSlots returns n slots.
@@ -48,13 +47,13 @@ type cpuSlot struct {
 	began time.Time  // moved on by the time that the operation was away
 	long  bool
 	has   bool
-	// got is closed when the operation gets a slot; nil if no goroutine waits.
+	// got is closed when the operation gets a slot. It is nil if no goroutine waits for one.
 	got chan struct{}
-	// away is the number of goroutines of the operation that wait for the store, since
-	// the time left.
+	// away is the number of goroutines of the operation that are waiting for the store. left is when the last of them
+	// began.
 	away int
 	left time.Time
-	// lend gives up the slot of an operation that waits for the store for long.
+	// lend fires when an operation has waited long enough for the store to give up its slot.
 	lend *time.Timer
 }
 
@@ -108,11 +107,11 @@ func (b *Budget) EndWait(ctx context.Context) {
 	b.Pace(ctx)
 }
 
-// Pace waits for a slot if the operation has run for long, until ctx ends. It is
-// called often.
+// Pace waits for a slot if the operation has run for long and needs one. It returns when ctx ends. It is cheap enough
+// to be called often.
 func (b *Budget) Pace(ctx context.Context) { b.pace(ctx, false) }
 
-// Long announces that the next step takes long, and waits for a slot.
+// Long waits for a slot, because the next step of the operation takes long.
 func (b *Budget) Long(ctx context.Context) { b.pace(ctx, true) }
 
 func (b *Budget) pace(ctx context.Context, long bool) {
@@ -153,7 +152,7 @@ func (b *Budget) pace(ctx context.Context, long bool) {
 	}
 }
 
-// give gives the slot up. The caller holds mu.
+// give gives up the slot, if the operation has one. The caller holds mu.
 func (t *cpuSlot) give() {
 	if t.has {
 		t.has = false
@@ -161,7 +160,7 @@ func (t *cpuSlot) give() {
 	}
 }
 
-// pause gives the slot up while the operation waits for something else.
+// pause gives up the slot before the operation waits for something other than the store.
 func (b *Budget) pause() {
 	if b.slot.of == nil {
 		return
@@ -171,7 +170,7 @@ func (b *Budget) pause() {
 	b.slot.give()
 }
 
-// End ends the operation.
+// End gives back everything that the operation has. It must be called when the operation has ended.
 func (b *Budget) End() {
 	if b == nil {
 		return

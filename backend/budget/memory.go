@@ -10,24 +10,25 @@ import (
 	"time"
 )
 
-// Memory bounds the bytes of everything in flight: requests, what operations have read, their
-// answers, and events. Each of these has its own room, so that none takes the memory of another.
-// A nil Memory bounds nothing.
+// Memory bounds the bytes of everything in flight: requests, data that operations have read, answers, and events. Each
+// of these has a room of its part of the memory, so that none can use up the memory of another. A nil Memory is
+// unlimited.
 //
-// An operation begins with [BeginBytes]. If it needs more, it climbs to the first level that is
-// large enough, waits there for room, and gives back what it had:
+// An operation begins with [BeginBytes]. If it needs more, it moves up to the first level that is large enough. There
+// it waits for room, and then gives back what it had before:
 //
 //	begin 64 KiB --> 256 KiB --> 1 MiB --> 4 MiB --> last: one operation, as much as its own limits allow
 //
-// Operations that begin do not wait for those on the levels. The operation on the last level
-// waits for no other one, so there is always one that ends, and no deadlock. An answer that is being sent has left its
-// level. If there is no room for another answer, the client that has read its own for longest is cut off.
+// Operations that begin do not wait for operations on the levels. The operation on the last level waits for no other
+// operation. So there is always one that can end, and no deadlock. When an answer is sent, its operation has left its
+// level. If there is then no room for another answer, the client that has been reading its answer for longest is
+// disconnected.
 type Memory struct {
 	most          int64
 	used, waiting atomic.Int64
-	// The memory is divided into sixteen parts: requests have four, answers and beginning
-	// operations three each; operations that wait for a level, events, subscriptions, and each
-	// level below the last have one.
+	// The rooms are multiples of a sixteenth of the memory. Requests have four sixteenths; answers and beginning
+	// operations have three each. One each have: operations that wait for a level, events, subscriptions, and each
+	// level except the last.
 	requests, answers, operations, waiters, subscriptions, events *Room
 	levels                                                        []level
 
@@ -35,23 +36,24 @@ type Memory struct {
 	sent []*Share   // whose answers are being sent, the oldest first
 }
 
-// level has room for operations that hold at most bytes each.
+// level has room for operations of which each holds at most bytes.
 type level struct {
 	bytes int64
 	room  *Room
 }
 
 const (
-	// BeginBytes is the initial grant of an operation.
+	// BeginBytes is the memory that an operation gets when it begins.
 	BeginBytes = 64 << 10
-	// EventBytes is the initial grant of an event of a subscription, which is not counted.
+	// EventBytes is the memory that an event of a subscription has without taking it from a room.
 	EventBytes = 16 << 10
-	// firstLevel is the grant on the first level; each next level but the last grants levelTimes as much.
+	// firstLevel is the memory of an operation on the first level. Each further level except the last has levelTimes as
+	// much.
 	firstLevel, levelTimes = 4 * BeginBytes, 4
 )
 
-// NewMemory returns a memory of most bytes, for operations whose own limits are operation bytes. The
-// last level is not part of most.
+// NewMemory returns a memory of most bytes. operation is the limit of one operation, which is the size of the last
+// level. The last level is not part of most.
 func NewMemory(most, operation int64) *Memory {
 	m, part := &Memory{most: most}, max(most/16, 1)
 	m.requests = m.room(4 * part)
@@ -70,13 +72,13 @@ func NewMemory(most, operation int64) *Memory {
 // Most returns the size of the memory in bytes, without the last level.
 func (m *Memory) Most() int64 { return m.most }
 
-// Used returns the bytes that are taken.
+// Used returns the number of bytes that are in use.
 func (m *Memory) Used() int64 { return m.used.Load() }
 
 // Waiting returns the number of operations and events that wait for memory.
 func (m *Memory) Waiting() int { return int(m.waiting.Load()) }
 
-// Requests returns the room of bodies and messages that are being read or executed.
+// Requests returns the room for bodies and messages that are being read or executed.
 func (m *Memory) Requests() *Room {
 	if m == nil {
 		return nil
@@ -84,7 +86,7 @@ func (m *Memory) Requests() *Room {
 	return m.requests
 }
 
-// Subscriptions returns the room of the requests that subscriptions keep.
+// Subscriptions returns the room for the requests that subscriptions keep.
 func (m *Memory) Subscriptions() *Room {
 	if m == nil {
 		return nil
@@ -92,7 +94,7 @@ func (m *Memory) Subscriptions() *Room {
 	return m.subscriptions
 }
 
-// Events returns the room of events and messages that wait for their clients.
+// Events returns the room for events and messages that wait until their clients read them.
 func (m *Memory) Events() *Room {
 	if m == nil {
 		return nil
@@ -100,8 +102,8 @@ func (m *Memory) Events() *Room {
 	return m.events
 }
 
-// Share is one operation's share of a memory. A nil Share is unbounded. It is safe
-// for concurrent use, as an operation may read from two places at once.
+// Share is one operation's share of a memory. A nil Share is unlimited. It is safe for concurrent use, because an
+// operation may read from several places at the same time.
 type Share struct {
 	memory *Memory
 	event  bool
@@ -111,14 +113,14 @@ type Share struct {
 	held    int64
 	level   int  // index in memory.levels plus 1; 0 before the first climb
 	refused bool // it has got ErrBusy
-	// sent is the part of the room of answers that the share holds since the answer is sent;
-	// abort cuts its client off.
+	// sent is the number of bytes that the answer has in the room of answers, since the time since. abort disconnects
+	// the client.
 	sent  int64
 	since time.Time
 	abort func()
 }
 
-// Begin returns the share of an operation that begins. It waits for at most [Patience].
+// Begin returns the share of a new operation. It waits for at most [Patience] and then fails with [ErrBusy].
 func (m *Memory) Begin(ctx context.Context) (*Share, error) {
 	if m == nil {
 		return nil, nil
@@ -129,8 +131,8 @@ func (m *Memory) Begin(ctx context.Context) (*Share, error) {
 	return &Share{memory: m, begin: BeginBytes}, nil
 }
 
-// BeginEvents returns the share of a subscription, for one event after the other: call [Share.Reset] at the
-// end of each.
+// BeginEvents returns the share of a subscription. It is used for one event after another: [Share.Reset] must be called
+// after each.
 func (m *Memory) BeginEvents() *Share {
 	if m == nil {
 		return nil
@@ -138,10 +140,10 @@ func (m *Memory) BeginEvents() *Share {
 	return &Share{memory: m, begin: EventBytes, event: true}
 }
 
-// Hold records that the operation holds n more bytes. If there is no room it calls pause and waits:
-// for [Patience] if the operation has only its initial grant, otherwise, and for events, until ctx
-// ends. It then fails with [ErrBusy], as does every later call that needs more. If ctx is
-// cancelled, it returns [context.Canceled].
+// Hold records that the operation holds n more bytes. If there is no room, it calls pause and waits. An operation with
+// only its initial memory waits for at most [Patience]; other operations and events wait until the deadline of ctx. It
+// then fails with [ErrBusy], as does every later call that needs more memory. If ctx is cancelled, it returns
+// [context.Canceled].
 func (s *Share) Hold(ctx context.Context, n int64, pause func()) error {
 	if s == nil {
 		return nil
@@ -160,7 +162,7 @@ func (s *Share) Hold(ctx context.Context, n int64, pause func()) error {
 	return nil
 }
 
-// most returns the most bytes that the operation may hold on its level.
+// most returns the number of bytes that the operation may hold on its level.
 func (s *Share) most() int64 {
 	if s.level == 0 {
 		return s.begin
@@ -168,7 +170,7 @@ func (s *Share) most() int64 {
 	return s.memory.levels[s.level-1].bytes
 }
 
-// climb moves the operation to the first level on which it may hold bytes.
+// climb moves the operation up to the first level on which it may hold bytes.
 func (s *Share) climb(ctx context.Context, bytes int64, pause func()) error {
 	if s.refused {
 		return ErrBusy
@@ -187,8 +189,8 @@ func (s *Share) climb(ctx context.Context, bytes int64, pause func()) error {
 	return nil
 }
 
-// await waits for room on a level. An operation with only its initial grant gives that back while it waits, so
-// that others can begin; the room of waiters bounds how many do so.
+// await waits for room on a level. An operation with only its initial memory gives that back while it waits, so that
+// others can begin. The room of waiters limits how many operations do so at a time.
 func (s *Share) await(ctx context.Context, to level) error {
 	if s.level > 0 || s.event {
 		return to.room.Await(ctx, to.bytes)
@@ -202,7 +204,7 @@ func (s *Share) await(ctx context.Context, to level) error {
 	return to.room.AwaitPatiently(ctx, to.bytes)
 }
 
-// leave returns the memory of the operation's level, or its initial grant.
+// leave gives back the memory of the operation's level, or its initial memory.
 func (s *Share) leave() {
 	switch {
 	case s.level > 0:
@@ -215,7 +217,7 @@ func (s *Share) leave() {
 	}
 }
 
-// Release records that the operation holds n bytes fewer. It keeps its level.
+// Release records that the operation holds n bytes fewer. The operation stays on its level.
 func (s *Share) Release(n int64) {
 	if s == nil {
 		return
@@ -225,13 +227,13 @@ func (s *Share) Release(n int64) {
 	s.held -= n
 }
 
-// SlowAfter is how long a client may read an answer before it may be cut off for others.
+// SlowAfter is how long a client may take to read an answer before it may be disconnected to make room.
 const SlowAfter = 5 * time.Second
 
-// Keep returns all but n bytes, when the operation has ended and its answer is sent. If there is no
-// room for the answer, Keep cuts off the client that has read its own answer for longest, and for
-// at least [SlowAfter]; abort cuts off this one. The answer is sent in any case: if there is still
-// no room after [Patience], it keeps the memory of its level.
+// Keep is called when the operation has ended and its answer of n bytes is sent. It gives back the rest of the memory.
+// If the room of answers is full, Keep disconnects the client that has been reading its answer for longest, if that is
+// at least [SlowAfter]. abort will be called if this client must be disconnected. The answer is sent in any case: if
+// there is still no room after [Patience], the operation keeps the memory of its level.
 func (s *Share) Keep(n int64, abort func()) {
 	if s == nil {
 		return
@@ -257,7 +259,7 @@ func (s *Share) Keep(n int64, abort func()) {
 	m.sent = append(m.sent, s)
 }
 
-// cutSlowest cuts off the client that has read its answer for longest.
+// cutSlowest disconnects the client that has been reading its answer for longest, if that is at least [SlowAfter].
 func (m *Memory) cutSlowest() {
 	abort := func() {}
 	m.mu.Lock()
@@ -279,7 +281,7 @@ func (s *Share) Refused() bool {
 	return s.refused
 }
 
-// Reset returns everything but the initial grant.
+// Reset gives back everything but the initial memory.
 func (s *Share) Reset() {
 	if s == nil {
 		return
@@ -292,7 +294,7 @@ func (s *Share) Reset() {
 	}
 }
 
-// Close returns everything.
+// Close gives back everything.
 func (s *Share) Close() {
 	if s == nil {
 		return

@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// ErrBusy means that the memory for everything in flight is in use. A later attempt may succeed.
+// ErrBusy means that the memory for requests, operations, answers and events is in use. A later attempt may succeed.
 var ErrBusy = errors.New("the requests, operations and answers in flight have the memory that they may have together (configuration key limit-memory); try again")
 
 const (
-	// MemoryKey is the setting that bounds a [Memory].
+	// MemoryKey is the name of the setting for the size of a [Memory].
 	MemoryKey = "limit-memory"
 	// RetryAfter is the number of seconds after which a client that got [ErrBusy] may try again.
 	RetryAfter = 1
-	// Patience is how long an operation holding only its initial grant waits for memory.
+	// Patience is how long an operation with only its initial memory waits for more.
 	Patience = 3 * time.Second
 )
 
-// Room is a part of a [Memory] from which bytes are taken and to which they are given back. A request for
-// more than the whole room takes all of it. A nil Room bounds nothing. It is safe for concurrent use.
+// Room is a part of a [Memory], from which bytes are taken and given back. A request for more than the size of the room
+// takes the whole room. A nil Room is unlimited. It is safe for concurrent use.
 type Room struct {
 	most          int64
 	free          *semaphore.Weighted
@@ -33,7 +33,7 @@ func (m *Memory) room(most int64) *Room {
 	return &Room{most: most, free: semaphore.NewWeighted(most), used: &m.used, waiting: &m.waiting}
 }
 
-// Take takes n bytes if they are free.
+// Take takes n bytes if they are free, and reports whether they were.
 func (r *Room) Take(n int64) bool {
 	if r == nil {
 		return true
@@ -46,8 +46,8 @@ func (r *Room) Take(n int64) bool {
 	return true
 }
 
-// Await takes n bytes as soon as they are free, first come, first served. It fails with
-// [ErrBusy] when the deadline of ctx passes, and with [context.Canceled] when ctx is cancelled.
+// Await takes n bytes as soon as they are free, first come, first served. If the deadline of ctx passes, it returns
+// [ErrBusy]; if ctx is cancelled, [context.Canceled].
 func (r *Room) Await(ctx context.Context, n int64) error {
 	if r.Take(n) {
 		return nil
@@ -65,7 +65,7 @@ func (r *Room) Await(ctx context.Context, n int64) error {
 	return nil
 }
 
-// AwaitPatiently is Await for at most [Patience].
+// AwaitPatiently is like Await, but waits for at most [Patience].
 func (r *Room) AwaitPatiently(ctx context.Context, n int64) error {
 	if r.Take(n) {
 		return nil
@@ -75,7 +75,7 @@ func (r *Room) AwaitPatiently(ctx context.Context, n int64) error {
 	return r.Await(patient, n)
 }
 
-// Give gives back n bytes, as many as one call took.
+// Give gives back n bytes. n must be the number that one call has taken.
 func (r *Room) Give(n int64) {
 	if r == nil || n == 0 {
 		return

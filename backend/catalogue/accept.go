@@ -18,45 +18,40 @@ import (
 
 // Candidate is a catalogue with which a store is about to be served.
 type Candidate struct {
-	// Kinds of the catalogue. Required.
+	// Kinds are the kinds of the catalogue. Required.
 	Kinds []descriptor.Kind
-	// Places are the positions of the catalogue's declarations, which a refusal names.
-	// Default: none.
+	// Places are the places of the declarations in the files. They are named when the catalogue is refused. Default:
+	// none.
 	Places Places
-	// Files is the hash of the catalogue's files. Required if it has, or ever had,
-	// versions.
+	// Files is the hash of the catalogue's files. Required if the catalogue has, or ever had, released versions.
 	Files string
-	// Versions are its released versions.
+	// Versions are the released versions of the catalogue.
 	Versions []ReleasedVersion
-	// AllowBreaking accepts a catalogue that breaks what is stored.
+	// AllowBreaking accepts a catalogue that breaks stored resources.
 	AllowBreaking bool
-	// DryRun records nothing.
+	// DryRun checks the catalogue without recording it.
 	DryRun bool
-	// Start is set when a gateway starts. Then a return to a recorded catalogue is accepted with a
-	// warning, even if it hides data that was stored since, so that an older gateway can start in
-	// the middle of a roll-out.
+	// Start is set when a gateway starts. A return to an earlier catalogue is then accepted with a warning, even if it
+	// hides data that was stored since, so that an older gateway can start during a roll-out.
 	Start bool
 }
 
 // RefusedError is the error of a catalogue that a store does not accept.
 type RefusedError struct {
-	// Reasons are lines that say what would break, where it is declared, and what would be
-	// lost.
+	// Reasons are lines with what would break, where it is declared, and what would be lost.
 	Reasons []string
-	// Final reports that AllowBreaking does not help.
+	// Final reports whether the catalogue is refused even with AllowBreaking.
 	Final bool
-	// Versions reports that the only reasons are released versions that are gone or
-	// changed.
+	// Versions reports whether all reasons are about released versions that were removed or changed.
 	Versions bool
-	// Owners reports that the reasons are kinds that were given to services, or taken from
-	// them.
+	// Owners reports whether the reasons are about kinds that were given to services, or taken back from them.
 	Owners bool
-	// Shards is the number of shards of the store if the reasons are guarded references that
-	// a store of several shards cannot hold; else 0.
+	// Shards is the number of shards of the store, if the reasons are guarded references that a store with several
+	// shards does not support; otherwise 0.
 	Shards int
 }
 
-// Lines returns the text of the error in lines.
+// Lines returns the error message as lines.
 func (e *RefusedError) Lines() []string {
 	problem, advice := "the catalogue breaks what is stored:", "use --allow-breaking to accept that: what can no longer be read stays stored"
 	switch {
@@ -82,21 +77,22 @@ func (e *RefusedError) Lines() []string {
 
 func (e *RefusedError) Error() string { return strings.Join(e.Lines(), "\n") }
 
-// Gate compares catalogues with the contents of a store.
+// Gate checks catalogues against the contents of a store.
 type Gate struct {
-	// Store of the resources. Required.
+	// Store is the store of the resources. Required.
 	Store backend.Store
-	// ReadOnly makes each candidate a dry run, and purges nothing.
+	// ReadOnly makes each candidate a dry run, and forbids purges.
 	ReadOnly bool
-	// Logger receives the numbers of resources of unknown kinds. Default: none.
+	// Logger is used to log the numbers of resources of unknown kinds. Default: no log.
 	Logger *zap.Logger
 }
 
-// Accept accepts a catalogue for the store and records it, or returns a [*RefusedError]. It accepts
-// a catalogue that the store has accepted before, or that breaks nothing of the newest one, unless
-// it shows what may have been stored as a secret, or has lost or changed a released version.
-// AllowBreaking accepts others. A return to a recorded catalogue that hides data stored since needs
-// AllowBreaking too, unless Start is set.
+// Accept records that the catalogue is the newest one of the store, or returns a [*RefusedError].
+//
+// A catalogue is accepted if the store has accepted it before, or if it breaks nothing compared to the newest one. It
+// is refused if it would show values that may have been stored as secrets, or if a released version was removed or
+// changed. AllowBreaking accepts it nevertheless. A return to an earlier catalogue that would hide data stored since
+// also needs AllowBreaking, unless Start is set.
 func (g Gate) Accept(ctx context.Context, c Candidate) error {
 	g = g.ready()
 	c.DryRun = c.DryRun || g.ReadOnly
@@ -113,13 +109,13 @@ func (g Gate) Accept(ctx context.Context, c Candidate) error {
 	}
 }
 
-// Bounds of the pauses after a race against another gateway was lost.
+// The shortest and the longest pause after another gateway has changed the record at the same time.
 const (
 	minRacePause = 10 * time.Millisecond
 	maxRacePause = 200 * time.Millisecond
 )
 
-// ready returns the gate with its defaults.
+// ready returns the gate with default values.
 func (g Gate) ready() Gate {
 	if g.Logger == nil {
 		g.Logger = zap.NewNop()
@@ -227,7 +223,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 	return g.record(ctx, list, stored, hash, outline)
 }
 
-// reasons returns lines about breaking changes, with the number of resources that they may concern.
+// reasons returns a line about each breaking change, with the number of resources that it may concern.
 func (g Gate) reasons(ctx context.Context, changes []Difference) ([]string, error) {
 	var out []string
 	for _, c := range changes {
@@ -240,7 +236,7 @@ func (g Gate) reasons(ctx context.Context, changes []Difference) ([]string, erro
 	return out, nil
 }
 
-// logUnknown logs how many resources of kinds are stored that the catalogue does not have.
+// logUnknown logs the number of stored resources of each kind that the catalogue lacks.
 func (g Gate) logUnknown(ctx context.Context, newest, outline Outline) error {
 	for name := range newest.Kinds {
 		if _, known := outline.Kinds[name]; known {
@@ -262,10 +258,10 @@ func (g Gate) count(ctx context.Context, kind string) (int, error) {
 	return page.Count, err
 }
 
-// misplaced finds kinds with resources that were stored under another scope or sensitivity: their
-// keys would mean other resources, or their secrets are in another place. It looks at the stored
-// resources instead of the record, since a catalogue with the other scope may have been accepted
-// earlier.
+// misplaced returns reasons to refuse kinds whose scope or sensitivity differs from the one with which their resources
+// were stored. With another scope, the keys would mean other resources; with another sensitivity, the secrets would be
+// sought in the wrong place. It looks at the stored resources, not at the record, because a catalogue with the other
+// scope may have been accepted in the meantime.
 func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err error) {
 	for i := range c.Kinds {
 		why, err := "", errMeanwhile
@@ -282,13 +278,13 @@ func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err
 	return reasons, nil
 }
 
-// errMeanwhile means that a resource was changed while its parts were being read.
+// errMeanwhile means that a resource was changed while its parts were read.
 var errMeanwhile = errors.New("changed meanwhile")
 
-// misplacedKind returns the reason why resources of a kind are misplaced, empty if there is none,
-// or errMeanwhile.
+// misplacedKind returns the reason to refuse one kind, see [Gate.misplaced]. It is empty if there is none. The error
+// may be errMeanwhile.
 func (g Gate) misplacedKind(ctx context.Context, k *descriptor.Kind) (why string, err error) {
-	// Resources without a namespace come first.
+	// Resources without a namespace come first in the order of keys.
 	page, err := g.Store.Range(ctx, backend.Range{Kind: k.Name, Limit: 1, Reverse: k.Scope == descriptor.Global})
 	if err != nil || len(page.Resources) == 0 {
 		return "", err
@@ -327,7 +323,7 @@ func (g Gate) misplacedKind(ctx context.Context, k *descriptor.Kind) (why string
 	return fmt.Sprintf("kind %s has what is @writeOnly %s while they are stored (resources of the kind: %d)", k.Name, how, n), nil
 }
 
-// storedApart reports whether the secrets of a resource lie in a separate record.
+// storedApart reports whether the secrets of a resource are stored in a separate record.
 func (g Gate) storedApart(ctx context.Context, key backend.Key) (bool, error) {
 	got, err := g.Store.Get(ctx, key.Sensitive())
 	if errors.Is(err, backend.ErrUnreadable) {
@@ -336,11 +332,11 @@ func (g Gate) storedApart(ctx context.Context, key backend.Key) (bool, error) {
 	return err == nil && got[0] != nil, err
 }
 
-// maxReasons is the most unreadable resources that are named.
+// maxReasons is the maximum number of unreadable resources that are named.
 const maxReasons = 10
 
-// unreadable reads all stored resources of the candidate's kinds, for a store without a
-// record, and returns lines about those that cannot be read.
+// unreadable returns lines about stored resources of the candidate's kinds that cannot be read. It reads all of them.
+// It is used for a store that has no record of catalogues.
 func (g Gate) unreadable(ctx context.Context, c Candidate) (reasons []string, err error) {
 	var bodies body.Compiler
 	for i := range c.Kinds {

@@ -11,9 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Compare returns all differences between two catalogues that a client, an author of manifests or a
-// stored resource may notice, the most severe first. [Diff] returns those that concern stored
-// resources.
+// Compare returns all differences between two catalogues that clients, authors of manifests or stored resources may
+// notice, the most severe first. See [Diff] for only the differences that concern stored resources.
 func Compare(from, to []descriptor.Kind) []Difference {
 	out := Diff(OutlineOf(from), OutlineOf(to))
 	for i := range from {
@@ -27,7 +26,7 @@ func Compare(from, to []descriptor.Kind) []Difference {
 	return out
 }
 
-// comparison collects the changes of one kind.
+// comparison collects the differences of one kind.
 type comparison struct {
 	kind    string
 	changes []Difference
@@ -37,7 +36,7 @@ func (c *comparison) add(path string, s Severity, format string, args ...any) {
 	c.changes = append(c.changes, Difference{Kind: c.kind, Path: path, What: fmt.Sprintf(format, args...), Severity: s})
 }
 
-// renamed reports a changed name that clients or manifests use.
+// renamed adds a difference if a name that clients or manifests use has changed.
 func (c *comparison) renamed(path, what, was, is string) {
 	switch {
 	case was == is:
@@ -50,8 +49,8 @@ func (c *comparison) renamed(path, what, was, is string) {
 	}
 }
 
-// moved is like renamed, for a name that decides where the values of a field are. A name where
-// there was none also breaks clients, because they look for the values in the old place.
+// moved is like renamed, for a name that determines where the values of a field are. A name that is added also breaks
+// clients, because they look for the values in the old place.
 func (c *comparison) moved(path, what, was, is string) {
 	if was == "" && is != "" {
 		c.add(path, BreaksClients, "has the %s %s now", what, is)
@@ -60,8 +59,8 @@ func (c *comparison) moved(path, what, was, is string) {
 	c.renamed(path, what, was, is)
 }
 
-// words reports the elements that a list of names has lost, with the given severity,
-// and the new ones.
+// words compares lists of names. It adds a difference with the severity lost for each removed name, and one for each
+// new name.
 func (c *comparison) words(path, what string, was, is []string, lost Severity) {
 	for _, word := range was {
 		if !slices.Contains(is, word) {
@@ -75,7 +74,7 @@ func (c *comparison) words(path, what string, was, is []string, lost Severity) {
 	}
 }
 
-// shortNames reports the short names that a kind has lost, and new ones.
+// shortNames compares the short names of a kind.
 func (c *comparison) shortNames(was, is []string) {
 	before := len(c.changes)
 	c.words("", "short name", was, is, Dangerous)
@@ -91,7 +90,7 @@ type graded struct {
 	text     string
 }
 
-// toggled reports a property that is set now and was not, or the reverse.
+// toggled adds a difference if a property was set or removed.
 func (c *comparison) toggled(path string, was, is bool, set, unset graded) {
 	switch {
 	case is && !was:
@@ -136,8 +135,8 @@ func (c *comparison) kinds(was, is *descriptor.Kind) {
 	c.shapes("status", was.Status, is.Status)
 }
 
-// reviews compares the services that review changes. A new reviewer is not a breaking change,
-// because clients must expect refusals anyway.
+// reviews compares the services that review changes. A new reviewer does not break clients, because clients must expect
+// refusals anyway.
 func (c *comparison) reviews(was, is *descriptor.Kind) {
 	switch {
 	case was.Review == is.Review && is.Review != "":
@@ -176,7 +175,7 @@ func (c *comparison) described(path, was, is string) {
 	}
 }
 
-// shapes compares the objects at a path, including the fields that both have.
+// shapes compares two objects at a path, including their fields.
 func (c *comparison) shapes(path string, was, is *descriptor.Shape) {
 	if was == nil || is == nil {
 		return
@@ -261,7 +260,7 @@ func listType(f *descriptor.Field) string {
 	return strings.TrimSpace(string(f.ListType) + " " + strings.Join(f.Keys, ","))
 }
 
-// enums compares the names of values; Diff compares their stored forms.
+// enums compares the names of enum values. Diff compares their stored forms.
 func (c *comparison) enums(path string, was, is *descriptor.Enum) {
 	if was == nil || is == nil {
 		return
@@ -279,14 +278,14 @@ func (c *comparison) enums(path string, was, is *descriptor.Enum) {
 	}
 }
 
-// bound is a limit of a value, nil for none.
+// bound is a limit of a value in both catalogues; nil if there is none.
 type bound struct {
 	name    string
 	was, is *float64
 	most    bool // a maximum, not a minimum
 }
 
-// bounds reports limits that are tighter or looser.
+// bounds adds a difference for each limit that has become tighter or looser.
 func (c *comparison) bounds(path string, all []bound) {
 	for _, b := range all {
 		switch {
@@ -303,7 +302,7 @@ func (c *comparison) bounds(path string, all []bound) {
 	}
 }
 
-// number returns a limit, nil for zero, which means no limit.
+// number returns a limit as a pointer; nil for zero, which means no limit.
 func number(n int) *float64 {
 	if n == 0 {
 		return nil
@@ -318,8 +317,8 @@ func float(n *int) *float64 {
 	return new(float64(*n))
 }
 
-// constraints compares which values are accepted. Patterns and formats cannot be compared, so a
-// different one is taken for tighter.
+// constraints compares the constraints of a value. Patterns and formats cannot be compared, so a different one is
+// treated as tighter.
 func (c *comparison) constraints(path string, was, is *descriptor.Constraint) {
 	c.bounds(path, []bound{
 		{

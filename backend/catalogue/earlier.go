@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// comeback returns breaking changes against recorded catalogues before the newest. A kind or field
-// that the newest catalogue lacks may have existed earlier, and its values are still stored.
+// comeback returns the breaking changes compared to catalogues that were accepted before the newest one. They matter
+// because the newest catalogue may lack a kind or field whose values are still stored.
 func (g Gate) comeback(ctx context.Context, hashes []string, newest, to Outline) ([]Difference, error) {
 	var out []Difference
 	for _, hash := range hashes[:max(len(hashes)-1, 0)] {
@@ -29,7 +29,7 @@ func (g Gate) comeback(ctx context.Context, hashes []string, newest, to Outline)
 	return out, nil
 }
 
-// has reports whether the outline has a kind, or a field of it.
+// has reports whether the outline has a kind, and the field at a path of it unless the path is empty.
 func (o Outline) has(kind, path string) bool {
 	k, ok := o.Kinds[kind]
 	if ok && path != "" {

@@ -10,20 +10,19 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// concern is the number of stored resources that a change concerns, and the resources whose
-// deletion they prevent.
+// concern counts the stored resources that a change concerns, and the resources whose deletion they prevent.
 type concern struct {
 	resources int
-	// has reports that resources counts those with the removed field; otherwise it counts all of
-	// the kind.
+	// has reports whether resources is the number of resources with the removed field. Otherwise it is the number of
+	// all resources of the kind.
 	has bool
-	// held are resources of other kinds that cannot be deleted because resources of a removed kind
-	// refer to them; at most maxHeld. more is the number of further ones.
+	// held are resources of other kinds that cannot be deleted because resources of a removed kind refer to them. It
+	// has at most maxHeld; more is the number of further ones.
 	held []backend.Key
 	more int
 }
 
-// maxHeld is the most held resources that are named.
+// maxHeld is the maximum length of concern.held.
 const maxHeld = 3
 
 func (c concern) String() string {
@@ -45,8 +44,7 @@ func (c concern) String() string {
 	return out + " from being deleted"
 }
 
-// concern counts what a change concerns. If a field or the kind itself is removed, it reads all
-// resources of the kind.
+// concern counts what a change concerns. If a kind or field is removed, it reads all resources of the kind.
 func (g Gate) concern(ctx context.Context, c Difference) (out concern, err error) {
 	if !c.Gone {
 		out.resources, err = g.count(ctx, c.Kind)
@@ -85,17 +83,17 @@ func (g Gate) concern(ctx context.Context, c Difference) (out concern, err error
 	return out, nil
 }
 
-// pageSize is how many resources are read at once.
+// pageSize is the number of resources that are read at a time.
 const pageSize = 500
 
-// hasValue reports whether a stored resource has a value at a path of the outline. One that does not decode has none.
+// hasValue reports whether a stored resource has a value at a path of the outline. It returns false if the resource
+// cannot be decoded.
 func hasValue(r *backend.Resource, path string) bool {
 	raw, err := backend.DecodeBody(r.Body)
 	return err == nil && found(gjson.ParseBytes(raw), strings.Split(path, "."))
 }
 
-// found reports whether a JSON value has a member at a path, which may lead through
-// lists.
+// found reports whether a JSON value has a value at a path, which may lead through lists.
 func found(value gjson.Result, path []string) (yes bool) {
 	if value.IsArray() {
 		value.ForEach(func(_, element gjson.Result) bool {
@@ -113,9 +111,9 @@ func found(value gjson.Result, path []string) (yes bool) {
 	return yes
 }
 
-// Hidden returns lines about stored data that could not be read or shown any more if the second
-// catalogue followed the first: what is gone or breaks, how many resources that concerns, and whose
-// deletion they prevent.
+// Hidden returns lines about stored data that would no longer be readable or visible if the catalogue to followed the
+// catalogue from. They have what is removed or breaks, the number of resources concerned, and the resources whose
+// deletion these prevent.
 func (g Gate) Hidden(ctx context.Context, from, to Outline) (lines []string, err error) {
 	for _, c := range Breaking(Diff(from, to)) {
 		concerned, err := g.concern(ctx, c)

@@ -1,6 +1,6 @@
-// Package catalogue compares catalogues of kinds: whether one can read what another has
-// stored, and what would break clients. It keeps the record of the catalogues that a
-// store has accepted.
+// Package catalogue compares catalogues of kinds. It finds out whether a catalogue can read the resources that were
+// stored with another one, and which changes break clients. It keeps the record of the catalogues that a store has
+// accepted.
 package catalogue
 
 import (
@@ -15,22 +15,21 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Outline is the part of a catalogue that decides whether stored resources can be read: its kinds
-// with the fields of their bodies. A store does not distinguish catalogues with equal outlines.
+// Outline is the part of a catalogue that decides whether stored resources can be read: its kinds and the fields of
+// their bodies. Catalogues with equal outlines are the same catalogue for a store.
 type Outline struct {
-	// Kinds by name.
+	// Kinds maps the names of kinds to their outlines.
 	Kinds map[string]KindOutline `json:"kinds"`
 }
 
 // KindOutline is the outline of a kind.
 type KindOutline struct {
 	Scope descriptor.Scope `json:"scope"`
-	// Sensitive reports that write-only values are stored in separate records.
+	// Sensitive reports whether write-only values are stored in separate records.
 	Sensitive bool `json:"sensitive,omitempty"`
-	// Service is the service that owns the resources, which the store mirrors; empty if the gateway
-	// owns them.
+	// Service is the service that owns the resources, of which the store has a copy; empty if the gateway owns them.
 	Service string `json:"service,omitempty"`
-	// Fields by their paths from the body's root, joined by dots.
+	// Fields maps the paths of fields to their outlines. A path begins at the root of the body and is joined by dots.
 	Fields map[string]FieldOutline `json:"fields"`
 }
 
@@ -39,13 +38,13 @@ type FieldOutline struct {
 	Type     descriptor.FieldType `json:"type"`
 	List     bool                 `json:"list,omitempty"`
 	Required bool                 `json:"required,omitempty"`
-	// WriteOnly reports that stored values are not shown.
+	// WriteOnly reports whether stored values are never shown.
 	WriteOnly bool `json:"writeOnly,omitempty"`
 	// Values are the stored forms of an enum.
 	Values []string `json:"values,omitempty"`
-	// Refers is the kind that a reference names; empty if the field is not a reference.
+	// Refers is the kind to which a reference refers; empty if the field is not a reference.
 	Refers string `json:"refers,omitempty"`
-	// Guarded reports that the target cannot be deleted while a resource relies on it.
+	// Guarded reports whether the target cannot be deleted while a resource relies on it.
 	Guarded bool `json:"guarded,omitempty"`
 }
 
@@ -93,7 +92,7 @@ func (k KindOutline) add(path string, s *descriptor.Shape) {
 	}
 }
 
-// Hash identifies the outline: 16 hexadecimal digits.
+// Hash returns a hash that identifies the outline, as 16 hexadecimal digits.
 func (o Outline) Hash() string {
 	raw, err := json.Marshal(o) // maps are written in the order of their keys
 	if err != nil {
@@ -105,23 +104,23 @@ func (o Outline) Hash() string {
 
 // Difference is one difference between two catalogues.
 type Difference struct {
-	// Severity of the change.
+	// Severity is the severity of the change.
 	Severity Severity `json:"severity"`
-	// Kind, and the path of the field in it, empty for the kind itself.
+	// Kind is the name of the kind. Path is the path of the field in it, empty if the change is about the kind.
 	Kind string `json:"kind"`
 	Path string `json:"path,omitempty"`
 	// What describes the difference.
 	What string `json:"message"`
-	// Moves reports whether resources of the kind are stored in another place than before, or their
-	// owner changed between a service and the gateway.
+	// Moves reports whether resources of the kind would be stored in another place, or get another owner: a service or
+	// the gateway.
 	Moves bool `json:"-"`
-	// Place is "file:line" of the new declaration, or of the type that has lost something; for a
-	// removed kind the folder. It is empty if unknown.
+	// Place is the place of the new declaration, or of the type from which something was removed, as "file:line". It is
+	// the folder for a removed kind, and empty if unknown.
 	Place string `json:"place,omitempty"`
 
-	// Rule is the expression of a rule that is new; empty for other changes.
+	// Rule is the expression of an added rule; empty for other changes.
 	Rule string `json:"-"`
-	// Default reports whether the effective default of a field has changed.
+	// Default reports whether the effective default of a field was changed.
 	Default bool `json:"-"`
 	// Required reports whether a field has become required, or is new and required.
 	Required bool `json:"-"`
@@ -132,9 +131,9 @@ type Difference struct {
 	// Gone reports whether the kind or field was removed.
 	Gone bool `json:"-"`
 
-	// inType reports whether the place is the definition of the field's type.
+	// inType reports whether Place is the definition of the field's type.
 	inType bool
-	// shown reports whether a field stopped being @writeOnly.
+	// shown reports whether a field is no longer @writeOnly.
 	shown bool
 }
 
@@ -151,7 +150,7 @@ func (c Difference) String() string {
 	return at + " " + c.What
 }
 
-// Diff returns the differences from one catalogue to another, by kind and path.
+// Diff returns the differences between two outlines, in the order of kinds and paths.
 func Diff(from, to Outline) []Difference {
 	var out []Difference
 	for _, name := range bothKeys(from.Kinds, to.Kinds) {
@@ -271,8 +270,8 @@ func diffFields(kind string, from, to map[string]FieldOutline) []Difference {
 	return out
 }
 
-// renameHint returns a hint how a removed field can keep its values under another name, if exactly
-// one similar field is new beside it.
+// renameHint returns a hint how to rename a field and keep its values, if exactly one similar field was added beside
+// the removed one. Otherwise it returns "".
 func renameHint(path string, from, to map[string]FieldOutline) string {
 	parent := path[:strings.LastIndex(path, ".")+1]
 	var like []string
@@ -290,8 +289,8 @@ func renameHint(path string, from, to map[string]FieldOutline) string {
 	return fmt.Sprintf("; if %s is its new name, @stored(as: %q) there keeps the values", like[0], strings.TrimPrefix(path, parent))
 }
 
-// isNewBelow reports whether an object that contains the field is itself missing on the
-// other side. Then the object is reported, not each of its fields.
+// isNewBelow reports whether an object that contains the field is missing in the other catalogue, too. Then only the
+// object is reported, not each of its fields.
 func isNewBelow(path string, other map[string]FieldOutline) bool {
 	return strings.Contains(path, ".") && !hasParent(path, other)
 }
@@ -305,7 +304,7 @@ func hasParent(path string, fields map[string]FieldOutline) bool {
 	return ok
 }
 
-// String returns the type for a message.
+// String returns the type for messages.
 func (f FieldOutline) String() string {
 	if f.List {
 		return "a list of " + string(f.Type)

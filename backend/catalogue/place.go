@@ -4,16 +4,15 @@ import "strings"
 
 // Places has the places of declarations in the files of a catalogue, as "file:line".
 type Places struct {
-	// Folder of the files.
+	// Folder is the folder of the files.
 	Folder string
-	// Fields by their paths, like "Network.spec.cidr"; kinds by their names.
+	// Fields maps the paths of fields, such as "Network.spec.cidr", and the names of kinds to their places.
 	Fields map[string]string
-	// Types are the definitions of the objects and enums of fields, by the paths of
-	// the fields.
+	// Types maps the paths of fields to the places of the definitions of their objects or enums.
 	Types map[string]string
 }
 
-// Locate sets the places of changes and returns them.
+// Locate returns the changes with their places.
 func (p Places) Locate(changes []Difference) []Difference {
 	out := make([]Difference, len(changes))
 	for i, c := range changes {
@@ -43,10 +42,10 @@ func (p Places) of(c Difference) string {
 	return p.Folder
 }
 
-// ofKind returns the beginning of a line about a kind: its place.
+// ofKind returns the place of a kind as the beginning of a line.
 func (p Places) ofKind(name string) string { return prefix(p.Fields[name]) }
 
-// prefix returns a place as the beginning of a line, empty if the place is not known.
+// prefix returns a place as the beginning of a line; "" if it is unknown.
 func prefix(place string) string {
 	if place == "" {
 		return ""

@@ -16,31 +16,31 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Purge is a request to remove stored data that no catalogue names: all resources of a kind, or the
-// values of a field.
+// Purge is a request to remove stored data that no catalogue describes any more: all resources of a kind, or the values
+// of a field.
 type Purge struct {
-	// Kind, and the path of a field in it in stored names, like spec.email; an empty path means the
-	// whole kind.
+	// Kind is the name of the kind. Path is the path of a field in it, in stored names, such as spec.email; empty for
+	// the whole kind.
 	Kind, Path string
-	// Served is the outline of the served catalogue, which must be the one that the store has
-	// accepted last.
+	// Served is the outline of the catalogue that is being served. It must be the newest one that the store has
+	// accepted.
 	Served Outline
 	// Actor is the caller, for the log.
 	Actor string
-	// DryRun counts and removes nothing.
+	// DryRun counts without removing anything.
 	DryRun bool
-	// Keys read and write sensitive values, which may be encrypted. Default: plain values.
+	// Keys decrypts and encrypts sensitive values. Default: the values are not encrypted.
 	Keys Keys
 }
 
-// Keys encrypts and decrypts records of sensitive values. at is the key of the record, uid that of
-// the resource with the values.
+// Keys decrypts and encrypts the records with the sensitive values of resources. at is the key of the record, and uid
+// is the uid of the resource. Open decrypts a stored record, and Seal encrypts one.
 type Keys interface {
 	Open(at backend.Key, uid string, stored []byte) (body []byte, err error)
 	Seal(at backend.Key, uid string, body []byte) (stored []byte, err error)
 }
 
-// noKeys reads and writes plain values. It cannot read an encrypted value.
+// noKeys is for values that are not encrypted. It cannot read encrypted ones.
 type noKeys struct{}
 
 func (noKeys) Open(_ backend.Key, _ string, stored []byte) ([]byte, error) { return stored, nil }
@@ -49,16 +49,15 @@ func (noKeys) Seal(_ backend.Key, _ string, body []byte) ([]byte, error) { retur
 
 // Purged is the result of a [Purge].
 type Purged struct {
-	// Removed is the number of resources that were removed, or lost the values of the
-	// field.
+	// Removed is the number of resources that were removed, or from which the values of the field were removed.
 	Removed int `json:"removed"`
-	// Kept is the number of resources that stay. Why says of the first of them why they
-	// stay, one a line.
+	// Kept is the number of resources that could not be removed. Why has a line with the reason for each of the first
+	// of them.
 	Kept int      `json:"kept"`
 	Why  []string `json:"why,omitempty"`
 }
 
-// keep records that a resource stays.
+// keep records that a resource is kept, and why.
 func (p *Purged) keep(key backend.Key, why string) {
 	if p.Kept++; len(p.Why) < maxReasons {
 		p.Why = append(p.Why, key.String()+" "+why)
@@ -70,8 +69,8 @@ type PurgeError struct{ Reason string }
 
 func (e *PurgeError) Error() string { return e.Reason }
 
-// Purge removes stored data that no catalogue names. A resource that others rely on, or that has
-// finalizers, stays, as with any delete. Each removal is a change in the store's log.
+// Purge removes stored data that no catalogue describes any more. As with any deletion, a resource stays if it has
+// finalizers or others rely on it. Each removal is a change in the store's log.
 func (g Gate) Purge(ctx context.Context, p Purge) (Purged, error) {
 	g = g.ready()
 	if g.ReadOnly && !p.DryRun {
@@ -96,7 +95,7 @@ func (g Gate) Purge(ctx context.Context, p Purge) (Purged, error) {
 	return g.purgeKind(ctx, p)
 }
 
-// check refuses a kind or field that the catalogue has, or that cannot exist.
+// check returns an error for a kind or field that the catalogue has, or that cannot exist.
 func (p Purge) check() error {
 	kind, served := p.Served.Kinds[p.Kind]
 	switch {
@@ -124,8 +123,8 @@ func (p Purge) check() error {
 	return nil
 }
 
-// purgeKind removes the resources of a kind, in rounds until a round removes none, since they may
-// refer to each other.
+// purgeKind removes the resources of a kind. Because they may refer to each other, it repeats this until nothing more
+// can be removed.
 func (g Gate) purgeKind(ctx context.Context, p Purge) (Purged, error) {
 	total := 0
 	for {
@@ -194,7 +193,7 @@ func (g Gate) purgeResource(ctx context.Context, p Purge, r *backend.Resource, o
 	return g.purgeBy(ctx, p, r.Key, actions, out)
 }
 
-// holder returns a resource that relies on another one, nil if there is none. A resource does not hold itself.
+// holder returns the key of another resource that relies on the resource; nil if there is none.
 func (g Gate) holder(ctx context.Context, key backend.Key) (*backend.Key, error) {
 	page, err := g.Store.Range(ctx, backend.Range{Referenced: &key, BoundOnly: true, Limit: 2, Bare: true})
 	if err != nil {
@@ -211,8 +210,7 @@ func (g Gate) holder(ctx context.Context, key backend.Key) (*backend.Key, error)
 	return nil, nil
 }
 
-// purgeBy applies the actions that remove something of a resource, on the condition that it has not
-// changed.
+// purgeBy applies actions that remove a resource or a part of it, unless the resource has changed in the meantime.
 func (g Gate) purgeBy(ctx context.Context, p Purge, key backend.Key, actions []backend.Action, out *Purged) error {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id)
@@ -252,7 +250,7 @@ func (g Gate) purgeField(ctx context.Context, p Purge) (out Purged, err error) {
 	return out, nil
 }
 
-// purgeValues removes the values of a field from a resource, and from its record with the sensitive values.
+// purgeValues removes the values of a field from a resource and from the record with its sensitive values.
 func (g Gate) purgeValues(ctx context.Context, p Purge, r *backend.Resource, out *Purged) error {
 	path := strings.Split(p.Path, ".")
 	raw, err := backend.DecodeBody(r.Body)
@@ -286,8 +284,8 @@ func (g Gate) purgeValues(ctx context.Context, p Purge, r *backend.Resource, out
 	return g.purgeBy(ctx, p, r.Key, actions, out)
 }
 
-// purgeSensitive returns the action that removes the values of a field from the record with a
-// resource's sensitive values, nil if the record has none.
+// purgeSensitive returns an action that removes the values of a field from the record with a resource's sensitive
+// values; nil if the record does not have any.
 func (g Gate) purgeSensitive(ctx context.Context, p Purge, r *backend.Resource) (*backend.Action, error) {
 	part, path, _ := strings.Cut(p.Path, ".")
 	if part != "spec" || !p.Served.Kinds[p.Kind].Sensitive {
@@ -322,8 +320,8 @@ func (g Gate) purgeSensitive(ctx context.Context, p Purge, r *backend.Resource) 
 	}, nil
 }
 
-// without returns a JSON value without the members at a path, which may lead through lists, and
-// reports whether there were any. The rest is unchanged.
+// without returns a JSON value without the values at a path, and reports whether there were any. The path may lead
+// through lists. The rest of the JSON is unchanged.
 func without(value gjson.Result, path []string) (rest []byte, removed bool) {
 	if !value.IsObject() && !value.IsArray() {
 		return []byte(value.Raw), false

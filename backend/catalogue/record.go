@@ -12,51 +12,50 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// maxAccepted is how many accepted catalogues a store remembers.
+// maxAccepted is the maximum number of accepted catalogues that a store remembers.
 const maxAccepted = 100
 
-// writeTimeout is how long the store may take to begin a write of the record.
+// writeTimeout is how long the store may take to begin to write the record.
 const writeTimeout = 5 * time.Second
 
 // recordFormat is the version of the stored records.
 const recordFormat = 1
 
-// The kind of the internal records. One record, of this name, lists the accepted
-// catalogues, the newest last. One record for each of them has its outline and is named
-// by its hash.
+// The internal records have the kind recordKind. The record with the name listName lists the accepted catalogues, the
+// newest last. For each of them there is a record with its outline, whose name is its hash.
 const (
 	recordKind = "_catalogue"
 	listName   = "accepted"
 )
 
-// RecordKey returns the key of the record of accepted catalogues. A gateway that is not read-only
-// creates the record, if there is none, before it serves a store.
+// RecordKey returns the key of the record of accepted catalogues. A gateway creates the record, if it does not exist,
+// before it serves a store, unless it is read-only.
 func RecordKey() backend.Key { return backend.Key{Kind: recordKind, Name: listName} }
 
-// accepted is the record that lists the catalogues.
+// accepted is the record that lists the accepted catalogues.
 type accepted struct {
 	Format int      `json:"format"`
 	Hashes []string `json:"hashes"`
-	// Secrets are the paths of fields, by kinds, that were @writeOnly in some catalogue and were
-	// not shown since. Their stored values may be secret.
+	// Secrets maps kinds to the paths of fields that were @writeOnly in some catalogue, and have not been shown by a
+	// later one. Their stored values may be secret.
 	Secrets map[string][]string `json:"secrets"`
-	// Versions are the released versions of the API that were accepted, by their names.
+	// Versions maps the names of released versions that were accepted to their records.
 	Versions map[string]recordedVersion `json:"versions,omitempty"`
-	// Files are the hashes of the files of catalogues accepted since there are versions, the newest
-	// last. Unreleased are the hashes of catalogues accepted before.
+	// Files are the hashes of the files of the catalogues accepted since there are released versions, the newest last.
+	// Unreleased are the hashes of catalogues accepted earlier.
 	Files      []string `json:"files,omitempty"`
 	Unreleased []string `json:"unreleased,omitempty"`
 }
 
-// list reads the record of accepted catalogues.
+// list reads the record of accepted catalogues. It returns its contents and the stored resource, which is nil if there
+// is none.
 func (g Gate) list(ctx context.Context) (accepted, *backend.Resource, error) {
 	var out accepted
 	stored, err := g.get(ctx, listName, &out)
 	return out, stored, err
 }
 
-// Newest returns the hash of the catalogue that a store has accepted last; empty if there
-// is none.
+// Newest returns the hash of the catalogue that a store has accepted last; empty if it has accepted none.
 func Newest(ctx context.Context, store backend.Store) (string, error) {
 	list, _, err := Gate{Store: store}.list(ctx)
 	if err != nil || len(list.Hashes) == 0 {
@@ -65,18 +64,18 @@ func Newest(ctx context.Context, store backend.Store) (string, error) {
 	return list.Hashes[len(list.Hashes)-1], nil
 }
 
-// Succession has the newest catalogue of a store and the one before it.
+// Succession describes the newest catalogue of a store, and its predecessor.
 type Succession struct {
 	// Newest is the hash of the newest catalogue; empty if the store has accepted none.
 	Newest string
-	// At is the time, by the store's clock, when it was accepted or its released versions last
-	// changed.
+	// At is the time when the newest catalogue was accepted, or when its released versions last changed, by the store's
+	// clock.
 	At time.Time
-	// Before is the hash of the catalogue before; empty if there is none.
+	// Before is the hash of the predecessor; empty if there is none.
 	Before string
 }
 
-// LastSuccession returns the newest catalogue of a store and the one before it.
+// LastSuccession returns the newest catalogue of a store and its predecessor.
 func LastSuccession(ctx context.Context, store backend.Store) (out Succession, err error) {
 	list, stored, err := Gate{Store: store}.list(ctx)
 	n := len(list.Hashes)
@@ -91,12 +90,12 @@ func LastSuccession(ctx context.Context, store backend.Store) (out Succession, e
 	return out, nil
 }
 
-// RecordedOutline returns the outline of a catalogue that a store has accepted.
+// RecordedOutline returns the outline of a catalogue that a store has accepted. hash is its hash.
 func RecordedOutline(ctx context.Context, store backend.Store, hash string) (Outline, error) {
 	return Gate{Store: store}.outline(ctx, hash)
 }
 
-// References returns the fields of a kind that are references, by path.
+// References returns the fields of a kind that are references, by their paths.
 func (o Outline) References(kind string) map[string]FieldOutline {
 	out := map[string]FieldOutline{}
 	for path, f := range o.Kinds[kind].Fields {
@@ -107,7 +106,7 @@ func (o Outline) References(kind string) map[string]FieldOutline {
 	return out
 }
 
-// outline reads the outline of an accepted catalogue.
+// outline reads the outline of an accepted catalogue from its record.
 func (g Gate) outline(ctx context.Context, hash string) (Outline, error) {
 	var out Outline
 	stored, err := g.get(ctx, hash, &out)
@@ -135,8 +134,8 @@ func (g Gate) get(ctx context.Context, name string, into any) (*backend.Resource
 	return got[0], nil
 }
 
-// record stores that a catalogue was accepted and is the newest. It fails if another gateway was
-// faster.
+// record records that a catalogue was accepted and is now the newest. It fails if another gateway has changed the
+// record in the meantime.
 func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resource, hash string, outline Outline) error {
 	list.Hashes = append(slices.Clone(list.Hashes), hash)
 	one, err := put(hash, outline, backend.Condition{})
@@ -146,8 +145,8 @@ func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resourc
 	return g.store(ctx, list, stored, one)
 }
 
-// store stores the list, together with other actions on records. It fails if another
-// gateway was faster.
+// store stores the list and applies other actions on records. It fails if another gateway has changed the record in the
+// meantime.
 func (g Gate) store(ctx context.Context, list accepted, stored *backend.Resource, actions ...backend.Action) error {
 	list.Format = recordFormat
 	for len(list.Hashes) > maxAccepted {

@@ -7,9 +7,9 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// uncovered returns the secrets that a catalogue would show, without those that are reported
-// already. The newest catalogue need not have them: a @writeOnly field may have been removed for a
-// while, and a recorded catalogue may be older than the @writeOnly.
+// uncovered returns a difference for each secret that a catalogue would show, except for those in told. The newest
+// catalogue alone is not enough to find them: the @writeOnly field may have been removed for a while, or an earlier
+// catalogue, to which the gateway returns, may be older than the @writeOnly.
 func uncovered(secrets map[string][]string, to Outline, told []Difference) []Difference {
 	var out []Difference
 	for _, kind := range slices.Sorted(maps.Keys(secrets)) {
@@ -25,7 +25,7 @@ func uncovered(secrets map[string][]string, to Outline, told []Difference) []Dif
 	return out
 }
 
-// remember returns the secrets to record once a catalogue is accepted.
+// remember returns the secrets that the record must have after a catalogue was accepted.
 func remember(secrets map[string][]string, accepted Outline) map[string][]string {
 	out := map[string][]string{}
 	for kind, paths := range secrets {
@@ -48,7 +48,7 @@ func remember(secrets map[string][]string, accepted Outline) map[string][]string
 	return out
 }
 
-// Hides reports whether the catalogue hides a field that shown does not hide.
+// Hides reports whether the outline has a @writeOnly field that is not @writeOnly in shown.
 func (o Outline) Hides(shown Outline) bool {
 	for name, k := range o.Kinds {
 		for path, f := range k.Fields {
@@ -60,7 +60,7 @@ func (o Outline) Hides(shown Outline) bool {
 	return false
 }
 
-// shows reports whether the stored value at a path can be read.
+// shows reports whether callers can read the stored value at a path.
 func (k KindOutline) shows(path string) bool {
 	for i := range len(path) + 1 {
 		if i < len(path) && path[i] != '.' {

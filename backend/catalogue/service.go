@@ -8,10 +8,10 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// diffService returns the difference between two owners of a kind. If a service took over resources
-// of the gateway, they would be taken for a mirror, and those that the service does not have would
-// be deleted. So [Gate.Accept] refuses a change between gateway and service while there are
-// resources. From one service to another the mirror stays and is compared with the new owner.
+// diffService returns the difference between two owners of a kind. Resources of the gateway must not be given to a
+// service: they would be treated as copies of the service's resources, and deleted if the service does not have them.
+// So [Gate.Accept] refuses a change between the gateway and a service while there are resources. When one service
+// follows another, the copies stay and are compared with the new owner.
 func diffService(kind, was, is string) Difference {
 	out := Difference{Kind: kind, Severity: Dangerous, Moves: true}
 	switch {
@@ -27,9 +27,9 @@ func diffService(kind, was, is string) Difference {
 	return out
 }
 
-// owners finds kinds that have resources of another owner: the gateway's own, where a service owns
-// the kind now, or a mirror, where the gateway does. The owner of the stored resources is the one
-// in the newest recorded catalogue that has the kind.
+// owners returns reasons to refuse kinds whose resources have another owner: a service owns the kind now, but the
+// resources are the gateway's own, or the reverse. The owner of the stored resources is the one in the newest accepted
+// catalogue that has the kind.
 func (g Gate) owners(ctx context.Context, hashes []string, c Candidate) (reasons []string, err error) {
 	recorded := map[string]Outline{}
 	for i := range c.Kinds {
@@ -45,8 +45,8 @@ func (g Gate) owners(ctx context.Context, hashes []string, c Candidate) (reasons
 	return reasons, nil
 }
 
-// otherOwner returns the reason why the owner of a kind cannot change while resources are stored;
-// empty if there is none. recorded caches outlines that were read.
+// otherOwner returns the reason why the owner of a kind cannot be changed while there are resources; empty if there is
+// none. recorded caches outlines that were read.
 func (g Gate) otherOwner(
 	ctx context.Context, recorded map[string]Outline, hashes []string, k *descriptor.Kind,
 ) (why string, err error) {

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Severity grades a change of a catalogue.
+// Severity is how severe a change of a catalogue is.
 type Severity int
 
-// The severities, the least first.
+// The severities, from the least to the most severe.
 const (
-	// Safe: clients and resources that worked with the old catalogue work with the new one.
+	// Safe: clients and resources of the old catalogue work with the new one.
 	Safe Severity = iota
 	// Dangerous: clients and resources still work, but may behave differently.
 	Dangerous
@@ -20,7 +20,7 @@ const (
 	BreaksStored
 )
 
-// severities returns the names in JSON.
+// severities returns the names of the severities in JSON.
 func severities() []string {
 	return []string{"SAFE", "DANGEROUS", "BREAKS_CLIENTS", "BREAKS_STORED"}
 }
@@ -41,7 +41,7 @@ func (s *Severity) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// mark returns the end of a line about a change of that severity.
+// mark returns the severity in the form in which it ends a line about a change.
 func (s Severity) mark() string {
 	return [...]string{"", "dangerous", "breaks clients", "breaking"}[s]
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// guardedApart finds guarded references from NAMESPACED kinds to GLOBAL ones, if the store has
-// several shards; shards is their number. A store decides in the shard of a GLOBAL resource
-// whether it is in use, and resources of other shards cannot be bound to it there.
+// guardedApart returns reasons to refuse guarded references from NAMESPACED kinds to GLOBAL ones, if the store has
+// several shards; shards is their number. The shard of a GLOBAL resource decides whether the resource is in use, but
+// does not know references from other shards.
 func (g Gate) guardedApart(ctx context.Context, c Candidate) (reasons []string, shards int, err error) {
 	for i := range c.Kinds {
 		k := &c.Kinds[i]

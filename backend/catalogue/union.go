@@ -6,11 +6,12 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Union returns the kinds by which a gateway stores resources while it serves two catalogues: the
-// newest one, and that of the previous major version of its API. Each kind is as in the newest
-// catalogue, extended by what only the previous one has: fields, enum values, verbs, indexes, and
-// references of removed fields. Removed kinds are added. Added fields are not required. Where the
-// two catalogues differ, the newest one wins. A kind to which nothing is added is returned
+// Union returns the kinds with which a gateway stores resources while it serves two catalogues: the newest one, and the
+// catalogue of the previous major version of the API.
+//
+// Each kind of the newest catalogue is extended by what only the previous one has: fields, enum values, verbs, indexes,
+// and references of removed fields. Kinds that only the previous catalogue has are added. Added fields are not
+// required. Where the catalogues differ, the newest one takes precedence. A kind that is not extended is returned
 // unchanged.
 func Union(newest, previous []descriptor.Kind) []descriptor.Kind {
 	u := union{done: map[[2]*descriptor.Shape]*descriptor.Shape{}}
@@ -24,7 +25,7 @@ func Union(newest, previous []descriptor.Kind) []descriptor.Kind {
 	}
 	for _, k := range previous {
 		if indexOfKind(newest, k.Name) < 0 {
-			// Its other names may belong to another kind now.
+			// The other names of the kind may belong to another kind now.
 			k.Singular = k.Name
 			k.Plural = k.Name
 			k.ShortNames = nil
@@ -38,12 +39,12 @@ func indexOfKind(kinds []descriptor.Kind, name string) int {
 	return slices.IndexFunc(kinds, func(k descriptor.Kind) bool { return k.Name == name })
 }
 
-// union caches the shapes that [Union] has made, by the shapes of the two catalogues.
+// union caches the results of [union.shape], by the shapes of the two catalogues.
 type union struct {
 	done map[[2]*descriptor.Shape]*descriptor.Shape
 }
 
-// kind returns a kind of the newest catalogue, extended by what it had in the previous one.
+// kind returns a kind of the newest catalogue, extended by what only the previous one has.
 func (u union) kind(is, was *descriptor.Kind) descriptor.Kind {
 	out := *is
 	out.Spec = u.shape(is.Spec, was.Spec)
@@ -67,7 +68,7 @@ func (u union) kind(is, was *descriptor.Kind) descriptor.Kind {
 	return out
 }
 
-// withMissing returns a list extended by the elements of was that it lacks.
+// withMissing returns the list is, extended by the elements of was that it lacks.
 func withMissing[T comparable](is, was []T) []T {
 	out := slices.Clip(is)
 	for _, element := range was {
@@ -78,8 +79,8 @@ func withMissing[T comparable](is, was []T) []T {
 	return out
 }
 
-// addIndex adds an index of a field to a kind, or makes an existing one sortable. It does nothing
-// if the kind has no scalar at the path.
+// addIndex adds an index of a field to a kind, or makes the existing index sortable. It does nothing if the kind has no
+// scalar at the path.
 func addIndex(k *descriptor.Kind, index descriptor.FilterableField) {
 	f, _ := k.FieldAt(index.Path)
 	if f == nil || f.Type == descriptor.TypeObject || f.Type == descriptor.TypeMap {
@@ -94,8 +95,8 @@ func addIndex(k *descriptor.Kind, index descriptor.FilterableField) {
 	}
 }
 
-// shape returns a shape of the newest catalogue extended by fields, by stored names, that only the
-// previous one has. If there are none, it returns the same shape.
+// shape returns a shape of the newest catalogue, extended by fields that only the previous one has. Fields are matched
+// by stored names. If nothing is added, it returns the same shape.
 func (u union) shape(is, was *descriptor.Shape) *descriptor.Shape {
 	switch {
 	case is == nil:
@@ -128,8 +129,8 @@ func (u union) shape(is, was *descriptor.Shape) *descriptor.Shape {
 	return u.done[pair]
 }
 
-// field extends a field of the newest catalogue by what only the previous one has, and reports
-// whether nothing was added.
+// field extends a field of the newest catalogue by what only the previous one has. It reports whether the field stayed
+// the same.
 func (u union) field(is, was *descriptor.Field) (same bool) {
 	same = true
 	if is.Type != was.Type || is.List != was.List {

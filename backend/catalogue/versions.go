@@ -11,30 +11,30 @@ import (
 
 // ReleasedVersion is a released version of the API of a catalogue, as a store records it.
 type ReleasedVersion struct {
-	// Name of the version, such as v1.0.
+	// Name is the name of the version, such as v1.0.
 	Name string
-	// Hash of its files.
+	// Hash is the hash of its files.
 	Hash string
-	// Withdrawn reports whether it is not served any more.
+	// Withdrawn reports whether it is no longer served.
 	Withdrawn bool
 }
 
-// recordedVersion is the entry of a version in the record.
+// recordedVersion is the record of one released version.
 type recordedVersion struct {
 	Hash      string `json:"hash"`
 	Withdrawn bool   `json:"withdrawn,omitempty"`
 }
 
-// Recorded reports whether a store has accepted a catalogue with these files and their released
-// versions.
+// Recorded reports whether a store has accepted a catalogue with these files. files is the hash of the files, including
+// the released versions.
 func (g Gate) Recorded(ctx context.Context, files string) (bool, error) {
 	list, _, err := g.list(ctx)
 	return slices.Contains(list.Files, files), err
 }
 
-// lostVersions returns lines about released versions that a catalogue has lost or changed, or has
-// added to an older major. It returns none for a gateway that starts with a catalogue that was
-// accepted before, so that an older gateway can start in the middle of a roll-out.
+// lostVersions returns lines about released versions that a catalogue has removed, changed, or added to an older major.
+// When a gateway starts with a catalogue that was accepted before, it returns none, so that an older gateway can start
+// during a roll-out.
 func lostVersions(list accepted, c Candidate, hash string) (lines []string) {
 	if list.startsWithKnown(c, hash) {
 		return nil
@@ -60,8 +60,8 @@ func lostVersions(list accepted, c Candidate, hash string) (lines []string) {
 	return append(lines, lateVersions(list, c)...)
 }
 
-// lateVersions returns lines about new versions of an older major, which gets no minor versions
-// once a newer major was released.
+// lateVersions returns lines about new versions of an older major. After a newer major was released, an older one gets
+// no more versions.
 func lateVersions(list accepted, c Candidate) (lines []string) {
 	last := ""
 	for name := range list.Versions {
@@ -78,28 +78,30 @@ func lateVersions(list accepted, c Candidate) (lines []string) {
 	return lines
 }
 
-// ServedMajors is the number of majors that are served: the newest one and the one before. Versions
-// of older majors may be removed.
+// ServedMajors is the number of majors that are served: the newest one and its predecessor. Versions of older majors
+// may be removed.
 const ServedMajors = 2
 
-// majorOf returns the major of the name of a version, such as 1 of v1.10.
+// majorOf returns the major of a version, such as 1 for v1.10.
 func majorOf(name string) int {
 	major, _, _ := strings.Cut(strings.TrimPrefix(name, "v"), ".")
 	n, _ := strconv.Atoi(major) // 0 if it is none
 	return n
 }
 
-// startsWithKnown reports whether the candidate, whose outline has the given hash, is the start of
-// a gateway with a catalogue that was accepted before.
+// startsWithKnown reports whether a gateway starts with a candidate that was accepted before. hash is the hash of the
+// candidate's outline.
 func (a accepted) startsWithKnown(c Candidate, hash string) bool {
 	known := slices.Contains(a.Files, c.Files) || len(c.Versions) == 0 && slices.Contains(a.Unreleased, hash)
 	return c.Start && known
 }
 
-// withVersions returns the list with the versions of a catalogue, whose outline has the given hash,
-// and reports whether that changes the list. Versions that the catalogue has lost stay in the list
-// unless AllowBreaking is set. A return to an older catalogue does not change versions recorded
-// since. A withdrawn version stays recorded, so its number cannot be used again.
+// withVersions returns the list with the released versions of a candidate, and reports whether that changes the list.
+// hash is the hash of the candidate's outline.
+//
+// Versions that the candidate lacks stay in the list, unless AllowBreaking is set. A return to an earlier catalogue
+// does not change versions that were recorded since. A withdrawn version stays in the list, so that its number cannot
+// be used again.
 func (a accepted) withVersions(c Candidate, hash string) (next accepted, changed bool) {
 	if len(a.Versions) == 0 && len(c.Versions) == 0 {
 		return a, false

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// WriteOnly says where a store keeps values that are, or were, @writeOnly.
+// WriteOnly describes where a store keeps values that are, or once were, @writeOnly.
 type WriteOnly struct {
 	// Newest is the hash of the catalogue that the store has accepted last; empty if it has accepted none.
 	Newest string
@@ -20,7 +20,8 @@ type WriteOnly struct {
 	paths     map[string][]string
 }
 
-// WriteOnlyOf returns where a store keeps what is @writeOnly, by the record of its catalogues.
+// WriteOnlyOf returns where a store keeps values that are, or once were, @writeOnly. It finds out from the record of
+// accepted catalogues.
 func WriteOnlyOf(ctx context.Context, store backend.Store) (WriteOnly, error) {
 	g := Gate{Store: store}
 	out := WriteOnly{sensitive: map[string]bool{}, paths: map[string][]string{}}
@@ -46,16 +47,16 @@ func WriteOnlyOf(ctx context.Context, store backend.Store) (WriteOnly, error) {
 	return out, nil
 }
 
-// Apart reports whether such values of a kind are in separate records, see [backend.Key.Sensitive].
+// Apart reports whether the write-only values of a kind are stored in separate records, see [backend.Key.Sensitive].
 func (w WriteOnly) Apart(kind string) bool { return w.sensitive[kind] }
 
-// Inside reports whether resources of a kind may have such values in their bodies.
+// Inside reports whether bodies of a kind may contain values that are, or once were, @writeOnly.
 func (w WriteOnly) Inside(kind string) bool { return len(w.paths[kind]) > 0 }
 
-// KindsInside returns the kinds of which resources may have such values in their bodies, in order.
+// KindsInside returns the kinds for which [WriteOnly.Inside] is true, in order.
 func (w WriteOnly) KindsInside() []string { return slices.Sorted(maps.Keys(w.paths)) }
 
-// Without returns the JSON of the body of a kind without such values.
+// Without returns the JSON of a body without values that are, or once were, @writeOnly.
 func (w WriteOnly) Without(kind string, body []byte) []byte {
 	for _, path := range w.paths[kind] {
 		body, _ = without(gjson.ParseBytes(body), strings.Split(path, "."))

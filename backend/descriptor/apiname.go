@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// InAPI returns the name of the field in the API.
+// InAPI returns the name that the field has in the API.
 func (f *Field) InAPI() string {
 	if f.APIName != "" {
 		return f.APIName
@@ -13,9 +13,8 @@ func (f *Field) InAPI() string {
 	return f.Name
 }
 
-// APIPath converts a path from the body's root, or a part of one, to the names of the API:
-// "spec.import.id" may become "spec.import.cloudId". Steps that are not fields stay
-// unchanged.
+// APIPath converts a path of stored names to names of the API. The path begins at the root of the body. For example,
+// "spec.import.id" may become "spec.import.cloudId". Steps that are not fields are unchanged.
 func (k *Kind) APIPath(path string) string {
 	steps := strings.Split(path, ".")
 	var s *Shape
@@ -35,8 +34,7 @@ func (k *Kind) APIPath(path string) string {
 	return strings.Join(steps, ".")
 }
 
-// StoredPath converts a path from the names of the API to stored names, the reverse of
-// [Kind.APIPath].
+// StoredPath converts a path of names of the API to stored names. It is the inverse of [Kind.APIPath].
 func (k *Kind) StoredPath(path string) string {
 	steps := strings.Split(path, ".")
 	s := map[string]*Shape{"spec": k.Spec, "status": k.Status}[steps[0]]

@@ -2,11 +2,11 @@ package descriptor
 
 import "regexp/syntax"
 
-// MaxPattern is the most instructions that the compiled program of a pattern may have. A
-// match takes up to 2.5 ns for each instruction and byte, and cannot be interrupted.
+// MaxPattern is the maximum number of instructions in the compiled program of a pattern. A match takes up to 2.5 ns for
+// each instruction and byte, and cannot be interrupted.
 const MaxPattern = 1000
 
-// PatternSize returns how many instructions the compiled program of a pattern has.
+// PatternSize returns the number of instructions in the compiled program of a pattern.
 func PatternSize(pattern string) (int, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

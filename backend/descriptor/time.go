@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// timeForm is the form of RFC 3339 section 5.6, with nanoseconds at most.
+// timeForm matches RFC 3339 section 5.6 with at most nanoseconds.
 var timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// ParseTime parses a time in RFC 3339 form and returns it in UTC. It refuses times that
-// cannot be stored: with more than nanoseconds, leap seconds, or a year that does not
-// have four digits in UTC.
+// ParseTime parses a time in RFC 3339 form and returns it in UTC. It refuses times that cannot be stored: with
+// fractions of nanoseconds, with a leap second, or with a year that does not have four digits in UTC.
 func ParseTime(text string) (time.Time, error) {
 	text = strings.ToUpper(text) // T and Z are in either case
 	t, err := time.Parse(time.RFC3339Nano, text)
