@@ -104,7 +104,7 @@ func TestKMS_AStartWithoutItFailsAndIsWorthRepeating(t *testing.T) {
 func TestKMS_TheLinesOfTheManualRun(t *testing.T) {
 	plugin := kmstest.Start(t, "kek-1")
 	folder := t.TempDir()
-	lines := sectionLines(t, "operations.md", "Encryption of sensitive values")
+	lines := sectionLines(t, "kms.md", "Setting it up")
 	if len(lines) < 3 {
 		t.Errorf("%d lines", len(lines))
 	}

@@ -6,10 +6,15 @@ import (
 
 func TestTheLinesOfOperationsRun(t *testing.T) {
 	dir := folder(t, map[string]string{"sluice.yaml": "retain-age: 2d\nlisten: 127.0.0.1:0\n"})
-	for _, section := range []string{"Installing", "Checking the settings", "The audit log", "Traces"} {
-		lines := sectionLines(t, "operations.md", section)
+	for _, at := range []struct{ page, section string }{
+		{"deployment.md", "Archives"},
+		{"observability.md", "Traces"},
+		{"operations.md", "Checking the settings"},
+		{"operations.md", "The audit log"},
+	} {
+		lines := sectionLines(t, at.page, at.section)
 		if len(lines) == 0 {
-			t.Errorf("%s has no lines", section)
+			t.Errorf("%s has no lines in %s", at.page, at.section)
 		}
 		for _, line := range lines {
 			if out, err := runLine(t, line, dir); err != nil || len(out) == 0 {

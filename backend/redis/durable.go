@@ -60,7 +60,7 @@ func (s *session) checkReplay(ctx context.Context, cn *goredis.Conn, info map[st
 		case err != nil:
 			s.core.told.once("replay "+info["run_id"], func() {
 				s.core.cfg.Logger.Warn("the server has an AOF, and it cannot be seen whether its user default may run the commands in it; if it may not, all changes are lost when the server is restarted",
-					zap.String("how", "give the gateway's user +acl|dryrun, or see the ACL of docs/operations.md"), zap.Error(err))
+					zap.String("how", "give the gateway's user +acl|dryrun, or see the ACL in docs/redis.md"), zap.Error(err))
 			})
 			return nil
 		case answer != "OK":

@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/operations.md")
+var update = flag.Bool("update", false, "write the tables of docs/observability.md")
 
 // markdown returns the tables of spans and attributes.
 func markdown() string {
@@ -40,7 +40,7 @@ func markdown() string {
 }
 
 func TestSpans_AreDocumented(t *testing.T) {
-	path := filepath.Join("..", "..", "docs", "operations.md")
+	path := filepath.Join("..", "..", "docs", "observability.md")
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -10,12 +10,15 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// markdown is the table of the settings for the documentation. It shows the
-// defaults, so the settings must be fresh.
+// markdown is the table of the settings for docs/operations.md; docs/limits.md has the limits. It shows the defaults, so
+// the settings must be fresh.
 func markdown(settings []config.Setting) string {
 	var b strings.Builder
 	b.WriteString("| setting | default | meaning |\n|---|---|---|\n")
 	for _, s := range settings {
+		if s.Why != "" {
+			continue
+		}
 		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Name, cmp.Or(s.Auto, s.Text()), strings.ReplaceAll(s.Help, "|", `\|`))
 	}
 	return b.String()

@@ -74,11 +74,11 @@ services:
 }
 
 func TestServices_AreDocumentedWithAnExample(t *testing.T) {
-	doc, err := os.ReadFile("../../../docs/operations.md")
+	doc, err := os.ReadFile("../../../docs/services.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(doc), "\n## Resource services of other teams\n")
+	_, section, _ := strings.Cut(string(doc), "\n## Settings of the gateway\n")
 	_, example, _ := strings.Cut(section, "```yaml\n")
 	example, _, _ = strings.Cut(example, "```")
 	services, _, err := loadServices(t, example)

@@ -118,7 +118,7 @@ func documented(all map[string]metric) string {
 
 Generated from the code: go test ./cmd/sluice/gateway -run Documented -update
 
-` + "`/metrics` has these, and those of Go (`go_`) and of the process (`process_`). [operations.md](operations.md#metrics) says how" + `
+` + "`/metrics` has these, and those of Go (`go_`) and of the process (`process_`). [observability.md](observability.md#metrics) says how" + `
 to scrape them, which alerts and dashboards there are, and which metric tells why writes are slow. A histogram has the series
 ` + "`_bucket`, `_sum` and `_count`" + `; the quantile q of one is:
 
