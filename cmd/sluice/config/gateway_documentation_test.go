@@ -32,15 +32,28 @@ func limits(settings, fixed []config.Setting) string {
 
 Generated from cmd/sluice/config: go test ./cmd/sluice/config -run Documented -update
 
-At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEEDED, and extensions.setting names the limit. The others:
-` + "`limit-time` answers TIMEOUT, `limit-memory` UNAVAILABLE, `limit-connections` and `limit-sockets` the status 503, `limit-message` closes the" + `
-` + "WebSocket with 1009, `limit-sockets-waiting` closes the oldest that waits, `limit-queue` and `limit-queue-bytes` bound what waits for a slow listener," + `
-` + "and `limit-cached-tokens` is the size of a cache and refuses nothing." + ` [clients.md](clients.md) says when each is checked, and what happens to queries, mutations and streams.
-What an operation spent is told in extensions.cost of its answer if the request has "extensions": {"cost": true}, and in the metric
-sluice_operation_* of all of them; ` + "`slow-log`" + ` logs the most expensive. Times are of one core of a small server.
+The defaults are high enough for every frontend that we know. What happens beyond a limit:
 
-All that is in flight shares ` + "`limit-memory`" + `:
+| limit | answer |
+|---|---|
+| most | the error LIMIT_EXCEEDED, with the limit in extensions.setting |
+` +
+		"| `limit-time` | TIMEOUT |\n" +
+		"| `limit-memory` | UNAVAILABLE |\n" +
+		"| `limit-connections`, `limit-sockets`, `limit-streams` | the status 503 |\n" +
+		"| `limit-message` | the WebSocket is closed with 1009 |\n" +
+		"| `limit-sockets-waiting` | the WebSocket that has waited longest is closed |\n" +
+		"| `limit-queue`, `limit-queue-bytes` | the stream waits for its client; one that stays too slow gets LAGGED |\n" +
+		"| `limit-cached-tokens` | none: a cache forgets documents |\n" +
+		`
+[clients.md](clients.md) says when each limit is checked. To see what an operation spends, send "extensions": {"cost": true}
+` +
+		"with it: its answer then has extensions.cost. The metrics sluice_operation_* have the sums, and `slow-log` the most expensive\n" +
+		`operations.
 
+` +
+		"All that is in flight shares `limit-memory`:\n" +
+		`
 | sixteenths | for |
 |---|---|
 | 4 | requests; the first 4 KiB of each are not counted |
@@ -51,10 +64,17 @@ All that is in flight shares ` + "`limit-memory`" + `:
 | 1 | events that wait for their clients |
 | 1 | what subscriptions keep of their requests |
 
-One operation at a time may hold more than 4 MiB, beyond ` + "`limit-memory`" + `, as its own limits allow. Operations wait in the order in which they came, and no running one is ended to make room for another.
-A request for which there is no room is answered UNAVAILABLE at once, and an operation that has only its first 64 KiB after it has waited for 3 s. Both answers say when to try again.
-If there is no room for an answer, the client that has been reading its own for longest, and for at least 5 s, is cut off. An event has a tenth of
-` + "`limit-rows`, `limit-steps` and `limit-objects`, a quarter of `limit-held` and all of `limit-answer`" + `.
+- A request for which there is no room is answered UNAVAILABLE at once, with a time to retry.
+- Operations that need more memory wait in the order in which they came; none is ended to make room for another. One that
+  has only its first 64 KiB after 3 s is answered UNAVAILABLE, with a time to retry.
+` +
+		"- One operation at a time may hold more than 4 MiB, beyond `limit-memory`, up to its own limits.\n" +
+		`- If there is no room for an answer, the client that has been reading its own for longest, and for at least 5 s, is cut off.
+` +
+		"- An event has a tenth of `limit-rows`, `limit-steps` and `limit-objects`, a quarter of `limit-held`, and all of\n" +
+		"  `limit-answer`.\n" +
+		`
+Times in the tables are of one core of a small server.
 
 `)
 	limitTable(&b, "setting | default", settings)
