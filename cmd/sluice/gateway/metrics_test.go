@@ -118,16 +118,15 @@ func documented(all map[string]metric) string {
 
 Generated from the code: go test ./cmd/sluice/gateway -run Documented -update
 
-` + "`/metrics` has these, and those of Go (`go_`) and of the process (`process_`). [observability.md](observability.md#metrics) says how" + `
-to scrape them, which alerts and dashboards there are, and which metric tells why writes are slow. A histogram has the series
-` + "`_bucket`, `_sum` and `_count`" + `; the quantile q of one is:
+The metrics of Sluice at ` + "`/metrics`" + `, beside those of Go and of the process. [observability.md](observability.md#metrics) says how to
+scrape them, and has alerts, dashboards, and help for slow writes. A quantile of a histogram:
 
 ` + "```promql" + `
 histogram_quantile(0.99, sum by (le) (rate(sluice_store_call_duration_seconds_bucket{operation="apply"}[5m])))
 ` + "```" + `
 
-A metric with labels is there once it has counted something, and one about Redis, an audit log, certificates, tokens or
-resource services if the gateway has them.
+A metric with labels appears once it has counted something. Metrics about Redis, the audit log, certificates, tokens and
+resource services are only there if the gateway has these.
 
 | metric | type | labels | what it is |
 |---|---|---|---|
