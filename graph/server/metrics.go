@@ -153,8 +153,8 @@ func newMetrics(s *Server) (*metrics, error) {
 	for o := range answer.Outcomes {
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "sluice_answers_total",
-			Help: "Queries by what became of them: hit is an answer that was kept, shared that of an equal " +
-				"query at the same time; changed, new, small and unkept were executed.",
+			Help: "Queries by outcome. hit: a kept answer was given; shared: the answer of an equal query at the same " +
+				"time was given; changed, new, small and unkept: the query was executed.",
 			ConstLabels: prometheus.Labels{"outcome": o.String()},
 		}, func() float64 { return float64(s.answered[o].Load()) }))
 	}

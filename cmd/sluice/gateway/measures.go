@@ -45,8 +45,8 @@ func newMeasures() *measures {
 		calls:      callsMetric(),
 		hubLag: histogram(
 			"sluice_hub_lag_seconds",
-			"How long after a change this gateway has passed it on to its streams and its index: by the store's "+
-				"clock, once for each delivery, by its oldest change.",
+			"Time from a change, by the store's clock, until the streams and the index of this gateway have it: one "+
+				"observation for each delivery, of its oldest change.",
 			9,
 		),
 		lockWait: histogram(

@@ -111,7 +111,7 @@ func redisMetrics(store remoteStore) []prometheus.Collector {
 	return []prometheus.Collector{
 		counter(
 			"sluice_store_histories_lost_total",
-			"Redis: how often the store went on without changes which this gateway had seen. Page somebody.",
+			"Redis: how often the store has lost changes that this gateway had seen. Page somebody.",
 			func() float64 { return float64(store.LostHistories()) },
 		),
 		connections("used", func(p redis.Pool) int { return p.Connections - p.Idle }),
@@ -128,7 +128,7 @@ func redisMetrics(store remoteStore) []prometheus.Collector {
 		),
 		counter(
 			"sluice_redis_wait_seconds_total",
-			"How long calls of Redis have waited for a connection, all together.",
+			"Total time that calls of Redis have waited for a connection.",
 			func() float64 { return store.Pool().Waited.Seconds() },
 		),
 		counter(
@@ -273,13 +273,12 @@ func (c *catalogues) indexMetrics() []prometheus.Collector {
 		),
 		counter(
 			"sluice_index_fallbacks_total",
-			"Operations that read from the store, because the index was not ready in time, since the catalogue "+
-				"is served.",
+			"Operations that read from the store because the index was behind, since the catalogue is served.",
 			of(func(s index.Stats) float64 { return float64(s.Fallbacks) }),
 		),
 		counter(
 			"sluice_index_waits_total",
-			"Operations that waited for the index to come up with the store, since the catalogue is served.",
+			"Operations that waited until the index had caught up with the store, since the catalogue is served.",
 			of(func(s index.Stats) float64 { return float64(s.Waits) }),
 		),
 		gauge(
@@ -304,8 +303,8 @@ func (c *catalogues) waitingMetrics() (out []prometheus.Collector) {
 	}{{"0s", 0}, {"1m", time.Minute}, {"10m", 10 * time.Minute}, {"1h", time.Hour}, {"1d", 24 * time.Hour}} {
 		out = append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "sluice_deletions_pending",
-			Help: "Resources in memory whose deletion was requested and waits for finalizers or for what is " +
-				"bound to them, by for how long at least: 0s (all), 1m, 10m, 1h, 1d.",
+			Help: "Resources in memory whose deletion waits for finalizers or for resources that refer to them, by the " +
+				"time that it has waited at least: 0s (all), 1m, 10m, 1h, 1d.",
 			ConstLabels: prometheus.Labels{"age": of.label},
 		}, func() float64 {
 			svc := c.current()
