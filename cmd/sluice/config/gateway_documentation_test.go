@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// markdown is the table of the settings for docs/operations.md; docs/limits.md has the limits. It shows the defaults, so
-// the settings must be fresh.
+// markdown is the table of the settings for docs/operations.md; docs/limits.md has the limits. It
+// shows the defaults, so the settings must be fresh.
 func markdown(settings []config.Setting) string {
 	var b strings.Builder
 	b.WriteString("| setting | default | meaning |\n|---|---|---|\n")
@@ -46,12 +46,10 @@ The defaults are high enough for every frontend that we know. What happens beyon
 		"| `limit-queue`, `limit-queue-bytes` | the stream waits for its client; one that stays too slow gets LAGGED |\n" +
 		"| `limit-cached-tokens` | none: a cache forgets documents |\n" +
 		`
-[clients.md](clients.md) says when each limit is checked. To see what an operation spends, send "extensions": {"cost": true}
+[clients.md](clients.md) says when each limit is checked. To see what an operation spends, send it with
+"extensions": {"cost": true}: its answer then has extensions.cost. The metrics sluice_operation_* have the sums, and
 ` +
-		"with it: its answer then has extensions.cost. The metrics sluice_operation_* have the sums, and `slow-log` the most expensive\n" +
-		`operations.
-
-` +
+		"`slow-log` the most expensive operations.\n\n" +
 		"All that is in flight shares `limit-memory`:\n" +
 		`
 | sixteenths | for |
@@ -65,11 +63,12 @@ The defaults are high enough for every frontend that we know. What happens beyon
 | 1 | what subscriptions keep of their requests |
 
 - A request for which there is no room is answered UNAVAILABLE at once, with a time to retry.
-- Operations that need more memory wait in the order in which they came; none is ended to make room for another. One that
-  has only its first 64 KiB after 3 s is answered UNAVAILABLE, with a time to retry.
+- Operations that need more memory wait in the order in which they came; none is ended to make room for another. One
+  that has only its first 64 KiB after 3 s is answered UNAVAILABLE, with a time to retry.
 ` +
 		"- One operation at a time may hold more than 4 MiB, beyond `limit-memory`, up to its own limits.\n" +
-		`- If there is no room for an answer, the client that has been reading its own for longest, and for at least 5 s, is cut off.
+		`- If there is no room for an answer, the client that has been reading its own for longest, and for at least 5 s, is
+  cut off.
 ` +
 		"- An event has a tenth of `limit-rows`, `limit-steps` and `limit-objects`, a quarter of `limit-held`, and all of\n" +
 		"  `limit-answer`.\n" +
