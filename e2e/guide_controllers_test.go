@@ -12,11 +12,11 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// jsSnippet is a program in docs/controllers.md.
+// jsSnippet is a program in docs/small-controllers.md.
 var jsSnippet = regexp.MustCompile("(?ms)^```js file=js/folder\\.mjs\n(.*?)^```$")
 
 func TestClientsGuideOfControllers(t *testing.T) {
-	const page = "../docs/controllers.md"
+	const page = "../docs/small-controllers.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
