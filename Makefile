@@ -46,7 +46,7 @@ npm-package: npm ## pack the package for pages into dist, as a registry takes it
 	cd graph/client/js && PATH="$(CURDIR)/e2e/clients/node_modules/.bin:$$PATH" npm pack --pack-destination '$(CURDIR)/dist'
 
 helm: ## render the chart in deploy/helm by Helm's own code and check what comes out by the types of Kubernetes
-	cd deploy/helm/check && $(GO) test ./...
+	cd deploy/helm/check && $(GO) test -count=1 ./...
 
 helm-update: ## the same, and keep what is rendered in deploy/helm/testdata
 	cd deploy/helm/check && $(GO) test ./... -update

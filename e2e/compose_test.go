@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -68,7 +67,7 @@ func TestCompose_NamesWhatIsThere(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"caddy", "certificates", "gateway-1", "gateway-2", "oidc", "redis"}
+	want := []string{"caddy", "gateway-1", "gateway-2", "grafana", "oidc", "prometheus", "redis", "secrets"}
 	if got := slices.Sorted(maps.Keys(file.Services)); !slices.Equal(got, want) {
 		t.Errorf("the services are %v", got)
 	}
@@ -111,21 +110,9 @@ func TestCompose_TwoGatewaysServeBehindCaddy(t *testing.T) {
 			t.Skipf("there is no %s", program)
 		}
 	}
-	certificates := t.TempDir()
-	if out, err := exec.Command("sh", "../deploy/compose/certificates.sh", certificates).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	issuers, err := os.ReadFile("../deploy/compose/oidc.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := folder(t, map[string]string{"oidc.yaml": strings.ReplaceAll(string(issuers), "/certs", certificates)})
-	tokens := newTokenFile(t)
-	token := tokens.add("tester", "ops", time.Time{})
-	args := []string{
-		"--config", "../deploy/compose/gateway.yaml", "--oidc", filepath.Join(dir, "oidc.yaml"), "--tokens", tokens.path,
-		"--redis", redistest.Start(t).URL(),
-	}
+	secrets := composeSecrets(t)
+	token := composeToken(t, secrets, "tester")
+	args := append(composeSettings(t, secrets), "--redis", redistest.Start(t).URL())
 	gateways := []*gateway{start(t, "", args...), start(t, "", args...)}
 	var addresses []string
 	for _, g := range gateways {
@@ -135,7 +122,7 @@ func TestCompose_TwoGatewaysServeBehindCaddy(t *testing.T) {
 	port := freePort(t)
 	caddy := exec.CommandContext(t.Context(), "caddy", "run", "--adapter", "caddyfile", "--config", "../deploy/compose/Caddyfile")
 	caddy.Env = append(
-		caddy.Environ(), "SITE=sluice.localhost:"+port, "CERTIFICATES="+certificates, "OIDC=127.0.0.1:1",
+		caddy.Environ(), "SITE=sluice.localhost:"+port, "SECRETS="+secrets, "OIDC=127.0.0.1:1",
 		"GATEWAYS="+strings.Join(addresses, " "), "HOME="+t.TempDir(), "XDG_DATA_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(),
 	)
 	caddy.Cancel = func() error { return caddy.Process.Kill() }
@@ -150,7 +137,7 @@ func TestCompose_TwoGatewaysServeBehindCaddy(t *testing.T) {
 			t.Logf("%s", said.Bytes())
 		}
 	})
-	client := behind(t, filepath.Join(certificates, "ca.crt"), port)
+	client := behind(t, filepath.Join(secrets, "ca.crt"), port)
 	ask := func(query string) error {
 		body := fmt.Sprintf(`{"query":%q}`, query)
 		request, err := http.NewRequestWithContext(
@@ -180,6 +167,43 @@ func TestCompose_TwoGatewaysServeBehindCaddy(t *testing.T) {
 	redistest.Await(t, "the other gateway answers", func() error {
 		return ask(`{ project(namespace: "a", name: "b") { id } }`)
 	})
+}
+
+// composeSecrets makes the secrets of the compose file, and returns their folder.
+func composeSecrets(t *testing.T) string {
+	t.Helper()
+	secrets := t.TempDir()
+	if out, err := exec.Command("sh", "../deploy/compose/secrets.sh", secrets).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return secrets
+}
+
+// composeToken adds a token of administrators to those of the compose file.
+func composeToken(t *testing.T, secrets, name string) string {
+	t.Helper()
+	if out, err := runLine(t, "sluice token create "+name+" --group ops --tokens tokens > "+name, secrets); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(secrets, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// composeSettings returns the settings of a gateway of the compose file, without its store.
+func composeSettings(t *testing.T, secrets string) []string {
+	t.Helper()
+	issuers, err := os.ReadFile("../deploy/compose/oidc.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := folder(t, map[string]string{"oidc.yaml": strings.ReplaceAll(string(issuers), "/secrets", secrets)})
+	return []string{
+		"--config", "../deploy/compose/gateway.yaml", "--oidc", filepath.Join(dir, "oidc.yaml"),
+		"--tokens", filepath.Join(secrets, "tokens"), "--admin-group", "token:ops",
+	}
 }
 
 // behind returns a client that trusts a CA alone, and reaches every host at a port of this machine.

@@ -25,13 +25,19 @@ func LoginCommand(std terminal.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login",
 		Short: "Log in to the gateway of a context, at one of its issuers",
-		Long: "Log in to the gateway of the current context, or of the one that --context names, at an OpenID Connect issuer that the\n" +
-			"gateway trusts. A page of the issuer opens in your browser; with --device, on any other device by a code. The tokens are\n" +
-			"kept beside the file of contexts, with the mode 0600, encrypted with a key in the keyring of the system if it has one,\n" +
-			"and refreshed while commands use them.",
-		Example: "  sluice login\n  sluice login --context prod --issuer corp\n  sluice login --device",
-		Args:    command.Args(cobra.NoArgs),
+		Long: "Log in to the gateway of the current context, or of the one that --context names, at an OpenID Connect\n" +
+			"issuer that the gateway trusts. A page of the issuer opens in your browser, which then returns to a port of this\n" +
+			"machine; with --device, you log in on any other device by a code. If the issuer accepts only redirect URIs that\n" +
+			"were registered with their ports, --callback-port names the port of http://127.0.0.1:PORT/callback. The tokens\n" +
+			"are kept beside the file of contexts, with the mode 0600, encrypted with a key in the keyring of the system if\n" +
+			"it has one, and refreshed while commands use them.",
+		Example: "  sluice login\n  sluice login --context prod --issuer corp\n  sluice login --callback-port 8400\n" +
+			"  sluice login --device",
+		Args: command.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if l.device && cmd.Flags().Changed("callback-port") {
+				return exit.Usage(errors.New("--callback-port has no effect with --device: no browser returns to this machine"))
+			}
 			name, err := namedContext(cmd, &l.remote)
 			if err != nil {
 				return err
@@ -42,6 +48,9 @@ func LoginCommand(std terminal.Streams) *cobra.Command {
 	cmd.Flags().StringVar(&l.remote.Context, "context", "", "context to log in to (default: the current one)")
 	cmd.Flags().StringVar(&l.issuer, "issuer", "", "name of the issuer, where the gateway has several")
 	cmd.Flags().BoolVar(&l.device, "device", false, "show a code to type on another device")
+	cmd.Flags().Uint16Var(
+		&l.callbackPort, "callback-port", 0, "port of this machine that the browser returns to (default: any free one)",
+	)
 	cmd.Flags().BoolVar(&l.noKeyring, "no-keyring", false, "keep the tokens in a file alone, without the keyring of the system")
 	return cmd
 }
@@ -52,6 +61,8 @@ type login struct {
 	remote remote.Flags
 	issuer string
 	device bool
+	// callbackPort is the port that the browser returns to; 0 means any free one.
+	callbackPort uint16
 	// noKeyring stores the tokens unencrypted in the file.
 	noKeyring bool
 }
@@ -108,9 +119,10 @@ func (l *login) run(cmd *cobra.Command, name string) error {
 		return exit.Usage(err)
 	}
 	flow := credential.Flow{
-		HTTP:   there,
-		Issuer: chosen,
-		Show:   func(page, code string) { showPage(l.std, chosen, page, code) },
+		HTTP:         there,
+		Issuer:       chosen,
+		CallbackPort: l.callbackPort,
+		Show:         func(page, code string) { showPage(l.std, chosen, page, code) },
 	}
 	run := flow.Browser
 	if l.device {

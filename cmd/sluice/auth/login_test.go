@@ -1,7 +1,9 @@
 package auth
 
 import (
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -140,6 +142,42 @@ func TestALoginThatCannotBeSaysWhy(t *testing.T) {
 	g.Close()
 	if _, errOut, code := logIn(t, "--context", "a"); code != 1 || !strings.Contains(errOut, "is a gateway there?") {
 		t.Errorf("nobody there: exit %d %s", code, errOut)
+	}
+}
+
+func TestLogin_ReturnsToThePortThatIsNamed(t *testing.T) {
+	commandtest.FreshContexts(t)
+	issuer := credentialtest.Start(t)
+	g := commandtest.StartGateway(t)
+	g.Accepts, g.Issuers = "*", []credential.Issuer{issuer.Issuer()}
+	commandtest.Must(t, newRoot, "context", "set", "prod", "--server", g.URL)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := "the browser cannot return to 127.0.0.1:" + port
+	if _, errOut, code := logIn(t, "--callback-port", port); code != 1 || !strings.Contains(errOut, says) {
+		t.Errorf("a port that is taken: exit %d %s", code, errOut)
+	}
+	if err := taken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, errOut, code := logIn(t, "--callback-port", port)
+	if code != 0 || !strings.Contains(errOut, url.QueryEscape("http://127.0.0.1:"+port+"/callback")) {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+	t.Setenv("SLUICE_CALLBACK_PORT", "1")
+	issuer.Deny = "access_denied"
+	if _, errOut, code := logIn(t, "--device"); code != 1 || !strings.Contains(errOut, "type the code") {
+		t.Errorf("a device, where a variable names a port: exit %d %s", code, errOut)
+	}
+	says = "--callback-port has no effect with --device"
+	if _, errOut, code := logIn(t, "--device", "--callback-port", "1"); code != 2 || !strings.Contains(errOut, says) {
+		t.Errorf("a port for a device: exit %d %s", code, errOut)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,17 +18,20 @@ import (
 // patience is how long a person may take to log in.
 const patience = 10 * time.Minute
 
-// Flow is a login in progress. All its fields are required.
+// Flow is a login in progress. HTTP, Issuer and Show are required.
 type Flow struct {
 	// HTTP is the client for the issuer.
 	HTTP   *http.Client
 	Issuer Issuer
+	// CallbackPort is the port of this machine to which the issuer redirects the browser; 0 means any free one.
+	CallbackPort uint16
 	// Show tells the person which page to open and, if there is a code, to type it there.
 	Show func(page, code string)
 }
 
 // callbackPath is the path to which the issuer redirects the browser. The client's redirect URIs at
-// the issuer must include http://127.0.0.1/callback with any port (RFC 8252, section 7.3).
+// the issuer must include http://127.0.0.1/callback, with any port (RFC 8252, section 7.3) or with
+// Flow.CallbackPort.
 const callbackPath = "/callback"
 
 // Browser logs in with an authorization code and PKCE. The browser is redirected to a port of this
@@ -40,9 +44,10 @@ func (f Flow) Browser(ctx context.Context) (*Login, error) {
 	if m.Authorization == "" {
 		return nil, fmt.Errorf("the issuer %s has no page to log in at; try --device", f.Issuer.Name)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(int(f.CallbackPort)))
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the browser cannot return to %s: %w", address, err)
 	}
 	cfg := f.Issuer.config(m)
 	cfg.RedirectURL = "http://" + listener.Addr().String() + callbackPath

@@ -216,6 +216,12 @@ type dashboard struct {
 		Title   string
 		GridPos struct{ H, W, X, Y int }
 		Targets []struct{ Expr string }
+		// FieldConfig has the colours of values from a step on.
+		FieldConfig struct {
+			Defaults struct {
+				Thresholds struct{ Steps []struct{ Color string } }
+			}
+		}
 	}
 	Templating struct {
 		List []struct{ Name, Type string }
@@ -223,7 +229,7 @@ type dashboard struct {
 }
 
 // TestMetrics_DashboardsCanBeImported: they are JSON with ids of their own, a data source that is chosen at the import, and
-// panels that ask for something and lie beside each other.
+// panels that ask for something, lie beside each other, and change their colour at a threshold.
 func TestMetrics_DashboardsCanBeImported(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "deploy", "grafana", "*.json"))
 	if err != nil || len(files) == 0 {
@@ -252,6 +258,12 @@ func TestMetrics_DashboardsCanBeImported(t *testing.T) {
 				t.Errorf("%s: panel %d %q has no title, asks for nothing, or has the id of another", file, p.ID, p.Title)
 			}
 			ids[p.ID] = true
+			steps := p.FieldConfig.Defaults.Thresholds.Steps
+			for i := 1; i < len(steps); i++ {
+				if steps[i].Color == steps[i-1].Color {
+					t.Errorf("%s: %q is as %s below a threshold as above it", file, p.Title, steps[i].Color)
+				}
+			}
 			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 				for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 					if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
