@@ -16,74 +16,73 @@ import (
 )
 
 const (
-	// MaxBody is the size of the largest answer that is kept, in bytes.
+	// MaxBody is the maximum size of an answer that is kept, in bytes.
 	MaxBody = 1 << 20
-	// MaxVariables is the size of the largest variables of an answer that is kept, in
-	// bytes.
+	// MaxVariables is the maximum size of the variables of an answer that is kept, in bytes.
 	MaxVariables = 4 << 10
-	// DefaultMinSteps is the default of [Config.MinSteps]. It is the work of two pages, or of
-	// one with 25 resources.
+	// DefaultMinSteps is the default of [Config.MinSteps]. It is about the work of two pages, or of one page with 25
+	// resources.
 	DefaultMinSteps = 500
 )
 
 // Key identifies a query: queries with equal keys have equal answers in one state of
 // the store.
 type Key struct {
-	// Plan is the number of the compiled operation, from [Cache.NewPlan].
+	// Plan is the number of the compiled operation, see [Cache.NewPlan].
 	Plan uint64
-	// Variables in canonical form.
+	// Variables are the variables in canonical form.
 	Variables string
-	// Rights is the key of the caller's rights.
+	// Rights is a key of the caller's rights.
 	Rights string
 }
 
 // Cache caches answers up to a number of bytes. It is safe for concurrent use.
 //
-// It does not cache answers with errors, answers of mutations and subscriptions, answers
-// larger than [MaxBody], answers to operations with more than [MaxVariables] bytes of
-// variables, answers that took less work than [Config.MinSteps], or answers for which
-// anything outside the state of the operation was read.
+// These answers are never cached:
+//   - answers of mutations and subscriptions, and answers with errors
+//   - answers larger than [MaxBody], or to operations with more than [MaxVariables] bytes of variables
+//   - answers that took less work than [Config.MinSteps]
+//   - answers for which something outside the state of the operation was read
 type Cache struct {
 	minSteps int64
 	kept     *otter.Cache[Key, *Kept]
 	closed   atomic.Bool
 	seed     maphash.Seed
-	// asked records which queries were requested in which states: a slot holds the newest of the
-	// hashes that fall into it.
+	// asked remembers which queries were requested in which states of the store. Each slot has the newest hash that
+	// falls into it.
 	asked [slots]atomic.Uint64
-	// alone records, in the same way, the queries whose latest answers could not be shared. Equal
-	// queries do not wait for each other then.
+	// alone remembers, in the same way, the queries whose last answer could not be shared. Equal queries then do not
+	// wait for each other.
 	alone [slots]atomic.Uint64
 	stats *Stats
-	// plans is the number that NewPlan last returned.
+	// plans is the last number returned by NewPlan.
 	plans atomic.Uint64
 
 	mu      sync.Mutex // guards turns and their fields
 	running map[Key]*Turn
 }
 
-// slots is the number of hashes in [Cache.asked] and in [Cache.alone].
+// slots is the length of [Cache.asked] and [Cache.alone].
 const slots = 1 << 14
 
-// Outcome says how the cache dealt with a query.
+// Outcome is how the cache has handled a query.
 type Outcome int
 
 // The outcomes.
 const (
 	// Hit means that a kept answer was used.
 	Hit Outcome = iota
-	// Shared means that an equal query was executed at the same time, and its answer
-	// was used.
+	// Shared means that an equal query was being executed, and its answer was used.
 	Shared
 	// Changed means that the kept answer was outdated.
 	Changed
 	// Unseen means that no answer was kept.
 	Unseen
-	// Small means that the answer took less work than [Config.MinSteps].
+	// Small means that no answer was kept, and the new one took less work than [Config.MinSteps].
 	Small
-	// Unkept means that the answer must not be kept.
+	// Unkept means that the answer cannot be kept.
 	Unkept
-	// Outcomes is the number of outcomes.
+	// Outcomes is the number of outcomes above.
 	Outcomes
 )
 
@@ -92,18 +91,17 @@ func (o Outcome) String() string {
 	return [Outcomes]string{"hit", "shared", "changed", "new", "small", "unkept"}[o]
 }
 
-// Stats counts queries by outcome. Caches can share it.
+// Stats counts queries by outcome. Several caches may share it.
 type Stats [Outcomes]atomic.Uint64
 
-// Config of a cache.
+// Config configures a [Cache].
 type Config struct {
 	// Bytes is the maximum size of all kept answers together. Required.
 	Bytes int64
-	// MinSteps is the least work of an answer that is kept, in steps of package budget. With less
-	// work, executing the query costs about as much as finding its answer. Default
-	// [DefaultMinSteps].
+	// MinSteps is the minimum work of an answer that is kept, in steps of package budget. With less work, to execute
+	// the query costs about as much as to find its answer. Default: [DefaultMinSteps].
 	MinSteps int64
-	// Stats counts the queries. Default: a new one.
+	// Stats counts the queries. Default: a new Stats.
 	Stats *Stats
 }
 
@@ -123,7 +121,7 @@ func New(cfg Config) *Cache {
 	return c
 }
 
-// Size returns how many bytes the cache takes. c may be nil.
+// Size returns the number of bytes that the cache uses. c may be nil.
 func (c *Cache) Size() uint64 {
 	if c == nil {
 		return 0
@@ -131,7 +129,7 @@ func (c *Cache) Size() uint64 {
 	return c.kept.WeightedSize()
 }
 
-// NewPlan returns a unique number for the keys of a compiled operation; 0 if c is nil.
+// NewPlan returns a unique number for a compiled operation, for [Key.Plan]. It returns 0 if c is nil.
 func (c *Cache) NewPlan() uint64 {
 	if c == nil {
 		return 0
@@ -141,7 +139,7 @@ func (c *Cache) NewPlan() uint64 {
 
 func (c *Cache) count(o Outcome) { c.stats[o].Add(1) }
 
-// Close drops all answers and stops keeping any. c may be nil.
+// Close drops all answers, and no more are kept. c may be nil.
 func (c *Cache) Close() {
 	if c == nil {
 		return
@@ -150,23 +148,24 @@ func (c *Cache) Close() {
 	c.kept.InvalidateAll()
 }
 
-// State is the state that a query reads.
+// State is the state of the store that a query reads.
 type State interface {
-	// Holds reports whether a basis still holds in the state.
+	// Holds reports whether a basis is still valid in the state: nothing that the answer was computed from has changed.
 	Holds(ctx context.Context, basis *query.Basis) bool
-	// Renew replaces the state by the newest one. It returns false if the query has another key in
-	// that state.
+	// Renew replaces the state by the newest one. It returns false if the query has another key in the new state.
 	Renew(ctx context.Context) bool
 }
 
-// maxWaits is how many times a query waits for other requests before it is executed in
-// parallel with them.
+// maxWaits is how many times a query waits for an equal query, before it is executed at the same time.
 const maxWaits = 3
 
-// Find returns the answer to a query in its state, or, if there is none, the turn to execute it. If both are nil, the
-// caller executes the query without a turn and then calls [Cache.Executed]: it has waited for others in vain, or need
-// not wait. All waits together take at most half of the time that ctx has left, so that the other half is left to
-// execute the query.
+// Find looks for the answer to a query in its state. It returns one of three results:
+//   - an answer that can be used
+//   - a turn: the caller executes the query, and then calls [Turn.End]
+//   - nil and nil: the caller executes the query, and then calls [Cache.Executed]. It has waited in vain for equal
+//     queries, or need not wait.
+//
+// All waits together take at most half of the time that ctx has left. The other half is for executing the query.
 func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
 	var halfTime <-chan time.Time
 	for range maxWaits {
@@ -210,8 +209,8 @@ func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
 	return nil, nil
 }
 
-// afterHalf returns a channel that receives a value when half of the time to the deadline of ctx is over; nil if ctx
-// has none.
+// afterHalf returns a channel that receives a value after half of the time to the deadline of ctx; nil if ctx has no
+// deadline.
 func afterHalf(ctx context.Context) <-chan time.Time {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -220,7 +219,7 @@ func afterHalf(ctx context.Context) <-chan time.Time {
 	return time.After(time.Until(end) / 2)
 }
 
-// aloneSlot returns the hash of a key, and its slot in alone.
+// aloneSlot returns the hash of a key, and its slot in [Cache.alone].
 func (c *Cache) aloneSlot(key Key) (hash uint64, slot *atomic.Uint64) {
 	hash = maphash.Comparable(c.seed, key)
 	return hash, &c.alone[hash%slots]
@@ -231,7 +230,7 @@ func (c *Cache) isAlone(key Key) bool {
 	return slot.Load() == hash
 }
 
-// note records from an outcome whether equal queries can share an answer.
+// note remembers whether equal queries can share an answer.
 func (c *Cache) note(key Key, became Outcome, r *Result) {
 	hash, slot := c.aloneSlot(key)
 	switch {
@@ -244,7 +243,7 @@ func (c *Cache) note(key Key, became Outcome, r *Result) {
 	}
 }
 
-// Executed counts a query that was executed without a turn and returns its outcome.
+// Executed counts a query that was executed without a turn, and returns its outcome.
 func (c *Cache) Executed(key Key, r *Result) Outcome {
 	became := c.outcome(r)
 	c.count(became)
@@ -252,16 +251,15 @@ func (c *Cache) Executed(key Key, r *Result) Outcome {
 	return became
 }
 
-// NotAsked counts a query for which the cache was not searched, and returns its outcome by the
-// steps that it took.
+// NotAsked counts a query for which Find was not called, and returns its outcome, which depends on its steps.
 func (c *Cache) NotAsked(steps int64) Outcome {
 	became := c.outcome(&Result{Steps: steps})
 	c.count(became)
 	return became
 }
 
-// take returns a new turn for a query whose kept answer stale is outdated, or the turn of the
-// request that already executes it. If both are nil, an answer has been kept in the meantime.
+// take returns a new turn for a query, or the turn of an equal query that is being executed. It returns nil and nil if
+// an answer was kept in the meantime. stale is the outdated answer; nil if there is none.
 func (c *Cache) take(key Key, stale *Kept) (mine, other *Turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -291,39 +289,37 @@ func (c *Cache) use(k *Kept, how Outcome) *Kept {
 	return k
 }
 
-// Turn is the right to execute a query for which equal queries wait. Its holder must call
-// [Turn.End].
+// Turn is the right to execute a query while equal queries wait for its answer. [Turn.End] must be called.
 type Turn struct {
 	cache *Cache
 	key   Key
-	// stale is the outdated answer that was kept; nil for none.
+	// stale is the outdated answer; nil if there is none.
 	stale *Kept
 	// waiting is the number of requests that wait for the answer.
 	waiting int
-	// done is closed when the turn ends. kept is then its answer; nil if it cannot be shared.
+	// done is closed when the turn ends. kept is then the answer; nil if it cannot be shared.
 	done chan struct{}
 	kept *Kept
 }
 
-// Result is an answer and how it was made.
+// Result is an answer, and information about its execution.
 type Result struct {
-	// Body is the answer as it is sent. The cache copies it if it keeps it.
+	// Body is the answer in the form in which it is sent. If the cache keeps it, it makes a copy.
 	Body []byte
-	// Basis is what the answer was computed from; nil if that is unknown or the answer
-	// has errors.
+	// Basis identifies everything from which the answer was computed. It is nil if that is unknown or the answer has
+	// errors.
 	Basis *query.Basis
-	// Steps is the work that the answer took.
+	// Steps is the work that the query took.
 	Steps int64
-	// Interrupted says that the caller has disconnected. An equal query may then have a better
-	// answer.
+	// Interrupted reports whether the caller has disconnected. An equal query may then have a better answer.
 	Interrupted bool
 }
 
 // Keepable reports whether the answer may be kept.
 func (r *Result) Keepable() bool { return r.Basis != nil && len(r.Body) <= MaxBody }
 
-// End ends the turn with its answer; the zero result means that there is none. It keeps the answer
-// if the answer is likely to be requested again, and returns the outcome of the query.
+// End ends the turn. The zero Result means that there is no answer. End keeps the answer if it is likely to be
+// requested again, and returns the outcome of the query.
 func (t *Turn) End(r Result) Outcome {
 	became := t.outcome(&r)
 	t.cache.count(became)
@@ -336,7 +332,7 @@ func (t *Turn) End(r Result) Outcome {
 	return became
 }
 
-// keep keeps the answer for later requests, or for those that wait for it.
+// keep keeps the answer for later requests, or only for the requests that wait for it.
 func (t *Turn) keep(r *Result, became Outcome) {
 	c := t.cache
 	c.mu.Lock()
@@ -368,7 +364,7 @@ func (t *Turn) outcome(r *Result) Outcome {
 	return became
 }
 
-// outcome returns the outcome of a query for which no answer was kept.
+// outcome returns the outcome of a query that was executed because no answer was kept.
 func (c *Cache) outcome(r *Result) Outcome {
 	switch {
 	case c.IsSmall(r):
@@ -379,14 +375,13 @@ func (c *Cache) outcome(r *Result) Outcome {
 	return Unseen
 }
 
-// wanted reports whether an answer is likely to be requested again: the outdated answer was used,
-// or the same query was requested before in this state.
+// wanted reports whether an answer is likely to be requested again. That is so if the outdated answer was used, or if
+// the same query was requested before in this state.
 func (t *Turn) wanted(r *Result) bool {
 	return t.stale != nil && t.stale.used.Load() || t.cache.askedBefore(t.key, r.Basis)
 }
 
-// askedBefore reports whether a query was requested before in the same state. It may have been
-// forgotten.
+// askedBefore reports whether a query was requested before in the same state. The cache may have forgotten that.
 func (c *Cache) askedBefore(key Key, basis *query.Basis) bool {
 	var space [64]byte
 	state := basis.AppendVersions(space[:0])

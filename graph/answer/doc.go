@@ -1,20 +1,20 @@
-// Package answer keeps the answers to queries until what they were read from changes.
+// Package answer keeps the answers to queries until something has changed from which they were computed.
 //
-// An answer is kept with its basis: the versions of the kinds that were read, as the state that the query read
-// recorded them ([query.Snapshot.Record]). It is the answer to an equal query as long as the basis holds in the state
-// that this one would read, which is never older than what the store has acknowledged. So no kept answer is stale, and
-// none has a time to live.
+// Each answer is kept with its basis: the versions of the kinds that were read ([query.Snapshot.Record]). When an equal
+// query comes, the answer is used if its basis is still valid in the state that the query would read. That state always
+// includes everything that the store has acknowledged. So no answer is outdated, and none needs a time to live.
 //
-//	             there is one, and it holds
+//	             an answer is kept and valid
 //	Find -----------------------------------------------> Kept
 //	  |
-//	  |  another request executes the query
-//	  +---------------------------------------> wait ---> Kept, or Find once more; after half of the caller's time it
+//	  |  an equal query is being executed
+//	  +---------------------------------------> wait ---> Kept, or Find again; after half of the caller's time it
 //	  |                                                   executes the query itself
 //	  |
-//	  |  no request does
+//	  |  otherwise
 //	  +---------------------------------------> Turn: the caller executes, then Turn.End
 //
-// An answer is copied once it was asked for twice in one state, or while others wait for it, or if its predecessor was
-// used: what is asked once costs no memory. See [Cache] for what is never kept.
+// To keep an answer, the cache copies it. It does so if the query is requested for the second time in one state, if
+// equal queries wait, or if the outdated answer was used. So a query that is requested only once costs no memory. See
+// [Cache] for answers that are never kept.
 package answer

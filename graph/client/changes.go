@@ -15,33 +15,32 @@ import (
 
 // ChangesRequest describes a stream of changes.
 type ChangesRequest struct {
-	// Kind is the kind to follow. Without Kind and Kinds, the stream has the changes of all kinds,
-	// without the resources themselves; then only Namespace, After and Lost are used.
+	// Kind is the kind to follow. If neither Kind nor Kinds is set, the stream has the changes of all kinds, but
+	// without the resources. Then only Namespace, After and Lost are used.
 	Kind Kind
-	// Kinds are several kinds to follow, instead of Kind. Then Name must be empty.
+	// Kinds are the kinds to follow, as an alternative to Kind. Name must then be empty.
 	Kinds []Kind
-	// Namespace and Name narrow the stream; empty means all.
+	// Namespace and Name limit the stream; empty means all.
 	Namespace, Name string
-	// After is the last cursor received; empty means to start from the present state.
+	// After is the cursor after which the stream starts; empty means the present state.
 	After string
-	// Snapshot requests the present state first if After is empty or has expired.
+	// Snapshot requests the present state first, if After is empty or has expired.
 	Snapshot bool
-	// Selector has tests of labels that must all hold. A resource that starts to match
-	// is ADDED, and one that no longer matches is DELETED.
+	// Selector limits the stream to resources for which all tests hold. A resource that begins to match is ADDED, and a
+	// resource that no longer matches is DELETED.
 	Selector []LabelTest
-	// Filter is another condition, in the API's form; nil for none.
+	// Filter also limits the stream, by a filter in the form of the API; nil for no filter.
 	Filter map[string]any
-	// Format of the manifests; if it is empty, whole resources are sent without
-	// manifests.
+	// Format is the format of the manifests. If it is empty, events have whole resources and no manifests.
 	Format Format
-	// NamesOnly requests neither manifests nor specs.
+	// NamesOnly leaves out manifests and specs.
 	NamesOnly bool
-	// Lost, if not nil, is called when a connection has ended, before the next one is made. It is
-	// not called if the connection ended only because its credential has ended and is replaced.
+	// Lost, if not nil, is called after a connection has ended, before a new one is made. It is not called if a
+	// connection ended only because its credential had expired and was replaced.
 	Lost func(cause error)
 }
 
-// valid returns an error for a request that cannot be sent.
+// valid returns an error if the request contradicts itself, or if the gateway does not offer WATCH for a kind.
 func (r *ChangesRequest) valid() error {
 	if len(r.Kinds) == 0 {
 		return r.Kind.offers("WATCH")
@@ -59,32 +58,32 @@ func (r *ChangesRequest) valid() error {
 
 // Change is one event of a stream.
 type Change struct {
-	// Type is RESET, SNAPSHOT, IN_SYNC, ADDED, MODIFIED or DELETED. BOOKMARK events of
-	// the API are not returned; they only move the cursor. IN_SYNC is repeated after
-	// each new connection and each snapshot.
+	// Type is RESET, SNAPSHOT, IN_SYNC, ADDED, MODIFIED or DELETED. IN_SYNC comes once after each new connection and
+	// after each snapshot. BOOKMARK events of the API are not returned; they only move the cursor.
 	Type string
-	// Cursor resumes the stream after this event; empty during a snapshot.
+	// Cursor is the cursor after this event, for [ChangesRequest.After]; empty during a snapshot.
 	Cursor   string
 	Revision string
 	// ResourceID is the global id of the resource; empty for RESET and IN_SYNC.
 	ResourceID string
-	// Resource is nil for RESET and IN_SYNC, and for DELETED of a resource that cannot be read or
-	// that the caller may no longer see.
+	// Resource is the resource; nil for RESET and IN_SYNC, and for DELETED if the resource cannot be read or the caller
+	// may no longer see it.
 	Resource *Resource
 }
 
-// Bounds of the delay before a new connection.
+// The shortest and the longest pause before a new connection.
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 5 * time.Second
 )
 
-// Changes follows changes until the context ends. It survives the end of a
-// connection and of the gateway: it connects again with back-off and goes on
-// after the last cursor, so that no change is lost or repeated. If the gateway
-// no longer has the changes after the cursor, and Snapshot is set, a RESET comes and the whole
-// state again; else the iteration ends with the API's POSITION_EXPIRED. If a connection
-// ends within a snapshot, the snapshot begins again.
+// Changes returns a stream of changes that lasts until ctx ends. It continues when a connection ends or the gateway
+// restarts: it connects again, with growing pauses, and resumes after the last cursor. So no change is missing or
+// repeated.
+//
+// If the gateway no longer has the changes after the cursor, and Snapshot is set, a RESET follows, and then the whole
+// state. Without Snapshot the stream ends with the error POSITION_EXPIRED of the API. If a connection ends during a
+// snapshot, the snapshot begins again.
 func (c *Client) Changes(ctx context.Context, req ChangesRequest) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
 		if err := req.valid(); err != nil {
@@ -118,8 +117,8 @@ func (r *ChangesRequest) operation() (document string, variables map[string]any)
 	return manyChangesDocument, vars
 }
 
-// Position returns the present cursor, at which a stream can start. k is any kind that can
-// be listed; an empty namespace means all.
+// Position returns the present cursor, from which a stream can start. k may be any kind that can be listed. An empty
+// namespace means all.
 func (c *Client) Position(ctx context.Context, k Kind, namespace string) (string, error) {
 	vars := k.within(namespace, map[string]any{"kind": k.Name})
 	var out struct{ Resources struct{ ChangeCursor string } }
@@ -127,7 +126,7 @@ func (c *Client) Position(ctx context.Context, k Kind, namespace string) (string
 	return out.Resources.ChangeCursor, err
 }
 
-// resumable reports whether a stream that ended with err may be resumed.
+// resumable reports whether a stream that ended with err can be resumed.
 func resumable(err error) bool {
 	var e *Error
 	if errors.As(err, &e) {
@@ -136,7 +135,7 @@ func resumable(err error) bool {
 	return errors.Is(err, errEnded) || errors.Is(err, io.EOF) || errors.Is(err, ErrNoTokenNow)
 }
 
-// follower is a stream of changes over all its connections.
+// follower is the state of a stream of changes, over all its connections.
 type follower struct {
 	client    *Client
 	document  string
@@ -145,16 +144,16 @@ type follower struct {
 	after             string
 	yield             func(*Change, error) bool
 	progress, stopped bool
-	// token of the last connection.
+	// token is the token of the last connection.
 	token string
-	// refused is a token that must be replaced, and refusal the error that says why.
+	// refused is a token that must be replaced; empty if there is none. refusal is the error with which it was refused.
 	refused string
 	refusal error
-	// renewed says that the token has replaced a refused one and that no event has come since.
+	// renewed is set if the token has replaced a refused one, and no event has come since.
 	renewed bool
 }
 
-// follow makes connections until the stream is over.
+// follow makes one connection after another until the stream ends.
 func (f *follower) follow(ctx context.Context, lost func(cause error)) {
 	backoff := wait.Backoff{Least: minPause, Most: maxPause}
 	for {
@@ -185,7 +184,7 @@ func (f *follower) follow(ctx context.Context, lost func(cause error)) {
 	}
 }
 
-// run makes one connection and reads it to its end.
+// run makes one connection and reads events until it ends.
 func (f *follower) run(ctx context.Context) error {
 	token, err := f.client.bearer(ctx, f.refused)
 	if err != nil {
@@ -209,7 +208,7 @@ func (f *follower) run(ctx context.Context) error {
 	return f.client.subscribe(ctx, token, payload, f.take)
 }
 
-// take yields an event and keeps its cursor.
+// take yields an event and stores its cursor.
 func (f *follower) take(data json.RawMessage) error {
 	var out struct{ Event Change }
 	if err := json.Unmarshal(data, &out); err != nil {

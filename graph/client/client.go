@@ -1,4 +1,4 @@
-// Package client calls a gateway's API. The CLI and other Go programs use it.
+// Package client is a client of a gateway's API. The command line uses it, and so can other Go programs.
 package client
 
 import (
@@ -30,61 +30,63 @@ import (
 // DefaultServer is the default URL of a gateway.
 const DefaultServer = "http://127.0.0.1:8080"
 
-// maxResponse is the size of the largest answer that is read, in bytes.
+// maxResponse is the maximum size of an answer, in bytes.
 const maxResponse = 64 << 20
 
 // errTooLarge is the error of an answer larger than maxResponse.
 var errTooLarge = fmt.Errorf("an answer of more than %d MiB", maxResponse>>20)
 
-// Unreleased is the [Config.API] with all that the catalogue of a gateway has, whether it was released or not.
+// Unreleased is a value of [Config.API]: the API of the gateway's newest catalogue, including what was not released
+// yet.
 const Unreleased = "unreleased"
 
 // defaultAPI is the default of [Config.API].
 const defaultAPI = "v1"
 
-// apiForm matches the name of a version of the API, or of a major.
+// apiForm matches the name of a version or a major of the API.
 var apiForm = regexp.MustCompile(`^v[0-9]+(\.[0-9]+)?$`)
 
-// Config of a client. The zero value speaks to DefaultServer.
+// Config configures a [Client]. The zero value is a client of DefaultServer.
 type Config struct {
-	// Server is the gateway's base URL. Default: DefaultServer.
+	// Server is the base URL of the gateway. Default: DefaultServer.
 	Server string
-	// API is the version of the API, such as v1.0; v1 is the newest released version of that major. Default: v1.
+	// API is a version of the API, such as v1.0, or a major, such as v1, for its newest released version. Default: v1.
 	API string
-	// HTTP is used for requests, but not for the WebSockets of streams. Default: a new client.
+	// HTTP is used for requests, but not for the WebSockets of streams. Default: a new HTTP client.
 	HTTP *http.Client
-	// TLS has the certificate authorities of the server and the client's own certificate, for the
-	// WebSockets of streams and, unless HTTP is set, for requests. Default: the system's authorities.
+	// TLS has the certificate authorities that are trusted for the server, and the certificate of the client. It is
+	// used for the WebSockets of streams, and for requests unless HTTP is set. Default: the certificate authorities of
+	// the system.
 	TLS *tls.Config
-	// Token, if not nil, is called for the bearer token of each request and connection.
+	// Token returns the bearer token for each request and connection. Default: no token.
 	Token TokenSource
-	// PlaintextToken allows the token to be sent over http to other hosts, where it can be read on
-	// the way. Default: New refuses such a server.
+	// PlaintextToken allows to send the token over http to other hosts, where it can be read on the way. By default New
+	// returns an error for such a server.
 	PlaintextToken bool
-	// Timeout of one request. Default 30 s.
+	// Timeout is the time limit of a request. Default: 30 s.
 	Timeout time.Duration
-	// Silence is how long a stream may bring nothing before the connection is closed.
-	// By default a gateway sends a ping every 25 s. Default 60 s.
+	// Silence is the time without any message after which the connection of a stream is closed. A gateway sends a ping
+	// every 25 s unless it is configured otherwise. Default: 60 s.
 	Silence time.Duration
-	// Name and Version of the program. The gateway writes them to its access log. Default: none.
+	// Name and Version are the name and the version of the program. The gateway writes them to its access log. Default:
+	// none.
 	Name, Version string
-	// Explain, if not nil, is called with each read that the gateway made for an
-	// answer.
+	// Explain, if not nil, is called for each read that the gateway has made for an answer.
 	Explain func(Read)
-	// Deprecated, if not nil, is called once if the gateway reports that the version of the API is
-	// deprecated, before the answer with that report is returned.
+	// Deprecated, if not nil, is called at most once, if the gateway reports that the version of the API is deprecated.
+	// It is called before the answer with the report is returned.
 	Deprecated func(Deprecation)
 }
 
-// Read describes one read of a gateway: of a page, a count or single resources.
+// Read describes one read of a gateway: a page, a count, or a lookup of resources.
 type Read struct {
 	Kind string `json:"kind"`
-	// Source is "index", which is in memory, or "store".
+	// Source is "index" for the index in memory, or "store".
 	Source string `json:"source"`
-	// By describes what was read.
+	// By describes how the resources were found.
 	By string `json:"by"`
-	// Looked is how many resources were looked at, and Returned how many of them were
-	// returned or counted.
+	// Looked is the number of resources that were looked at. Returned is the number of them that were returned or
+	// counted.
 	Looked   int `json:"looked"`
 	Returned int `json:"returned"`
 }
@@ -95,11 +97,11 @@ type Client struct {
 	server *url.URL
 	api    address
 	http   *http.Client
-	// told makes sure that Config.Deprecated is called only once.
+	// told ensures that Config.Deprecated is called only once.
 	told sync.Once
 }
 
-// address is the URL of requests.
+// address is the URL to which requests are sent.
 type address struct {
 	url   string // with the credentials, if the server's URL has them
 	shown string // without
@@ -117,7 +119,7 @@ func (c *Client) apiAddress() (address, error) {
 	return address{}, fmt.Errorf("api: %q is no version of the API, such as v1.0", name)
 }
 
-// at returns the address of a path of the gateway.
+// at returns the address of a path on the gateway.
 func (c *Client) at(path ...string) address {
 	u := c.server.JoinPath(path...)
 	out := address{url: u.String()}
@@ -126,7 +128,7 @@ func (c *Client) at(path ...string) address {
 	return out
 }
 
-// New checks the configuration and returns a client. It makes no connection.
+// New returns a client, or an error if the configuration is invalid. It does not connect to the gateway.
 func New(cfg Config) (*Client, error) {
 	if cfg.Server == "" {
 		cfg.Server = DefaultServer
@@ -171,25 +173,22 @@ type Error struct {
 		Kind      string `json:"kind"`
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
-		// Path of the wrong value: names and indexes, starting at the argument. Field is the same
-		// as text.
+		// Path is the path of the wrong value: names and indexes, beginning at the argument. Field is the path as text.
 		Path  []any  `json:"path"`
 		Field string `json:"field"`
 		Rule  string `json:"rule"`
-		// Limit is the number in the rule or setting. If what the rule accepts is not a number,
-		// it is in Expected.
+		// Limit is the number in the violated rule or setting. If the rule does not have a number, Expected is what it
+		// accepts.
 		Limit    any `json:"limit"`
 		Expected any `json:"expected"`
-		// Setting of the gateway that has the limit.
+		// Setting is the setting of the gateway with the limit.
 		Setting         string `json:"setting"`
 		CurrentRevision string `json:"currentRevision"`
 		Retryable       bool   `json:"retryable"`
-		// RetryAfter is the number of seconds after which a refused request may succeed; 0 if that
-		// is unknown.
+		// RetryAfter is the number of seconds after which a refused request may succeed; 0 if unknown.
 		RetryAfter int    `json:"retryAfter"`
 		Outcome    string `json:"outcome"`
-		// Selection is the place in the document at which a limit was reached: names of
-		// fields with dots between them.
+		// Selection is the place in the document where a limit was reached: names of fields, joined by dots.
 		Selection string `json:"selection"`
 		RequestID string `json:"requestId"`
 	} `json:"extensions"`
@@ -197,7 +196,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Errors are all errors of one answer, at least one. errors.As finds the first [*Error].
+// Errors are the errors of an answer. There is at least one. [errors.As] finds the first [*Error].
 type Errors []*Error
 
 func (e Errors) Error() string {
@@ -208,7 +207,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the errors one by one.
+// Unwrap returns the errors.
 func (e Errors) Unwrap() []error {
 	out := make([]error, len(e))
 	for i, one := range e {
@@ -217,9 +216,9 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-// UnansweredError means that a request got no answer, or none that can be read.
+// UnansweredError means that a request got no answer, or an answer that cannot be read.
 type UnansweredError struct {
-	// Sent says that the request may have been executed.
+	// Sent reports whether the request was sent, and so may have been executed.
 	Sent bool
 	err  error
 }
@@ -229,10 +228,11 @@ func (e *UnansweredError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *UnansweredError) Unwrap() error { return e.err }
 
-// Do sends one operation and decodes its data into out, which may be nil. variables is nil or a
-// value that is an object in JSON. Errors of the API are returned as [Errors]; without an answer
-// the error is an [*UnansweredError]. With [Errors], out has the data of the fields that succeeded:
-// for a document with several mutations, of those that were made.
+// Do executes an operation and decodes its data into out, which may be nil. variables is nil, or a value that is
+// encoded as a JSON object.
+//
+// If the answer has errors, Do returns [Errors]; out then has the data of the fields that succeeded, for example of
+// those mutations that were made. If there is no answer, Do returns an [*UnansweredError].
 func (c *Client) Do(ctx context.Context, query string, variables, out any) error {
 	request := map[string]any{"query": query, "variables": variables}
 	if c.cfg.Explain != nil {
@@ -241,8 +241,8 @@ func (c *Client) Do(ctx context.Context, query string, variables, out any) error
 	return c.exchange(ctx, c.api, request, out)
 }
 
-// Post sends in as JSON to another path of the gateway, whose answers have the form of the API's,
-// and decodes the data into out, which may be nil. It returns errors as Do does.
+// Post sends in as JSON to another path of the gateway whose answers have the same form as those of the API. It decodes
+// the data into out, which may be nil. It returns the same errors as Do.
 func (c *Client) Post(ctx context.Context, path string, in, out any) error {
 	return c.exchange(ctx, c.at(path), in, out)
 }
@@ -269,7 +269,7 @@ func (c *Client) exchange(ctx context.Context, to address, in, out any) error {
 	return refused
 }
 
-// unreachedError describes, for people, why a server did not answer.
+// unreachedError returns an error that explains why a server did not answer.
 func unreachedError(err error) error {
 	var (
 		wrapped *url.Error
@@ -300,8 +300,7 @@ func isQuery(document string) bool {
 	return strings.HasPrefix(document, "query") || strings.HasPrefix(document, "{")
 }
 
-// ask sends a request. It sends the request again if the gateway refused it because of the limits
-// of the caller, and a query also if the gateway is unavailable and says when to retry.
+// ask sends a request and returns the data of the answer. It repeats the request if [retryDelay] allows that.
 func (c *Client) ask(ctx context.Context, to address, body []byte, query bool) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -318,9 +317,9 @@ func (c *Client) ask(ctx context.Context, to address, body []byte, query bool) (
 	}
 }
 
-// retryDelay returns the delay before a request is sent again; 0 if it is not sent again. A request
-// that was refused because of a limit of the caller has not been executed. A query may also be
-// repeated if the gateway could not answer it.
+// retryDelay returns the time after which a request may be repeated; 0 if it must not be. A request that was refused
+// because of a limit of the caller was not executed and may be repeated. A query may also be repeated if the gateway is
+// unavailable and reports when to try again.
 func retryDelay(err error, query bool) time.Duration {
 	var told *Error
 	if !errors.As(err, &told) || !told.Extensions.Retryable {
@@ -333,8 +332,7 @@ func retryDelay(err error, query bool) time.Duration {
 	return time.Duration(told.Extensions.RetryAfter) * time.Second
 }
 
-// authenticated sends a request with a token. If the token is refused, it tries once more with a
-// new one.
+// authenticated sends a request with a token. If the token is refused, it tries once again with a new one.
 func (c *Client) authenticated(ctx context.Context, to address, body []byte) (json.RawMessage, error) {
 	token, err := c.bearer(ctx, "")
 	if err != nil {
@@ -344,7 +342,7 @@ func (c *Client) authenticated(ctx context.Context, to address, body []byte) (js
 	if token == "" || !unauthenticated(err) {
 		return raw, err
 	}
-	// A request without a valid credential is not executed, so no mutation is repeated.
+	// A request without a valid credential is not executed, so no mutation is executed twice.
 	switch other, failed := c.bearer(ctx, token); {
 	case failed != nil:
 		return nil, &UnansweredError{err: failed}
@@ -354,8 +352,7 @@ func (c *Client) authenticated(ctx context.Context, to address, body []byte) (js
 	return nil, err
 }
 
-// introduce adds the program's name and version, in the headers that Apollo's clients
-// use.
+// introduce adds headers with the name and version of the program. They are the headers that Apollo's clients use.
 func (c *Client) introduce(to http.Header) {
 	if c.cfg.Name != "" {
 		to.Set("Apollographql-Client-Name", c.cfg.Name)

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// TokenSource returns the bearer token for a request or a connection; "" for none. It is called for
-// each of them, by many goroutines, so a source that gets tokens from an issuer should keep them.
+// TokenSource returns the bearer token for a request or a connection; "" for no token. It is called for each of them
+// and from many goroutines. Therefore a source that gets tokens from an issuer should keep them.
 //
-// refused is empty, or the token that the gateway has just refused, or that has expired or was
-// revoked while a stream used it. The source is then asked once for another one. If it returns the
-// same token, or if the gateway refuses the new one too, the caller gets the gateway's error with
-// the code UNAUTHENTICATED.
+// refused is empty, or a token that cannot be used any more: the gateway has just refused it, or it has expired or was
+// revoked during a stream. The source should then return another one. If it returns the same token, or if the gateway
+// refuses the new one too, the caller gets the error UNAUTHENTICATED of the gateway.
 //
-// Its errors go to the caller, and must not contain the token.
+// The errors of the source are returned to the caller and must not contain the token.
 type TokenSource func(ctx context.Context, refused string) (string, error)
 
-// FixedToken returns the source of one token, as from the variable SLUICE_TOKEN; nil for an empty text.
+// FixedToken returns a source that always returns one token, for example from the variable SLUICE_TOKEN. It is nil if
+// text is empty.
 func FixedToken(text string) TokenSource {
 	if text == "" {
 		return nil
@@ -30,20 +30,20 @@ func FixedToken(text string) TokenSource {
 	return func(context.Context, string) (string, error) { return text, nil }
 }
 
-// ErrNoTokenNow is wrapped by errors of a [TokenSource] that has no token at the moment, for
-// example because its issuer cannot be reached. Streams try again later; requests fail.
+// ErrNoTokenNow is wrapped by errors of a [TokenSource] that has no token at the moment, for example because its issuer
+// cannot be reached. Streams try again later. Requests fail.
 var ErrNoTokenNow = errors.New("no token can be had now")
 
-// codeUnauthenticated is the API's code for a missing or invalid credential.
+// codeUnauthenticated is the code of errors about a missing or invalid credential.
 const codeUnauthenticated = "UNAUTHENTICATED"
 
-// closeForbidden is the close code of a WebSocket whose credential is missing or not valid (any more).
+// closeForbidden is the close code of a WebSocket whose credential is missing or no longer valid.
 const closeForbidden = 4403
 
-// errRedirects means that the answer is a redirect that is not followed. The request was not executed.
+// errRedirects means that the answer was a redirect, which is not followed. The request was not executed.
 var errRedirects = errors.New("it redirects")
 
-// errProxy means that something other than the gateway answered 401.
+// errProxy means that a 401 answer does not come from the gateway.
 var errProxy = errors.New("a proxy in front of it wants a separate login; log in to the proxy, or use a server address that does not pass it")
 
 // checkToken returns an error if the token must not be sent to server.
@@ -59,13 +59,13 @@ func (cfg *Config) checkToken(server *url.URL) error {
 	return nil
 }
 
-// loopback reports whether a connection to the host stays on this machine.
+// loopback reports whether host is this machine.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// transport returns [http.DefaultTransport] with the client's settings of TLS.
+// transport returns a copy of [http.DefaultTransport] that uses cfg, or [http.DefaultTransport] itself if cfg is nil.
 func transport(cfg *tls.Config) http.RoundTripper {
 	if cfg == nil {
 		return http.DefaultTransport
@@ -78,8 +78,7 @@ func transport(cfg *tls.Config) http.RoundTripper {
 	return own
 }
 
-// sameServerOnly follows redirects only to the same server. No other one may get the request or its
-// token.
+// sameServerOnly refuses redirects to another server, which must not get the request and its token.
 func sameServerOnly(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
@@ -91,7 +90,7 @@ func sameServerOnly(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// bearer gets a token. refused is the token that the gateway has just refused, if any.
+// bearer returns a token from the source. refused is the token that was refused; empty if there is none.
 func (c *Client) bearer(ctx context.Context, refused string) (string, error) {
 	if c.cfg.Token == nil {
 		return "", nil
@@ -108,15 +107,15 @@ func (c *Client) bearer(ctx context.Context, refused string) (string, error) {
 	return token, nil
 }
 
-// unauthenticated reports whether the credential of a request or a stream was not accepted.
+// unauthenticated reports whether an error means that the credential was not accepted.
 func unauthenticated(err error) bool {
 	var all Errors
 	return errors.As(err, &all) && len(all) > 0 && all[0].Extensions.Code == codeUnauthenticated ||
 		errors.Is(err, errProxy)
 }
 
-// refusal returns the API's error for the reason of a connection closed with [closeForbidden], like
-// "UNAUTHENTICATED: the credential has expired".
+// refusal returns the error for a connection that was closed with [closeForbidden]. reason is the text of the close
+// message, such as "UNAUTHENTICATED: the credential has expired".
 func refusal(reason string) error {
 	e := &Error{Message: "the gateway refused the connection: " + reason}
 	e.Extensions.Code = "FORBIDDEN"

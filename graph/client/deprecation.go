@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// Deprecation is the gateway's notice that new programs should not use a version of its API.
+// Deprecation is the gateway's notice that a version of its API is deprecated.
 type Deprecation struct {
-	// API is the version, as [Config.API] names it.
+	// API is the version, in the form of [Config.API].
 	API string
-	// Since is the day from which the version is deprecated, past or future, and Sunset the day
-	// after which it may no longer be served; zero if the gateway does not say.
+	// Since is the day from which the version is deprecated; it may be in the future. Sunset is the day after which the
+	// version may be withdrawn. A day is zero if it is unknown.
 	Since, Sunset time.Time
-	// Why says what to use instead. Only streams have it; answers to requests have a link
-	// instead.
+	// Why is the reason, with what to use instead. It is only set for streams. Answers to requests have a link instead.
 	Why string
-	// Versions is the URL of the versions that the gateway has.
+	// Versions is the URL of the list of versions.
 	Versions string
 }
 
@@ -38,7 +37,7 @@ func (d Deprecation) String() string {
 	return text + "; see " + d.Versions
 }
 
-// deprecated calls [Config.Deprecated] the first time that it is called.
+// deprecated calls [Config.Deprecated], unless it was called before.
 func (c *Client) deprecated(d Deprecation) {
 	if c.cfg.Deprecated == nil {
 		return
@@ -50,7 +49,7 @@ func (c *Client) deprecated(d Deprecation) {
 	})
 }
 
-// checkHeaders looks for a deprecation in the headers of an answer (RFC 9745 and RFC 8594).
+// checkHeaders reports a deprecation in the headers of an answer (RFC 9745 and RFC 8594).
 func (c *Client) checkHeaders(res *http.Response) {
 	since := res.Header.Get("Deprecation")
 	if since == "" {
@@ -65,7 +64,7 @@ func (c *Client) checkHeaders(res *http.Response) {
 	c.deprecated(d)
 }
 
-// checkAck looks for a deprecation in the payload of connection_ack.
+// checkAck reports a deprecation in the payload of connection_ack.
 func (c *Client) checkAck(payload json.RawMessage) {
 	var said struct{ Deprecated, Sunset, Why string }
 	if json.Unmarshal(payload, &said) != nil || said.Deprecated == "" {

@@ -2,10 +2,10 @@ package client
 
 import "strings"
 
-// The client's documents do not depend on its arguments, so a gateway can be given all
-// of them in advance: see [Documents].
+// The documents of the client do not depend on arguments. So all of them can be registered with a gateway in advance,
+// see [Documents].
 
-// kindsDocument requests the catalogue.
+// kindsDocument queries the kinds of the catalogue.
 const kindsDocument = `query Kinds($described: Boolean!) {
   kinds {
     name singular plural shortNames group apiVersion scope verbs controlled
@@ -34,10 +34,10 @@ const kindsDocument = `query Kinds($described: Boolean!) {
   }
 }`
 
-// kindStatesDocument requests what changes about kinds while a catalogue is served.
+// kindStatesDocument queries the properties of kinds that change while a catalogue is served.
 const kindStatesDocument = `query KindStates { kinds { name storedBytes service { name state lagSeconds followed } } }`
 
-// resourceParts selects a whole resource, its manifest, or its names alone.
+// resourceParts selects a whole resource, or only its manifest, or only its names.
 const resourceParts = `fragment Parts on Resource {
   id kind
   metadata {
@@ -90,7 +90,7 @@ const accessGrantsDocument = `query AccessGrants($verb: AccessVerb!, $kind: Stri
 
 const allowedDocument = `query Allowed { kinds { kind: name verbs: allowed } access }`
 
-// positionDocument requests the cursor at which a stream of changes can start.
+// positionDocument queries the present cursor.
 const positionDocument = `query Position($kind: String!, $namespace: String) {
   resources(kind: $kind, namespace: $namespace, first: 0) { changeCursor }
 }`
@@ -115,7 +115,7 @@ const applyDocument = `mutation Apply($input: ApplyManifestInput!) {
   applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name uid revision createdAt } manifest(format: YAML) } preview { kind namespace name uid manifest(format: YAML) } }
 }`
 
-// manyChangesDocument follows several kinds.
+// manyChangesDocument subscribes to the changes of several kinds.
 const manyChangesDocument = `subscription ManyChanges($kinds: [String!], $namespace: String, $filter: ResourceFilter, $after: String, $snapshot: Boolean, $whole: Boolean!, $manifest: Boolean!, $format: ManifestFormat) {
   event: resourceChanges(kinds: $kinds, namespace: $namespace, filter: $filter, after: $after, snapshot: $snapshot) {
     type cursor revision resourceId
@@ -124,7 +124,7 @@ const manyChangesDocument = `subscription ManyChanges($kinds: [String!], $namesp
 }
 ` + resourceParts
 
-// Templates of documents that are made for each kind.
+// Templates of the documents that differ between kinds.
 const (
 	listTemplate = `query List($namespace: String, $filter: {Kind}Filter, $first: Int, $after: String, $whole: Boolean!, $manifest: Boolean!, $format: ManifestFormat) {
   list: {plural}({namespace}filter: $filter, first: $first, after: $after) {
@@ -157,7 +157,7 @@ const (
 }`
 )
 
-// document makes a document for a kind from a template.
+// document returns the document that a template makes for the kind.
 func (k Kind) document(template string) string {
 	namespace := "namespace: $namespace, "
 	if k.Scope == "GLOBAL" {
@@ -169,8 +169,8 @@ func (k Kind) document(template string) string {
 	).Replace(template)
 }
 
-// Documents returns all documents that a client sends to a gateway with these kinds, except for
-// those passed to [Client.Do].
+// Documents returns all documents that a client sends to a gateway with these kinds, except those that programs pass to
+// [Client.Do].
 func Documents(kinds []Kind) []string {
 	out := []string{
 		kindsDocument,

@@ -12,18 +12,16 @@ import (
 	"time"
 )
 
-// DownloadRequest says what to download.
+// DownloadRequest describes a download.
 type DownloadRequest struct {
 	Path  string
 	Query url.Values
-	// Preparation is how long the gateway may take before the answer starts. Default:
-	// [Config.Silence].
+	// Preparation is the maximum time before the answer starts. Default: [Config.Silence].
 	Preparation time.Duration
 }
 
-// Download requests a path of the gateway and returns the body of the answer. The download may take
-// any time, but the gateway may send nothing for at most [Config.Silence]. Errors are those of Do.
-// The caller closes the body.
+// Download requests a path of the gateway and returns the body of the answer, which the caller must close. A download
+// has no time limit, but fails if nothing arrives for [Config.Silence]. It returns the same errors as Do.
 func (c *Client) Download(ctx context.Context, r DownloadRequest) (io.ReadCloser, error) {
 	to := c.at(r.Path)
 	if len(r.Query) > 0 {
@@ -47,8 +45,8 @@ func (c *Client) Download(ctx context.Context, r DownloadRequest) (io.ReadCloser
 	return nil, err
 }
 
-// get sends one request and returns the body of its answer, or the errors in it. The answer must
-// start within preparation.
+// get sends one request and returns the body of the answer, or its errors. The answer must start within the duration
+// preparation.
 func (c *Client) get(
 	ctx context.Context, to address, token string, preparation time.Duration,
 ) (io.ReadCloser, error) {
@@ -108,16 +106,16 @@ func answeredError(to address, res *http.Response) error {
 	return &UnansweredError{err: fmt.Errorf("%s answered %s; is a gateway there?", to.shown, res.Status)}
 }
 
-// errSilent means that the gateway has sent nothing for too long.
+// errSilent means that nothing has arrived from the gateway for too long.
 var errSilent = errors.New("it sends nothing any more")
 
 // download is the body of a download.
 type download struct {
 	from  io.ReadCloser
 	shown string
-	// alive is called when data has arrived, and stop ends the request.
+	// alive is called when data has arrived. stop ends the request.
 	alive, stop func()
-	// cause returns, for people, why the body ended.
+	// cause returns an error that explains why the body ended.
 	cause func(error) error
 }
 

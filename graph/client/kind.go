@@ -13,18 +13,18 @@ type Kind struct {
 	Name, Singular, Plural, Scope string
 	// ShortNames are other names of the kind.
 	ShortNames []string
-	// Group is the group of APIVersion, the apiVersion of manifests; it may be empty.
+	// Group is the group in APIVersion; it may be empty. APIVersion is the apiVersion of manifests.
 	Group, APIVersion string
-	// Verbs that the gateway offers for the kind, like GET and LIST. If it is empty, the client
-	// tries all.
+	// Verbs are the verbs that the gateway offers for the kind, such as GET and LIST. If there are none, the client
+	// does not check verbs.
 	Verbs []string
-	// Controlled says that a controller decides when resources of the kind are ready.
+	// Controlled reports whether a controller decides when resources of the kind are ready.
 	Controlled bool
-	// Fields of spec and status. An object comes before its fields.
+	// Fields are the fields of spec and status. An object comes before its fields.
 	Fields []Field
-	// FilterableFields are the fields that filters can name.
+	// FilterableFields are the fields that filters accept.
 	FilterableFields []FilterableField
-	// Columns of tables, beside those that all tables have.
+	// Columns are the columns of tables, in addition to those of all kinds.
 	Columns []Column
 	// References, Description, SubKinds and Expires are only set by [Client.DescribedKinds].
 	References  []Reference
@@ -33,16 +33,15 @@ type Kind struct {
 	Expires     bool
 }
 
-// Field is one field of a kind, by its path, like "spec.resource.mtu". All paths of a kind have
-// the names of manifests, spec and status; APIPath has the names of the API.
+// Field is a field of a kind. Path is its path in manifests, spec and status, such as "spec.resource.mtu". APIPath is
+// its path in the API.
 type Field struct {
 	Path, APIPath, Type string
 	List                bool
-	// ManifestAt is the top-level key of a manifest that holds the field; if it is
-	// empty, the field is in the manifest's spec.
+	// ManifestAt is the top-level key of a manifest under which the field is written; empty if it is written in the
+	// spec.
 	ManifestAt string
-	// MergeInto is the field of the same object into which this map's entries are
-	// merged; empty for none.
+	// MergeInto is the field of the same object into which the entries of this map are merged; empty if they are not.
 	MergeInto  string
 	EnumValues []EnumValue
 	WriteOnly  bool
@@ -52,18 +51,16 @@ type Field struct {
 	ListType            string
 	Keys                []string
 	Limits              Limits
-	// Default is the value that applies if the field is absent, as JSON in stored form.
+	// Default is the effective value of an absent field, as JSON in stored form.
 	Default json.RawMessage
-	// DeprecationReason says why the field should not be used; empty if it is not
-	// deprecated.
+	// DeprecationReason is the reason of the deprecation; empty if the field is not deprecated.
 	DeprecationReason string
 }
 
-// EnumValue is one value of an enum: its name in the API, and the form that
-// manifests have.
+// EnumValue is a value of an enum. Name is its name in the API, and Stored its form in manifests.
 type EnumValue struct{ Name, Stored, Description string }
 
-// Limits of a value; nil and empty mean no limit.
+// Limits are the limits of a value. A nil or empty field means no limit.
 type Limits struct {
 	MinLength, MaxLength         *int
 	Pattern, Format              string
@@ -76,26 +73,25 @@ type Limits struct {
 	KeyPattern                   string
 }
 
-// FilterableField is a field that filters can use, and orders if it is sortable.
+// FilterableField is a field that filters accept, and orders too if it is sortable.
 type FilterableField struct {
 	Path     string
 	Sortable bool
 }
 
-// Column of a table shows the value at a path, or all values if the path goes through a
-// list.
+// Column is a column of a table. It shows the value at a path, or all values if the path leads through a list.
 type Column struct {
 	Title, Path string
 	Wide        bool
 }
 
-// Reference is a field that names resources of a kind.
+// Reference is a field with the names of resources of a kind.
 type Reference struct {
 	Path, Kind, Field, Inverse string
 	Guarded                    bool
 }
 
-// Field returns the field at a path, nil if there is none.
+// Field returns the field at a path; nil if there is none.
 func (k Kind) Field(path string) *Field {
 	for i := range k.Fields {
 		if k.Fields[i].Path == path {
@@ -105,8 +101,7 @@ func (k Kind) Field(path string) *Field {
 	return nil
 }
 
-// HasConditions reports whether the kind's status has conditions with a type and a
-// status.
+// HasConditions reports whether the status has conditions: a list of objects with a type and a status.
 func (k Kind) HasConditions() bool {
 	has := func(path, of string, list bool) bool {
 		f := k.Field(path)
@@ -116,8 +111,7 @@ func (k Kind) HasConditions() bool {
 		has("status.conditions.status", "String", false)
 }
 
-// Is reports whether name is one of the kind's names: singular, plural or short, in any
-// case.
+// Is reports whether name is a name of the kind: singular, plural or short. Case is ignored.
 func (k Kind) Is(name string) bool {
 	return slices.ContainsFunc(append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...), func(own string) bool {
 		return strings.EqualFold(own, name)
@@ -140,10 +134,10 @@ func (k Kind) offers(verb string) error {
 	return fmt.Errorf("kind %s does not offer %s; it offers %s", k.Name, verb, known)
 }
 
-// Kinds returns the catalogue without what only [Client.DescribedKinds] sets.
+// Kinds returns the kinds of the catalogue, without the fields that only [Client.DescribedKinds] sets.
 func (c *Client) Kinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx, false) }
 
-// DescribedKinds returns the whole catalogue with all descriptions.
+// DescribedKinds returns the kinds of the catalogue with all fields set.
 func (c *Client) DescribedKinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx, true) }
 
 func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
@@ -155,26 +149,25 @@ func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
 	return out.Kinds, err
 }
 
-// KindState is what changes about a kind while a catalogue is served.
+// KindState has the properties of a kind that change while a catalogue is served.
 type KindState struct {
-	// StoredBytes is the total size of the kind's stored bodies; nil if the gateway does not have
-	// the kind in memory or the caller may not LIST and GET all of it.
+	// StoredBytes is the total size of the stored bodies. It is nil if the gateway does not keep the kind in memory, or
+	// if the caller may not LIST and GET all resources.
 	StoredBytes *int64
-	// Service owns the resources; nil if the gateway stores them itself.
+	// Service is the service that owns the resources; nil if the gateway stores them itself.
 	Service *KindService
 }
 
-// KindService is the resource service that owns a kind, and the state of the gateway's mirror of
-// the kind.
+// KindService describes the resource service that owns a kind, and the state of the gateway's copy.
 type KindService struct {
 	Name, State string
 	LagSeconds  float64
-	// Followed says that the service sends changes. Otherwise the gateway compares the kind with it
-	// from time to time.
+	// Followed reports whether the service sends changes. Otherwise the gateway compares its copy with the service from
+	// time to time.
 	Followed bool
 }
 
-// KindStates returns the states of the kinds, by their names.
+// KindStates returns the states of all kinds, by name.
 func (c *Client) KindStates(ctx context.Context) (map[string]KindState, error) {
 	var out struct {
 		Kinds []struct {
@@ -192,7 +185,7 @@ func (c *Client) KindStates(ctx context.Context) (map[string]KindState, error) {
 	return states, nil
 }
 
-// inStore replaces API paths in a kind by stored paths, except in its fields.
+// inStore converts the paths of the kind from names of the API to stored names, except for Fields.
 func (k Kind) inStore() {
 	stored := map[string]string{} // by the paths of the API
 	for _, f := range k.Fields {
@@ -219,7 +212,7 @@ func (k Kind) inStore() {
 	}
 }
 
-// APIPath returns the API's path of a field.
+// APIPath returns the path that a field has in the API.
 func (k Kind) APIPath(path string) string {
 	if f := k.Field(path); f != nil && f.APIPath != "" {
 		return f.APIPath
@@ -227,9 +220,8 @@ func (k Kind) APIPath(path string) string {
 	return path
 }
 
-// ControlKind puts a kind under a controller, or ends that. The setting is stored, so
-// it applies to all gateways on the store. ControlKind returns whether a controller has
-// the kind now.
+// ControlKind gives a kind to a controller, or takes it back. The setting is stored, and so it applies to all gateways
+// of the store. ControlKind returns whether a controller has the kind now.
 func (c *Client) ControlKind(ctx context.Context, kind string, controlled bool) (bool, error) {
 	var out struct{ UpdateKind struct{ Kind Kind } }
 	err := c.Do(
@@ -238,7 +230,7 @@ func (c *Client) ControlKind(ctx context.Context, kind string, controlled bool) 
 	return out.UpdateKind.Kind.Controlled, err
 }
 
-// Kind returns the kind with a name: singular, plural or short, in any case.
+// Kind returns the kind with a name, see [Kind.Is].
 func (c *Client) Kind(ctx context.Context, name string) (Kind, error) {
 	kinds, err := c.Kinds(ctx)
 	if err != nil {
@@ -247,8 +239,7 @@ func (c *Client) Kind(ctx context.Context, name string) (Kind, error) {
 	return FindKind(kinds, name)
 }
 
-// FindKind returns the kind with a name: singular, plural or short, in any case. The error names
-// the known kinds.
+// FindKind returns the kind with a name, see [Kind.Is]. If there is none, the error names the known kinds.
 func FindKind(kinds []Kind, name string) (Kind, error) {
 	var known []string
 	for _, k := range kinds {
@@ -260,8 +251,8 @@ func FindKind(kinds []Kind, name string) (Kind, error) {
 	return Kind{}, fmt.Errorf("kind %q is not known; known kinds: %s", name, strings.Join(known, ", "))
 }
 
-// Value returns the value at a path of a decoded body, {"spec": ..., "status": ...}. If the path
-// goes through lists, it returns all values in order.
+// Value returns the values at a path of a decoded body {"spec": ..., "status": ...}. There are several, in order, if
+// the path leads through lists.
 func Value(body any, path string) (values []any) {
 	step, rest, more := strings.Cut(path, ".")
 	switch v := body.(type) {
@@ -284,8 +275,7 @@ func Value(body any, path string) (values []any) {
 	return values
 }
 
-// Body decodes spec and status into a body for [Value]. Integers become int64 and other
-// numbers float64.
+// Body decodes spec and status to a body for [Value]. Integers become int64, other numbers float64.
 func (r *Resource) Body() (map[string]any, error) {
 	out := map[string]any{}
 	for name, raw := range map[string]json.RawMessage{"spec": r.Spec, "status": r.Status} {

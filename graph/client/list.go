@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// pageSize is the page size that List uses.
+// pageSize is the number of resources that List requests at a time.
 const pageSize = 200
 
 // ListRequest selects the resources that List returns.
@@ -16,22 +16,20 @@ type ListRequest struct {
 	Kind Kind
 	// Namespace limits the list; empty means all.
 	Namespace string
-	// Selector has tests of labels that must all hold.
+	// Selector limits the list to resources for which all tests hold.
 	Selector []LabelTest
-	// Filter is another condition, in the API's form; nil for none.
+	// Filter also limits the list, by a filter in the form of the API; nil for no filter.
 	Filter map[string]any
-	// Format of the manifests; if it is empty, whole resources are sent without
-	// manifests.
+	// Format is the format of the manifests. If it is empty, the list has whole resources and no manifests.
 	Format Format
-	// NamesOnly requests neither manifests nor specs.
+	// NamesOnly leaves out manifests and specs.
 	NamesOnly bool
 }
 
 // LabelOperator is how a label is tested.
 type LabelOperator string
 
-// The operators. LabelIn and LabelNotIn need values. A resource without the label does
-// not satisfy LabelIn.
+// The operators. LabelIn and LabelNotIn need values. LabelIn does not hold for a resource without the label.
 const (
 	LabelIn     LabelOperator = "in"
 	LabelNotIn  LabelOperator = "notIn"
@@ -39,14 +37,14 @@ const (
 	LabelAbsent LabelOperator = "absent"
 )
 
-// LabelTest is a test of the label with a key.
+// LabelTest is a test of one label.
 type LabelTest struct {
 	Key      string
 	Operator LabelOperator
 	Values   []string
 }
 
-// filter returns the test in the API's form.
+// filter returns the test as a filter in the form of the API.
 func (t LabelTest) filter() map[string]any {
 	switch t.Operator {
 	case LabelIn, LabelNotIn:
@@ -55,7 +53,7 @@ func (t LabelTest) filter() map[string]any {
 	return map[string]any{"key": t.Key, "isNull": t.Operator == LabelAbsent}
 }
 
-// filterOf combines tests of labels and a filter; nil if there is neither.
+// filterOf combines tests of labels with a filter; it returns nil if there is neither.
 func filterOf(selector []LabelTest, filter map[string]any) map[string]any {
 	if len(selector) == 0 {
 		return filter
@@ -71,11 +69,11 @@ func filterOf(selector []LabelTest, filter map[string]any) map[string]any {
 	return map[string]any{"and": []any{byLabels, filter}}
 }
 
-// UnreadableError is returned after a complete list if the gateway could not read some resources of
-// the kind and namespace. Whether these match the request is unknown.
+// UnreadableError is returned at the end of a complete list if the gateway could not read some resources of the kind
+// and namespace. It is unknown whether these match the request.
 type UnreadableError struct {
 	Kind Kind
-	// Count is their number.
+	// Count is the number of unreadable resources.
 	Count int
 }
 
@@ -83,8 +81,8 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("%d of kind %s cannot be read", e.Count, e.Kind.Name)
 }
 
-// List returns resources in the order of their names, and reads them page by page. The iteration
-// ends at the first error. The last one is an [*UnreadableError] if resources were left out.
+// List returns resources in the order of their names. It requests them in pages. The iteration ends with the first
+// error. At the end, there is an [*UnreadableError] if resources were left out.
 func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource, error] {
 	return func(yield func(*Resource, error) bool) {
 		k := req.Kind
@@ -130,7 +128,7 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 	}
 }
 
-// tooLarge reports whether an answer is larger than the client reads or the gateway sends.
+// tooLarge reports whether an answer was larger than the client or the gateway allows.
 func tooLarge(err error) bool {
 	var told *Error
 	return errors.Is(err, errTooLarge) || errors.As(err, &told) && told.Extensions.Code == "LIMIT_EXCEEDED" &&

@@ -15,11 +15,11 @@ type Resource struct {
 	Kind     string
 	SubKind  string
 	Metadata Metadata
-	// Spec and Status in stored form; nil if they are absent or if only a manifest or
-	// names were requested.
+	// Spec and Status are the two parts in stored form. They are nil if they are absent, or if only a manifest or names
+	// were requested.
 	Spec   json.RawMessage `json:"specJSON"`
 	Status json.RawMessage `json:"statusJSON"`
-	// Manifest in the requested format.
+	// Manifest is the manifest in the requested format.
 	Manifest string
 }
 
@@ -28,19 +28,19 @@ type Metadata struct {
 	// Namespace is nil for GLOBAL kinds.
 	Namespace           *string
 	Name, UID, Revision string
-	// Generation counts the changes of the spec, from 1.
+	// Generation is the number of changes of the spec, counted from 1.
 	Generation           int64
 	CreatedAt, UpdatedAt time.Time
-	// UpdatedBy is the caller who last changed anything that callers set; empty for an anonymous caller.
+	// UpdatedBy is the caller who last changed the spec or metadata; empty for an anonymous caller.
 	UpdatedBy string
 	// ExpiresAt is when the resource expires; nil if it does not.
 	ExpiresAt *time.Time
-	// DeletionRequestedAt is when the pending deletion was requested; nil for none.
+	// DeletionRequestedAt is when deletion was requested; nil if it was not.
 	DeletionRequestedAt *time.Time
-	// Finalizers keep a resource from being deleted.
+	// Finalizers prevent the deletion of the resource.
 	Finalizers []string
 	Labels     []Pair
-	// Annotations and Description are set if spec and status are.
+	// Annotations and Description are only set if spec and status are.
 	Annotations []Pair
 	Description string
 }
@@ -50,12 +50,11 @@ type Condition struct {
 	Type, Status, Reason, Message string
 	// LastTransitionTime is when the status last changed; empty if unknown.
 	LastTransitionTime string
-	// ObservedGeneration is the generation that the controller had seen when it reported the
-	// condition; 0 if unknown.
+	// ObservedGeneration is the generation that the controller has seen; 0 if unknown.
 	ObservedGeneration int64
 }
 
-// Conditions returns the conditions of the status. Values that are not conditions are left out.
+// Conditions returns the conditions of the status. Values that are not conditions are ignored.
 func (r *Resource) Conditions() []Condition {
 	var status struct{ Conditions []json.RawMessage }
 	if json.Unmarshal(r.Status, &status) != nil {
@@ -71,7 +70,7 @@ func (r *Resource) Conditions() []Condition {
 	return out
 }
 
-// Condition returns the condition with a type, the zero value if there is none.
+// Condition returns the condition of a type; the zero value if there is none.
 func (r *Resource) Condition(of string) Condition {
 	for _, c := range r.Conditions() {
 		if c.Type == of {
@@ -81,7 +80,7 @@ func (r *Resource) Condition(of string) Condition {
 	return Condition{}
 }
 
-// Decode decodes JSON. Integers become int64 and other numbers float64.
+// Decode decodes JSON. Integers become int64, other numbers float64.
 func Decode(raw []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -118,7 +117,7 @@ type Pair struct{ Key, Value string }
 // DefaultNamespace is the namespace of a resource if none is given.
 const DefaultNamespace = "default"
 
-// Format of a manifest.
+// Format is the format of a manifest.
 type Format string
 
 // The formats.
@@ -127,8 +126,8 @@ const (
 	JSON Format = "JSON"
 )
 
-// parts returns the variables of resourceParts: for a manifest if format is set,
-// otherwise for names alone or the whole resource.
+// parts returns the variables for resourceParts. If format is set, a manifest is selected; otherwise names alone if
+// names is set, or else the whole resource.
 func parts(format Format, names bool) map[string]any {
 	out := map[string]any{"whole": format == "" && !names, "manifest": format != "" && !names, "format": nil}
 	if format != "" {
@@ -137,9 +136,8 @@ func parts(format Format, names bool) map[string]any {
 	return out
 }
 
-// Get returns one resource, nil if it does not exist. With a format the resource has
-// only its manifest, without one everything else. An empty namespace means the default
-// one.
+// Get returns a resource; nil if it does not exist. With a format, only the manifest is returned, otherwise everything
+// but the manifest. An empty namespace means the default namespace.
 func (c *Client) Get(ctx context.Context, k Kind, namespace, name string, format Format) (*Resource, error) {
 	var out struct{ Resource *Resource }
 	vars := k.within(namespace, parts(format, false))
@@ -148,23 +146,21 @@ func (c *Client) Get(ctx context.Context, k Kind, namespace, name string, format
 	return out.Resource, err
 }
 
-// ApplyRequest is one manifest document.
+// ApplyRequest is a manifest to apply.
 type ApplyRequest struct {
 	Manifest string `json:"manifest"`
-	// Namespace is used if the manifest has none; empty means the default one.
+	// Namespace is used if the manifest has no namespace; empty means the default namespace.
 	Namespace string `json:"namespace,omitempty"`
-	// ExpectedRevision is a precondition; empty for none.
+	// ExpectedRevision, if not empty, is the revision that the resource must have.
 	ExpectedRevision string `json:"expectedRevision,omitempty"`
-	// IgnoreRevision disregards the revision in the manifest. It excludes
-	// ExpectedRevision.
+	// IgnoreRevision ignores the revision in the manifest. It cannot be combined with ExpectedRevision.
 	IgnoreRevision bool `json:"ignoreRevision"`
-	// FieldManager becomes the owner of the manifest's labels and annotations. Nil means the
-	// gateway's default. With "" the manifest replaces all labels and annotations, and they have no
-	// owner.
+	// FieldManager is the owner of the manifest's labels and annotations. Nil means the default of the gateway. If it
+	// is "", the manifest replaces all labels and annotations, and they have no owner.
 	FieldManager *string `json:"fieldManager,omitempty"`
-	// CreateOnly makes the request fail with ALREADY_EXISTS if the resource exists.
+	// CreateOnly returns the error ALREADY_EXISTS if the resource exists.
 	CreateOnly bool `json:"createOnly"`
-	// DryRun returns what would happen without storing anything.
+	// DryRun returns what would happen, without storing anything.
 	DryRun bool `json:"dryRun"`
 }
 
@@ -172,15 +168,15 @@ type ApplyRequest struct {
 type Applied struct {
 	Outcome  string
 	Warnings []Warning
-	// Resource as it is stored now, with its manifest in YAML. It is nil with DryRun, and if the
-	// caller may not read it; there is a warning [NotReadable] then.
+	// Resource is the stored resource, with its manifest in YAML. It is nil after a dry run. It is also nil if the
+	// caller may not read the resource; there is then a warning with the code [NotReadable].
 	Resource *Resource
-	// Preview is the resource as it would be stored, with its manifest in YAML. It is nil
-	// without DryRun, and if the caller may not read it.
+	// Preview is the resource as it would be stored, with its manifest in YAML. It is only set after a dry run, and if
+	// the caller may read the resource.
 	Preview *Preview
 }
 
-// Preview is a resource as an apply would store it; for a dry run of a deletion, as it is.
+// Preview is a resource as an apply would store it. For the dry run of a deletion, it is the stored resource.
 type Preview struct {
 	Kind string
 	// Namespace is nil for GLOBAL kinds.
@@ -194,14 +190,13 @@ type Preview struct {
 // Warning is a note about a change that succeeded.
 type Warning struct{ Code, Message, Field string }
 
-// Waiting is the code of a warning that names something a resource waits for.
+// Waiting is the code of a warning about something for which a resource waits.
 const Waiting = "WAITING"
 
-// NotReadable is the code of the warning that the caller has created a resource but may not
-// read it.
+// NotReadable is the code of the warning that the caller has created a resource but may not read it.
 const NotReadable = "NOT_READABLE"
 
-// Apply creates or updates a resource as its manifest says.
+// Apply creates or updates a resource by a manifest.
 func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) {
 	var out struct{ ApplyManifest *Applied }
 	err := c.Do(ctx, applyDocument, map[string]any{"input": req}, &out)

@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// RevealedValues are the write-only values of a resource of a sensitive kind, all of one
-// revision.
+// RevealedValues are the write-only values of a resource of a sensitive kind. All belong to one revision.
 type RevealedValues struct {
 	// ResourceID is the global id of the resource.
 	ResourceID, Kind string
@@ -19,11 +18,11 @@ type RevealedValues struct {
 
 // RevealedValue is one write-only value.
 type RevealedValue struct {
-	// Path of the field: "spec.data".
+	// Path is the path of the field, such as "spec.data".
 	Path string
-	// Key of the value if the field is a map, otherwise nil.
+	// Key is the key of the value if the field is a map; nil otherwise.
 	Key *string
-	// Value is the stored value, in the encoding PLAIN or BASE64.
+	// Value is the stored value. Encoding is PLAIN or BASE64.
 	Value, Encoding string
 }
 
@@ -39,8 +38,8 @@ func (e RevealedValue) Bytes() ([]byte, error) {
 	return raw, nil
 }
 
-// Reveal returns the write-only values of a resource; nil if it does not exist. An empty
-// namespace means the default one. No other method returns these values.
+// Reveal returns the write-only values of a resource; nil if the resource does not exist. An empty namespace means the
+// default namespace. No other method returns these values.
 func (c *Client) Reveal(ctx context.Context, k Kind, namespace, name string) (*RevealedValues, error) {
 	var out struct{ Reveal *RevealedValues }
 	err := c.Do(ctx, revealDocument, k.within(namespace, map[string]any{"kind": k.Name, "name": name}), &out)

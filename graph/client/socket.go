@@ -14,13 +14,13 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// protocol is the WebSocket subprotocol, from the GraphQL over WebSocket specification.
+// protocol is the WebSocket subprotocol of the GraphQL over WebSocket specification.
 const protocol = "graphql-transport-ws"
 
-// maxMessage is the size of the largest message of a subscription, in bytes.
+// maxMessage is the maximum size of a message of a subscription, in bytes.
 const maxMessage = 16 << 20
 
-// errEnded means that the connection has ended and may be made again.
+// errEnded means that the connection has ended, and that a new one may be made.
 var errEnded = errors.New("connection ended")
 
 type message struct {
@@ -29,9 +29,9 @@ type message struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// subscribe runs one subscription until it completes or fails. payload is the payload of its
-// subscribe message. each is called with the data of every result. If the connection ends, the
-// error is errEnded; errors of the API are [Errors].
+// subscribe executes a subscription until it completes or fails. payload is the payload of the subscribe message. each
+// is called with the data of each result. If the connection ends, it returns errEnded. It returns errors of the API as
+// [Errors].
 func (c *Client) subscribe(ctx context.Context, token string, payload []byte, each func(json.RawMessage) error) error {
 	dialCtx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -94,7 +94,7 @@ func deliver(payload json.RawMessage, each func(json.RawMessage) error) error {
 	return each(answer.Data)
 }
 
-// handshakeError returns the error of a failed handshake. res is the answer, or nil.
+// handshakeError returns the error of a failed handshake. res is the answer; nil if there is none.
 func (c *Client) handshakeError(ctx context.Context, res *http.Response, err error) error {
 	if res == nil || res.StatusCode != http.StatusUnauthorized {
 		return endedError(ctx, err)
@@ -107,8 +107,7 @@ func (c *Client) handshakeError(ctx context.Context, res *http.Response, err err
 	return answer.Errors
 }
 
-// endedError wraps an error of the connection as errEnded, unless the caller's context
-// has ended.
+// endedError wraps an error of the connection in errEnded. If ctx has ended, it returns the error of ctx instead.
 func endedError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -116,20 +115,20 @@ func endedError(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", errEnded, err)
 }
 
-// socket is the connection of one subscription. One goroutine reads and writes it.
+// socket is the connection of one subscription. It is used by one goroutine.
 type socket struct {
 	conn    *websocket.Conn
 	timeout time.Duration
-	// silence is the longest time without a message from the gateway.
+	// silence is the maximum time without a message from the gateway.
 	silence time.Duration
 	// acknowledged is called with the payload of connection_ack.
 	acknowledged func(payload json.RawMessage)
 }
 
-// extendDeadline extends the deadline by which the gateway must send something.
+// extendDeadline extends the time until which the gateway must send something.
 func (s *socket) extendDeadline() error { return s.conn.SetReadDeadline(time.Now().Add(s.silence)) }
 
-// begin makes the handshake and starts the operation.
+// begin makes the handshake and sends the subscription.
 func (s *socket) begin(ctx context.Context, token string, payload []byte) error {
 	limit, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

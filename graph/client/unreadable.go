@@ -7,20 +7,20 @@ type Unreadable struct {
 	Kind string
 	// Namespace is empty for GLOBAL kinds.
 	Namespace, Name string
-	// Reason says what is wrong with the stored form, by the names of its fields.
+	// Reason is what is wrong with the stored form, in stored names of fields.
 	Reason string
 }
 
-// Unreadables returns resources of a kind that the gateway cannot read, at most 1,000, in the order
-// of their names. An empty namespace means all.
+// Unreadables returns the resources of a kind that the gateway cannot read, in the order of their names. It returns at
+// most 1,000. An empty namespace means all.
 func (c *Client) Unreadables(ctx context.Context, k Kind, namespace string) ([]Unreadable, error) {
 	var out struct{ Unreadables []Unreadable }
 	err := c.Do(ctx, unreadablesDocument, inNamespace(k, namespace), &out)
 	return out.Unreadables, err
 }
 
-// UnreadableCount returns the number of resources that lists and streams of a kind leave out
-// because the gateway cannot read them. An empty namespace means all.
+// UnreadableCount returns the number of resources that are left out of lists and streams of a kind because the gateway
+// cannot read them. An empty namespace means all.
 func (c *Client) UnreadableCount(ctx context.Context, k Kind, namespace string) (int, error) {
 	var out struct {
 		Resources struct{ UnreadableCount int }

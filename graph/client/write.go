@@ -7,34 +7,33 @@ import (
 	"strings"
 )
 
-// DeleteRequest names a resource to delete.
+// DeleteRequest describes a deletion.
 type DeleteRequest struct {
 	Kind Kind `json:"-"`
-	// Namespace of the resource; empty means the default one.
+	// Namespace is the namespace of the resource; empty means the default namespace.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// ExpectedRevision is a precondition; empty for none.
+	// ExpectedRevision, if not empty, is the revision that the resource must have.
 	ExpectedRevision string `json:"expectedRevision,omitempty"`
-	// DryRun returns what would happen without deleting anything.
+	// DryRun returns what would happen, without deleting anything.
 	DryRun bool `json:"dryRun"`
 }
 
-// Deletion is the state of a deletion; for a dry run, the state that it would have.
+// Deletion is the state of a deletion, or after a dry run the state that it would have.
 type Deletion struct {
-	// State is DELETED, PENDING while other resources keep this one from being deleted, or
-	// FINALIZING while only finalizers do.
+	// State is DELETED; PENDING if other resources prevent the deletion; or FINALIZING if only finalizers do.
 	State string
-	// Namespace (nil for GLOBAL kinds) and UID of the resource; nil and empty if it
+	// Namespace and UID belong to the resource. Namespace is nil for GLOBAL kinds. Both are unset if the resource
 	// cannot be read.
 	Namespace *string
 	UID       string
-	// Finalizers keep the resource from being deleted, if the state is FINALIZING.
+	// Finalizers are the finalizers that prevent the deletion, if the state is FINALIZING.
 	Finalizers []string
-	// BlockedBy has the first 100 references that keep the resource from being deleted.
+	// BlockedBy has the first 100 references that prevent the deletion.
 	BlockedBy References
 }
 
-// Delete deletes a resource, or requests its deletion if that has to wait.
+// Delete deletes a resource. If the resource cannot be deleted yet, Delete requests its deletion.
 func (c *Client) Delete(ctx context.Context, req DeleteRequest) (Deletion, error) {
 	k := req.Kind
 	if err := k.offers("DELETE"); err != nil {
@@ -67,23 +66,23 @@ func (c *Client) Delete(ctx context.Context, req DeleteRequest) (Deletion, error
 	return d, err
 }
 
-// MetadataPatch changes labels, annotations and finalizers of one resource.
+// MetadataPatch is a change of the labels, annotations and finalizers of a resource.
 type MetadataPatch struct {
 	Kind Kind
-	// Namespace of the resource; empty means the default one.
+	// Namespace is the namespace of the resource; empty means the default namespace.
 	Namespace, Name string
-	// ExpectedRevision is the revision at which the resource was read.
+	// ExpectedRevision is the revision that the resource must have.
 	ExpectedRevision string
-	// Labels and Annotations to set, by key; nil removes one.
+	// Labels and Annotations have the values to set, by key. A nil value removes the key.
 	Labels, Annotations map[string]*string
 	// AddFinalizers and RemoveFinalizers are the finalizers to add and to remove.
 	AddFinalizers, RemoveFinalizers []string
-	// DryRun returns what would happen without storing anything.
+	// DryRun returns what would happen, without storing anything.
 	DryRun bool
 }
 
-// PatchMetadata changes metadata at the expected revision and returns the new revision,
-// empty with DryRun. While a deletion is pending, it can only remove finalizers.
+// PatchMetadata changes metadata if the resource has the expected revision. It returns the new revision, empty after a
+// dry run. After deletion was requested, only finalizers can be removed.
 func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision string, err error) {
 	k := req.Kind
 	if err := k.offers("PATCH"); err != nil {
@@ -117,7 +116,7 @@ func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision
 	return c.written(ctx, k.document(metadataTemplate), in)
 }
 
-// scoped returns the namespace, empty for a GLOBAL kind.
+// scoped returns the namespace, or "" for a GLOBAL kind.
 func (k Kind) scoped(namespace string) string {
 	if k.Scope == "GLOBAL" {
 		return ""
@@ -125,7 +124,7 @@ func (k Kind) scoped(namespace string) string {
 	return namespace
 }
 
-// within adds a namespace to variables, unless it is empty or the kind is GLOBAL.
+// within adds the namespace to variables, unless it is empty or the kind is GLOBAL.
 func (k Kind) within(namespace string, in map[string]any) map[string]any {
 	namespace = k.scoped(namespace)
 	if namespace != "" {
@@ -134,21 +133,21 @@ func (k Kind) within(namespace string, in map[string]any) map[string]any {
 	return in
 }
 
-// StatusRequest replaces the status of one resource.
+// StatusRequest is a request to replace the status of a resource.
 type StatusRequest struct {
 	Kind Kind
-	// Namespace of the resource; empty means the default one.
+	// Namespace is the namespace of the resource; empty means the default namespace.
 	Namespace, Name string
-	// ExpectedRevision is the revision at which the status was read.
+	// ExpectedRevision is the revision that the resource must have.
 	ExpectedRevision string
-	// Status is an object in stored form, as [Client.Get] returns it.
+	// Status is the new status in stored form, as [Client.Get] returns it.
 	Status map[string]any
-	// DryRun returns what would happen without storing anything.
+	// DryRun returns what would happen, without storing anything.
 	DryRun bool
 }
 
-// UpdateStatus replaces a status at the expected revision and returns the new revision,
-// empty with DryRun.
+// UpdateStatus replaces a status if the resource has the expected revision. It returns the new revision, empty after a
+// dry run.
 func (c *Client) UpdateStatus(ctx context.Context, req StatusRequest) (revision string, err error) {
 	k := req.Kind
 	if err := k.offers("STATUS"); err != nil {
@@ -163,7 +162,7 @@ func (c *Client) UpdateStatus(ctx context.Context, req StatusRequest) (revision 
 	return c.written(ctx, k.document(statusTemplate), k.within(req.Namespace, in))
 }
 
-// written sends a mutation and returns the new revision.
+// written executes a mutation and returns the new revision.
 func (c *Client) written(ctx context.Context, document string, in map[string]any) (revision string, err error) {
 	var out struct {
 		Update struct {
@@ -174,8 +173,8 @@ func (c *Client) written(ctx context.Context, document string, in map[string]any
 	return out.Update.Written.Metadata.Revision, err
 }
 
-// input converts a stored value to an input of the API: maps become lists of entries,
-// and fields may have other names.
+// input converts a value from stored form to an input of the API: maps become lists of entries, and fields get their
+// names of the API.
 func (k Kind) input(path string, value any) any {
 	switch v := value.(type) {
 	case []any:
