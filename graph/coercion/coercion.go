@@ -1,15 +1,16 @@
-// Package coercion converts the values in requests to the types of the schema before anything is
-// executed (specification of October 2021, sections 3.5, 5.6.1, 6.1.2 and 6.4.1):
+// Package coercion converts the values in a request to the types of the schema, before anything is executed. The
+// sections are those of the GraphQL specification of October 2021 (3.5, 5.6.1, 6.1.2 and 6.4.1):
 //
-//	the literals of a document   once for each document           Coercer.Document
-//	the variables of a request   once for each request            Coercer.Variables
-//	variables in their places    once for each request: nullable  Document.Check
-//	                             variables may stand where null
-//	                             may not, if there is a default
+//	literals in a document       once for each document           Coercer.Document
+//	values of variables          once for each request            Coercer.Variables
+//	nullable variables in        once for each request            Document.Check
+//	places that accept no null
 //
-// A coerced value is a tree of JSON: objects, lists, strings, Booleans, [json.Number] and nil. Enum
-// values and fields have their names of the API, integers have only digits, and times are in UTC.
-// So neither the engine nor gqlgen's code refuses a coerced value for its type.
+// A nullable variable may stand in a place that accepts no null if the place has a default.
+//
+// A coerced value is a tree of JSON: objects, lists, strings, Booleans, [json.Number] and nil. Fields and enum values
+// have their names of the API, integers have only digits, and times are in UTC. So neither the engine nor the code of
+// gqlgen can refuse a coerced value because of its type.
 package coercion
 
 import (
@@ -20,18 +21,17 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// Coercer coerces values by a schema. It is safe for concurrent use.
+// Coercer coerces values to the types of a schema. It is safe for concurrent use.
 type Coercer struct {
 	// Schema has the types. Required.
 	Schema *ast.Schema
 }
 
-// Variables returns the coerced variables of a valid operation. A variable without a value or a
-// default has no entry. Variables may modify given.
+// Variables returns the coerced variables of a valid operation. A variable without a value and a default has no entry.
+// Variables may modify given.
 //
-// gqlparser's own coercion is not used, because it accepts more: strings for numbers, numbers for
-// strings, an Int that is out of range, and enum values in another case. Its errors also quote
-// values, which may be secrets.
+// The coercion of gqlparser is not used, because it accepts too much: strings as numbers, numbers as strings, an Int
+// that is out of range, and enum values in another case. Its errors also contain the values, which may be secrets.
 func (c Coercer) Variables(op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {
 	out := make(map[string]any, len(op.VariableDefinitions))
 	for _, def := range op.VariableDefinitions {
@@ -52,11 +52,10 @@ func (c Coercer) Variables(op *ast.OperationDefinition, given map[string]any) (m
 	return out, nil
 }
 
-// Value coerces a decoded JSON value to a type. It may modify the value. The path of the error
-// begins at the value.
+// Value coerces a decoded JSON value to a type. It may modify the value. The path of an error begins at the value.
 func (c Coercer) Value(t *ast.Type, value any) (any, *gqlerror.Error) { return c.value(nil, t, value) }
 
-// value coerces a decoded JSON value. It modifies objects and lists in place.
+// value is like [Coercer.Value]; at is the path of the value.
 func (c Coercer) value(at *failure.Path, t *ast.Type, value any) (any, *gqlerror.Error) {
 	switch {
 	case value == nil && t.NonNull:

@@ -9,24 +9,24 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Document is what [Coercer.Document] has found in a valid document. It never changes.
+// Document is the result of [Coercer.Document] for a valid document. It never changes.
 type Document struct {
-	// places has, for each operation, the places of variables that [Document.Check] must look at,
-	// in the order of the document.
+	// places maps each operation to the places of variables that [Document.Check] must look at, in the order of the
+	// document.
 	places map[*ast.OperationDefinition][]place
 }
 
-// place is a use of a variable where some values are refused that the type of the variable allows.
+// place is a place of a variable that does not accept all values of the variable's type.
 type place struct {
 	variable string
-	// wanted is the type that the place requires.
+	// wanted is the type of the place.
 	wanted *ast.Type
-	// guards reports whether the variable must have a value, because without one the operation
-	// would do harm.
+	// guards reports whether the variable must have a value, because the operation would do more than intended without
+	// one.
 	guards bool
 	path   *failure.Path
 	at     *ast.Position
-	// conditions are the directives of the field and of all selections around it.
+	// conditions are the directives of the field, and of all selections that contain it.
 	conditions *conditions
 }
 
@@ -36,8 +36,8 @@ type conditions struct {
 	outer      *conditions
 }
 
-// Document coerces the literals of a valid document. It returns the uses of variables that depend
-// on their values, or an error for each literal that is out of range.
+// Document coerces the literals of a valid document. It returns an error for each literal that is out of range. The
+// result has the places of variables that must be checked when their values are known.
 func (c Coercer) Document(doc *ast.QueryDocument) (*Document, gqlerror.List) {
 	r := reader{Coercer: c, doc: doc, out: &Document{places: map[*ast.OperationDefinition][]place{}}}
 	for _, op := range doc.Operations {
@@ -75,7 +75,7 @@ type reader struct {
 	refused gqlerror.List
 	// operation is the current operation.
 	operation *ast.OperationDefinition
-	// visited has the fragments that were read without conditions around them.
+	// visited has the fragments that were visited outside of all directives.
 	visited map[string]bool
 }
 
@@ -106,7 +106,7 @@ func (r *reader) directives(list ast.DirectiveList) {
 	}
 }
 
-// literal coerces a literal, and records the error if it is refused.
+// literal coerces a literal, or adds an error.
 func (r *reader) literal(t *ast.Type, v *ast.Value) {
 	if v == nil || v.Kind == ast.Variable || v.Kind == ast.NullValue {
 		return
@@ -135,8 +135,7 @@ func (r *reader) literal(t *ast.Type, v *ast.Value) {
 	}
 }
 
-// selections finds the variables in a selection set. root reports whether its fields are root
-// fields.
+// selections visits the variables in a selection set. root reports whether its fields are root fields.
 func (r *reader) selections(set ast.SelectionSet, within *conditions, root bool) {
 	for _, s := range set {
 		switch s := s.(type) {
@@ -160,8 +159,7 @@ func (r *reader) selections(set ast.SelectionSet, within *conditions, root bool)
 	}
 }
 
-// under finds the variables in directives, and returns the conditions of what they
-// enclose.
+// under visits the variables in directives. It returns the conditions of the selections to which the directives apply.
 func (r *reader) under(list ast.DirectiveList, within *conditions) *conditions {
 	if len(list) == 0 {
 		return within
@@ -179,7 +177,7 @@ func (r *reader) under(list ast.DirectiveList, within *conditions) *conditions {
 	return &conditions{directives: list, outer: within}
 }
 
-// argument finds the variables in an argument.
+// argument visits the variables in an argument.
 func (r *reader) argument(f *ast.Field, a *ast.Argument, within *conditions, root bool) {
 	p := place{path: failure.At(a.Name), at: a.Position, conditions: within}
 	if root {
@@ -193,13 +191,13 @@ func (r *reader) argument(f *ast.Field, a *ast.Argument, within *conditions, roo
 	r.value(a.Value, t, p)
 }
 
-// guardsMutation reports whether an input field guards a mutation. Without the field, the mutation
-// would apply to any revision, would not be a dry run, or would use the default namespace.
+// guardsMutation reports whether an input field limits what a mutation does. Without it the mutation would accept any
+// revision, would not be a dry run, or would use the default namespace.
 func guardsMutation(name string) bool {
 	return name == "expectedRevision" || name == "dryRun" || name == "namespace"
 }
 
-// value finds the variables in a value.
+// value visits the variables in a value.
 func (r *reader) value(v *ast.Value, t *ast.Type, p place) {
 	switch v.Kind {
 	case ast.Variable:
@@ -226,7 +224,8 @@ func (r *reader) value(v *ast.Value, t *ast.Type, p place) {
 	}
 }
 
-// fields finds the variables in an object. guards reports whether a field must have a value.
+// fields visits the variables in an object. guards reports whether a field with a variable must have a value, see
+// place.guards.
 func (r *reader) fields(v *ast.Value, t *ast.Type, p place, guards func(name string) bool) {
 	def := r.Schema.Types[t.Name()]
 	if def.Kind != ast.InputObject {
@@ -246,9 +245,9 @@ func (r *reader) fields(v *ast.Value, t *ast.Type, p place, guards func(name str
 	}
 }
 
-// Check returns an error for the first variable of an operation that is null where null is not
-// accepted, or that has no value where it needs one. It ignores selections that @skip and @include
-// leave out. Section 6.4.1 would let only the field fail; here nothing is executed.
+// Check returns an error for the first variable of an operation that is null in a place that accepts no null, or that
+// lacks a required value. It ignores selections that @skip and @include leave out. By section 6.4.1 of the
+// specification only the field would fail; here, nothing is executed.
 func (d *Document) Check(op *ast.OperationDefinition, variables map[string]any) *gqlerror.Error {
 	for _, p := range d.places[op] {
 		value, given := variables[p.variable]
@@ -287,7 +286,7 @@ func Included(list ast.DirectiveList, variables map[string]any) bool {
 	return len(list) == 0 || !condition(list, "skip", variables, false) && condition(list, "include", variables, true)
 }
 
-// condition returns the argument of a directive, or otherwise if the directive is absent.
+// condition returns the argument of a directive, or otherwise if there is no such directive.
 func condition(list ast.DirectiveList, name string, variables map[string]any, otherwise bool) bool {
 	d := list.ForName(name)
 	if d == nil {

@@ -6,9 +6,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Literal returns the coerced value of a literal. The document must have been accepted by
-// [Coercer.Document], and the variables must be coerced. If a variable has no value, its object
-// field is left out, and its list element is null.
+// Literal returns the coerced value of a literal. [Coercer.Document] must have accepted the document, and the variables
+// must be coerced. For a variable without a value, an object field is left out, and a list element is null.
 func (c Coercer) Literal(t *ast.Type, v *ast.Value, variables map[string]any) any {
 	switch {
 	case v.Kind == ast.Variable:
@@ -44,8 +43,7 @@ func (c Coercer) elements(elem *ast.Type, v *ast.Value, variables map[string]any
 	return out
 }
 
-// hasValue reports whether a literal has a value: it is no variable, or a variable with
-// a value.
+// hasValue reports whether a literal has a value. Only a variable may have none.
 func hasValue(v *ast.Value, variables map[string]any) bool {
 	if v.Kind != ast.Variable {
 		return true
@@ -54,8 +52,8 @@ func hasValue(v *ast.Value, variables map[string]any) bool {
 	return ok
 }
 
-// listOfOne returns the value of a variable for a place of a type. If the type is a list, a single
-// value becomes a list with one element.
+// listOfOne returns the value of a variable in a place of type t. If t is a list, a single value becomes a list with
+// one element.
 func listOfOne(t *ast.Type, value any) any {
 	if t.Elem == nil || value == nil {
 		return value

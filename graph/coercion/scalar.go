@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// InputError is an error in a value of a request. Its message describes only the input, so it may
-// be shown to the client.
+// InputError is an error about a value in a request. Its message describes only the input and may be shown to the
+// client.
 type InputError struct{ Message string }
 
 func (e *InputError) Error() string { return e.Message }
@@ -24,7 +24,7 @@ func Refuse(format string, args ...any) error {
 	return &InputError{Message: fmt.Sprintf(format, args...)}
 }
 
-// JSONType returns the name that JSON has for the type of a value.
+// JSONType returns the name of the JSON type of a value.
 func JSONType(v any) string {
 	switch v.(type) {
 	case nil:
@@ -41,8 +41,8 @@ func JSONType(v any) string {
 	return "a number"
 }
 
-// scalar coerces a non-null value of a scalar. JSON has one type of numbers, so 10.0 and 1e1 are
-// the Int 10; integers are converted to digits. An unknown scalar accepts every value.
+// scalar coerces a value that is not null to a scalar. JSON has only one type of numbers, so 10.0 and 1e1 are also the
+// Int 10. Integers are converted to digits. A scalar with an unknown name accepts every value.
 func scalar(name string, value any) (any, error) {
 	switch name {
 	case "String":
@@ -85,8 +85,7 @@ func scalar(name string, value any) (any, error) {
 
 func integer(i int64) json.Number { return json.Number(strconv.FormatInt(i, 10)) }
 
-// id coerces a value of ID. It accepts a string or an integer, which becomes a string
-// (section 3.5.5).
+// id coerces a value to an ID. It accepts a string, or an integer, which becomes a string (section 3.5.5).
 func id(value any) (any, error) {
 	switch value := value.(type) {
 	case string:
@@ -98,7 +97,7 @@ func id(value any) (any, error) {
 		if i, whole := jsontree.Integer(value); whole {
 			return strconv.FormatInt(i, 10), nil
 		}
-		// JSON readers cannot represent larger integers exactly.
+		// Larger integers are not exact in all readers of JSON.
 		if x, err := value.Float64(); err == nil && math.Abs(x) > jsontree.MaxSafeInteger {
 			return strconv.FormatFloat(x, 'f', 0, 64), nil
 		}
@@ -106,7 +105,7 @@ func id(value any) (any, error) {
 	return nil, refuseType("ID", value)
 }
 
-// float coerces a value of Float, which must fit 64 bits.
+// float coerces a value to a Float of 64 bits.
 func float(value any) (any, error) {
 	number, ok := value.(json.Number)
 	if !ok {
@@ -153,8 +152,8 @@ func Time(value any) (time.Time, error) {
 	return t, nil
 }
 
-// refuseType returns an error with the accepted type and the type of the value. It never quotes the
-// value, which may be a secret.
+// refuseType returns an error with the accepted type, and the type of the value. It does not contain the value, which
+// may be a secret.
 func refuseType(typ string, value any) error {
 	given := JSONType(value)
 	switch value.(type) {

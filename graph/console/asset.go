@@ -22,8 +22,7 @@ var dist embed.FS
 //go:embed page
 var pages embed.FS
 
-// asset is a file of the pages. Its path contains a hash of its content, so browsers
-// may cache it for ever.
+// asset is a file that the pages load. Its URL path contains a hash of its content, so browsers may cache it for ever.
 type asset struct {
 	// source is the name of the file in templates, such as "api.js".
 	source string
@@ -33,7 +32,7 @@ type asset struct {
 	zipped    []byte
 }
 
-// newAsset returns an asset whose path has the hash of the content.
+// newAsset returns an asset. Its path contains a hash of the content.
 func newAsset(source string, zipped []byte) asset {
 	sum := sha256.Sum256(zipped)
 	ext := path.Ext(source)
@@ -44,7 +43,7 @@ func newAsset(source string, zipped []byte) asset {
 	}
 }
 
-// mediaType has its own table, because the one of the machine may be wrong.
+// mediaType returns the media type for a file extension. It does not use the system's table, which may be wrong.
 func mediaType(ext string) string {
 	switch ext {
 	case ".js":
@@ -57,7 +56,7 @@ func mediaType(ext string) string {
 	return mime.TypeByExtension(ext)
 }
 
-// ownAssets returns the files of page/ except templates.
+// ownAssets returns the files in page/ that are not templates.
 func ownAssets() ([]asset, error) {
 	entries, err := pages.ReadDir("page")
 	if err != nil {
@@ -89,7 +88,7 @@ func ownAssets() ([]asset, error) {
 	return out, nil
 }
 
-// builtAssets returns the files of GraphiQL and React, or fs.ErrNotExist if they were not built in.
+// builtAssets returns the files of GraphiQL and React. If they were not built in, the error is [fs.ErrNotExist].
 func builtAssets(dist fs.FS) ([]asset, error) {
 	var out []asset
 	for _, name := range []string{
@@ -107,7 +106,7 @@ func builtAssets(dist fs.FS) ([]asset, error) {
 	return out, nil
 }
 
-// ServeHTTP sends the file. Clients that accept gzip get it as it is stored.
+// ServeHTTP sends the file. It is stored in compressed form, which is sent to clients that accept gzip.
 func (a asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", a.mediaType)
@@ -129,8 +128,7 @@ func (a asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, z)
 }
 
-// takesGzip reports whether an Accept-Encoding header accepts gzip; "gzip;q=0" does
-// not.
+// takesGzip reports whether an Accept-Encoding header accepts gzip. It returns false for "gzip;q=0".
 func takesGzip(accept []string) bool {
 	for _, one := range strings.Split(strings.Join(accept, ","), ",") {
 		name, parameters, _ := strings.Cut(one, ";")

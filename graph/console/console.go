@@ -1,16 +1,14 @@
-// Package console serves the page at /: GraphiQL with examples for the catalogue, or a
-// plain page if GraphiQL was not built in. The page loads nothing from other hosts.
+// Package console serves the page at /. It is GraphiQL with examples for the catalogue, or a plain page if GraphiQL was
+// not built in. The page loads nothing from other hosts.
 //
-// GraphiQL comes from pinned npm packages. fetch.sh verifies and compresses them and
-// puts them into dist, which the binary embeds. dist is empty in a fresh clone, so the
-// build needs no npm.
+// GraphiQL comes from pinned npm packages. fetch.sh verifies them, compresses them, and puts them into the folder dist,
+// which is embedded into the binary. In a fresh clone dist is empty, so that a build does not need npm.
 //
-// Both pages use page/session.js, which handles the login, and page/api.js, a small
-// client of the API. A richer console would be a third page: its built files would go
-// into dist, and New would prefer it.
+// Both pages use page/session.js for the login, and page/api.js, a small client of the API. A better console could be
+// added as a third page: its built files would be put into dist, and New would prefer it.
 //
-// Pages are the same for all users and contain nothing about the gateway. They load
-// that from /console/data with the user's credential.
+// A page is the same for all users and contains nothing about the gateway. It loads that from /console/data with the
+// user's credential.
 package console
 
 import (
@@ -27,15 +25,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 )
 
-// Config of a console.
+// Config configures the console.
 type Config struct {
 	// Version and Store are shown on the page.
 	Version, Store string
-	// Schema of the API. Required if there are kinds.
+	// Schema is the schema of the API. Required if there are kinds.
 	Schema *ast.Schema
-	// Kinds of the API. The examples are made from them.
+	// Kinds are the kinds of the API, for the examples.
 	Kinds []*descriptor.Kind
-	// Endpoint is the path of the API. Default /graphql.
+	// Endpoint is the path of the API. Default: /graphql.
 	Endpoint string
 	// Issuers are the URLs of the OpenID Connect issuers at which users log in.
 	Issuers []string
@@ -46,8 +44,8 @@ type Config struct {
 // DataPath is the path of the page's data. The server must require a credential for it.
 const DataPath = "/console/data"
 
-// New returns the handler of GET and HEAD for / and all paths under /console/. It reads and
-// prepares all files.
+// New returns the handler of GET and HEAD requests for / and all paths under /console/. It prepares all files in
+// advance.
 func New(cfg Config) (http.Handler, error) {
 	if cfg.Endpoint == "" {
 		cfg.Endpoint = "/graphql"
@@ -101,7 +99,7 @@ func New(cfg Config) (http.Handler, error) {
 	}), nil
 }
 
-// data describes the gateway to a user with a credential.
+// data is what a user with a credential gets to know about the gateway.
 type data struct {
 	Endpoint string     `json:"endpoint"`
 	Version  string     `json:"version"`

@@ -27,23 +27,25 @@ var written embed.FS
 
 // Example is an operation that can be run as it is.
 type Example struct {
-	// Title describes the example in a few words.
+	// Title is the title: a few words about the example.
 	Title string `json:"title"`
-	// Group is the plural of the example's kind, or "all kinds".
+	// Group is the plural of the kind, or "all kinds".
 	Group string `json:"group"`
 	// Query is a document with one operation.
 	Query string `json:"query"`
-	// Variables is an indented JSON object; empty if there are none.
+	// Variables is a JSON object, indented; empty if there are no variables.
 	Variables string `json:"variables"`
-	// First reports whether the page opens the example at the first visit.
+	// First reports whether the page opens the example on the first visit.
 	First bool `json:"first"`
 }
 
-// Examples returns the examples of the kinds. If all handwritten examples of a kind are valid in
-// the API, it returns those; another catalogue may have a different kind of that name. Otherwise it
-// makes a list, a create, a stream of changes and a patch, as far as the kind offers them. Kinds
-// with handwritten examples come first, then the other kinds of the catalogue, then those that
-// every catalogue has, and last the examples for all kinds.
+// Examples returns the examples for the kinds of a catalogue. If all handwritten examples of a kind are valid in the
+// API, it returns those. They may be invalid, because the kind of that name may be another one in this catalogue.
+// Otherwise it derives examples from the kind: a list, a create, a stream of changes and a patch, as far as the kind
+// offers these.
+//
+// The order is: kinds with handwritten examples, other kinds of the catalogue, kinds that every catalogue has, and at
+// last the examples for all kinds.
 func Examples(schema *ast.Schema, kinds []*descriptor.Kind) []Example {
 	var wrote, made, builtIn []Example
 	for _, k := range kinds {
@@ -64,7 +66,7 @@ func Examples(schema *ast.Schema, kinds []*descriptor.Kind) []Example {
 	return append(out, forAll()...)
 }
 
-// firstExamples is the number of tabs that the page opens at the first visit.
+// firstExamples is the number of examples that the page opens on the first visit.
 const firstExamples = 4
 
 // valid reports whether all examples are valid in the API.
@@ -75,8 +77,7 @@ func valid(schema *ast.Schema, examples []Example) bool {
 	})
 }
 
-// writtenFor returns the handwritten examples of a kind. Embedded files can always be
-// read.
+// writtenFor returns the handwritten examples of a kind. It ignores errors, because embedded files can always be read.
 func writtenFor(k *descriptor.Kind) (out []Example) {
 	names, _ := fs.Glob(written, "examples/"+k.Name+"/*.graphql")
 	for _, name := range names {
@@ -97,7 +98,7 @@ func writtenFor(k *descriptor.Kind) (out []Example) {
 	return out
 }
 
-// madeFor returns examples that are derived from a kind.
+// madeFor returns examples derived from a kind.
 func madeFor(schema *ast.Schema, k *descriptor.Kind) []Example {
 	m := maker{schema: schema, kind: k, names: "name revision", title: strings.ToUpper(k.Plural[:1]) + k.Plural[1:]}
 	if k.Scope == descriptor.Namespaced {
@@ -119,13 +120,13 @@ func madeFor(schema *ast.Schema, k *descriptor.Kind) []Example {
 	return out
 }
 
-// maker makes the examples of a kind.
+// maker derives examples from a kind.
 type maker struct {
 	schema *ast.Schema
 	kind   *descriptor.Kind
 	// names are the metadata fields that examples select.
 	names string
-	// title is the plural in the form of operation names.
+	// title is the plural, as operation names have it.
 	title string
 }
 
@@ -161,8 +162,8 @@ mutation Create%s($input: Create%sInput!) {
 	return Example{Title: title, Group: m.kind.Plural, Variables: variables(m.createInput(query)), Query: query}
 }
 
-// createInput returns the input of a create. It has the handwritten spec if the query accepts that,
-// else a derived one.
+// createInput returns the input of a create. It uses the handwritten spec if the query accepts that, otherwise a
+// derived one.
 func (m maker) createInput(query string) map[string]any {
 	input := map[string]any{"name": m.name(), "spec": sample(m.kind.Spec, 0)}
 	text, err := written.ReadFile("examples/" + m.kind.Name + "/spec.json")
@@ -220,7 +221,7 @@ mutation Patch%s($input: Patch%sInput!) {
 `, title, m.kind.Name, m.kind.Name, m.kind.Name, m.kind.Singular, m.names)}
 }
 
-// article returns the name of the kind after "a" or "an".
+// article returns the name of the kind with "a" or "an".
 func (m maker) article() string {
 	if strings.Contains("AEIO", m.kind.Name[:1]) {
 		return "an " + m.kind.Name

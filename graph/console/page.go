@@ -20,8 +20,7 @@ type pageTemplate struct {
 	issuers []string
 }
 
-// newPage executes a template of page/. Templates name assets by their source:
-// {{asset "api.js"}}.
+// newPage executes a template of page/. In a template, an asset is named by its source: {{asset "api.js"}}.
 func newPage(name string, cfg Config, files map[string]asset) (*pageTemplate, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{"asset": func(source string) (string, error) {
 		a, ok := files[source]
@@ -45,16 +44,16 @@ func newPage(name string, cfg Config, files map[string]asset) (*pageTemplate, er
 	}, nil
 }
 
-// plainHost matches host names that a Content-Security-Policy can contain.
+// plainHost matches the host names that may be put into a Content-Security-Policy.
 var plainHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
 
-// scrollLock is the hash of the inline style with which GraphiQL's dialogs and menus
-// stop the page from scrolling.
+// scrollLock is the hash of an inline style. With this style GraphiQL's dialogs and menus prevent the page from
+// scrolling.
 const scrollLock = "'sha256-nzTgYzXYDNe6BAHiiI7NNlfK8n/auuOAhh2t92YvuXo='"
 
-// policy returns a Content-Security-Policy with which a page loads only from this
-// gateway and runs no inline scripts. The host is included because some browsers do not
-// apply 'self' to WebSocket. Scripts may also call the issuers, for the login.
+// policy returns a Content-Security-Policy by which a page loads only from this gateway and executes no inline scripts.
+// It also names the host, because some browsers do not apply 'self' to WebSockets. Scripts may also call the issuers,
+// for the login.
 func policy(host string, issuers []string) string {
 	connect := "'self'"
 	if plainHost.MatchString(host) {

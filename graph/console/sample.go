@@ -11,12 +11,12 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// sampleDepth bounds the nesting of objects.
+// sampleDepth is the maximum depth of nested objects.
 const sampleDepth = 8
 
-// sample returns an object in the form of the API. It has the fields that a create requires, and
-// others if a minimum number of fields is required. If the spec has the field resource, which is
-// the desired state, that is set, too. Rules are ignored.
+// sample returns an object in the form of the API. It has the required fields, and more if a minimum number of fields
+// is required. It also has the field resource, the desired state, if the spec has such a field. It does not consider
+// rules.
 func sample(s *descriptor.Shape, depth int) map[string]any {
 	out := map[string]any{}
 	if s == nil || depth > sampleDepth {
@@ -38,7 +38,7 @@ func sample(s *descriptor.Shape, depth int) map[string]any {
 	return out
 }
 
-// isResource reports whether a field is the desired state in a spec that also has other fields.
+// isResource reports whether a field is the desired state, in a spec that has also other fields.
 func isResource(f descriptor.Field) bool {
 	return f.Name == "resource" && f.Type == descriptor.TypeObject && !f.List
 }
@@ -66,8 +66,7 @@ func sampleOf(f descriptor.Field, depth int) any {
 	return out
 }
 
-// element returns a value of the field's type. For different i the values differ, where that is
-// easy.
+// element returns a value of the field's type. For different i it returns different values, where that is easy.
 func element(f descriptor.Field, i, depth int) any {
 	switch f.Type {
 	case descriptor.TypeObject:
@@ -105,7 +104,7 @@ func sampleNumber(c descriptor.Constraint, i int) int64 {
 	return int64(other)
 }
 
-// formatted returns a string of a format; empty if any string will do.
+// formatted returns a string of a format; "" if any string is valid.
 func formatted(f descriptor.Format) string {
 	switch f {
 	case descriptor.FormatUUID:
@@ -123,7 +122,7 @@ func formatted(f descriptor.Format) string {
 	}
 }
 
-// texts returns strings to try until one matches a pattern.
+// texts returns strings. They are tried one after another until one matches a pattern.
 func texts() []string {
 	return []string{
 		"example", "Example", "EXAMPLE", "a", "A", "1", "10", "100", "1.0", "1.0.0", "v1", "1h", "10Gi", "example.org", "example-1",
@@ -132,7 +131,7 @@ func texts() []string {
 	}
 }
 
-// sampleText returns a string within the bounds, if one is known.
+// sampleText returns a string that satisfies the constraint, if one is known.
 func sampleText(c descriptor.Constraint, i int) string {
 	if len(c.In) > 0 {
 		return c.In[i%len(c.In)]
@@ -158,10 +157,9 @@ func sampleText(c descriptor.Constraint, i int) string {
 	return "example"
 }
 
-// samplePatch returns a patch of an object of the kind's spec; nil if there is none. path is the
-// path of the object and ends with a dot. The patch changes the first field that has a single
-// value, may be changed and is no reference. If the spec has the field resource, only that is
-// considered.
+// samplePatch returns a patch of an object in the kind's spec; nil if none can be made. path is the path of the object,
+// followed by a dot. The patch changes the first field that has a single value, is not immutable, and is not a
+// reference. If the spec has the field resource, only that field is searched.
 func samplePatch(k *descriptor.Kind, s *descriptor.Shape, path string, depth int) map[string]any {
 	if s == nil || depth > sampleDepth {
 		return nil

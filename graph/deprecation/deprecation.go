@@ -1,8 +1,8 @@
-// Package deprecation finds the deprecated fields, arguments and enum values of a schema that operations use: those of
-// the document once for each document, those in the values of variables for each request.
+// Package deprecation finds the deprecated fields, arguments and enum values that an operation uses. Uses in the text
+// of a document are found once for each document, uses in the values of variables once for each request.
 //
-// They are named by schema coordinates (https://spec.graphql.org/draft/#sec-Schema-Coordinates): Type.field, which is
-// also the form for fields of inputs, Type.field(argument:), and Enum.VALUE.
+// They are named by schema coordinates (https://spec.graphql.org/draft/#sec-Schema-Coordinates): Type.field for fields
+// of types and inputs, Type.field(argument:), and Enum.VALUE.
 package deprecation
 
 import (
@@ -11,21 +11,21 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// directive marks what is deprecated.
+// directive is the directive that marks deprecated parts.
 const directive = "deprecated"
 
-// Schema knows the deprecated parts of a schema. It never changes. A nil Schema has none.
+// Schema has the deprecated parts of a schema. It never changes. A nil Schema has none.
 type Schema struct {
 	schema *ast.Schema
 	// The coordinates of the deprecated parts.
 	fields    map[*ast.FieldDefinition]string
 	arguments map[*ast.ArgumentDefinition]string
 	values    map[*ast.EnumValueDefinition]string
-	// inputs are the names of the input types and enums whose values can have a deprecated part.
+	// inputs are the names of the input types and enums whose values may have deprecated parts.
 	inputs map[string]bool
 }
 
-// New returns the deprecated parts of a schema, nil if it has none.
+// New returns the deprecated parts of a schema; nil if there are none.
 func New(schema *ast.Schema) *Schema {
 	s := &Schema{
 		schema:    schema,
@@ -68,7 +68,7 @@ func (s *Schema) add(def *ast.Definition) {
 	}
 }
 
-// spread adds the input types that have a field of one of inputs, and reports whether there was another.
+// spread adds to inputs the input types that have a field of a type in inputs. It reports whether it has added any.
 func (s *Schema) spread() (more bool) {
 	for _, def := range s.schema.Types {
 		if def.Kind != ast.InputObject || s.inputs[def.Name] {
@@ -88,16 +88,16 @@ type Document struct {
 	operations map[*ast.OperationDefinition]operation
 }
 
-// operation is what one operation uses.
+// operation is the result for one operation.
 type operation struct {
-	// coordinates are the parts in the text of the operation, each once.
+	// coordinates are the deprecated parts in the text of the operation, without duplicates.
 	coordinates []string
-	// variables are those whose values can have deprecated parts.
+	// variables are the variables whose values may have deprecated parts.
 	variables ast.VariableDefinitionList
 }
 
-// Document returns the deprecated parts that a valid document uses, nil if there are none and no value of a variable
-// can have any. A selection counts whatever its @skip and @include say.
+// Document returns the deprecated parts that a valid document uses. It returns nil if there are none, and no value of a
+// variable can have any. It ignores @skip and @include.
 func (s *Schema) Document(doc *ast.QueryDocument) *Document {
 	if s == nil {
 		return nil
@@ -122,7 +122,7 @@ func (s *Schema) Document(doc *ast.QueryDocument) *Document {
 	return out
 }
 
-// Each calls count once for each deprecated part that an operation with these coerced variables uses.
+// Each calls count once for each deprecated part that an operation uses. The variables must be coerced.
 func (d *Document) Each(op *ast.OperationDefinition, variables map[string]any, count func(coordinate string)) {
 	if d == nil {
 		return
@@ -153,7 +153,7 @@ type uses struct {
 	found       map[string]bool
 }
 
-// add adds a coordinate; empty is none.
+// add adds a coordinate, unless it is empty.
 func (u *uses) add(coordinate string) {
 	if coordinate == "" || u.found[coordinate] {
 		return
@@ -188,7 +188,7 @@ func (u *uses) field(f *ast.Field) {
 	}
 }
 
-// literal adds the parts in a literal of a type. Variables in it are not looked at.
+// literal adds the deprecated parts in a literal of a type, without its variables.
 func (u *uses) literal(t *ast.Type, v *ast.Value) {
 	if !u.schema.inputs[t.Name()] {
 		return
@@ -211,7 +211,7 @@ func (u *uses) literal(t *ast.Type, v *ast.Value) {
 	}
 }
 
-// value adds the parts in a coerced value of a type.
+// value adds the deprecated parts in a coerced value of a type.
 func (u *uses) value(t *ast.Type, value any) {
 	if !u.schema.inputs[t.Name()] {
 		return

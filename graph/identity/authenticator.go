@@ -1,5 +1,5 @@
-// Package identity authenticates callers. Its sources are a file of static tokens, issuers of OpenID
-// Connect, client certificates, and trusted proxies that name their users in headers. It does not decide
+// Package identity authenticates callers. There are four sources of identities: static tokens in a file, issuers of
+// OpenID Connect, client certificates, and trusted proxies that name the users in headers. The package does not decide
 // what an identity may do.
 package identity
 
@@ -19,35 +19,34 @@ import (
 // MaxBearer is the maximum length of a bearer credential, in bytes.
 const MaxBearer = 16 << 10
 
-// maxGroups is the maximum number of groups of an identity. maxName is the maximum length of a
-// user's or group's name without its prefix, in bytes.
+// maxGroups is the maximum number of groups of an identity. maxName is the maximum length of the name of a user or
+// group, without its prefix, in bytes.
 const (
 	maxGroups = 256
 	maxName   = 256
 )
 
-// Authenticator authenticates callers. The zero value accepts no credentials. It is safe for
-// concurrent use.
+// Authenticator authenticates callers. The zero value accepts no credential. It is safe for concurrent use.
 type Authenticator struct {
-	// Tokens are the static tokens; nil for none.
+	// Tokens are the static tokens; nil if there are none.
 	Tokens *Tokens
-	// Issuers issue tokens of OpenID Connect; nil for none.
+	// Issuers are the issuers of OpenID Connect; nil if there are none.
 	Issuers *Issuers
-	// Certificates says that verified client certificates identify callers.
+	// Certificates reports whether callers may use client certificates.
 	Certificates bool
-	// TLS, if not nil, has the CAs of these certificates. If a CA is removed, its certificates are
-	// no longer accepted, also on open connections.
+	// TLS, if not nil, has the CAs of client certificates. If a CA is removed, its certificates are no longer accepted,
+	// not even on open connections.
 	TLS *TLS
-	// Proxies may identify users in headers.
+	// Proxies are the proxies that may name users in headers.
 	Proxies Proxies
 }
 
-// Required reports whether callers need a credential. They do if there is any source.
+// Required reports whether callers need a credential. That is so if there is any source of identities.
 func (a *Authenticator) Required() bool {
 	return a.Tokens != nil || a.Issuers != nil || a.Certificates || len(a.Proxies) > 0
 }
 
-// Run reads files and issuers again when they change, until ctx ends.
+// Run reads the files and issuers again when they change, until ctx ends.
 func (a *Authenticator) Run(ctx context.Context) error {
 	var all errgroup.Group
 	if a.Tokens != nil {
@@ -60,9 +59,10 @@ func (a *Authenticator) Run(ctx context.Context) error {
 	return all.Wait()
 }
 
-// Request returns the identity of the sender of a request, nil if it has no credential. The headers of a trusted proxy
-// come first, then a bearer credential, then the client certificate, unless it is the proxy's own. The error is
-// UNAUTHENTICATED if a credential is not valid, UNAVAILABLE if its issuer cannot be reached.
+// Request returns the identity of the caller; nil if the request has no credential. If there are several credentials,
+// it uses the headers of a trusted proxy, then a bearer token, then the client certificate, unless that belongs to the
+// proxy. The error has the code UNAUTHENTICATED if a credential is invalid, and UNAVAILABLE if its issuer cannot be
+// reached.
 func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
 	certificate, of := a.certificate(r)
 	proxied := a.Proxies.trust(r, certificate)
@@ -84,8 +84,8 @@ func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
 	return nil, nil
 }
 
-// certificate returns the client certificate of a request and, if it is known, the CA; nil if there
-// is no certificate or the CA was removed since the connection was made.
+// certificate returns the client certificate of a request, and its CA if that is known. It returns nil if there is no
+// certificate, or if the CA was removed after the connection was made.
 func (a *Authenticator) certificate(r *http.Request) (*x509.Certificate, *authority) {
 	certificate := verified(r)
 	if certificate == nil || a.TLS == nil {
@@ -110,8 +110,7 @@ func (a *Authenticator) Authorization(ctx context.Context, header string) (*acce
 	case len(bearer) > MaxBearer:
 		return nil, &failure.Error{Code: failure.CodeUnauthenticated, Message: "the credential is longer than the 16384 bytes that are accepted", Limit: MaxBearer}
 	case strings.ContainsFunc(bearer, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		// The JWT parser ignores blanks. With them, one token could be cached in any number of
-		// forms.
+		// The JWT parser ignores blanks. They are refused, because otherwise one token could be cached in many forms.
 		return nil, invalid("the credential has a blank or another character that no token has")
 	case strings.HasPrefix(bearer, tokenPrefix) && a.Tokens != nil:
 		return a.Tokens.identity(bearer)
@@ -126,8 +125,7 @@ func invalid(message string) *failure.Error {
 	return &failure.Error{Code: failure.CodeUnauthenticated, Message: message}
 }
 
-// checkName returns an error for a user's or group's name that is empty, too long, or ambiguous in
-// a log or a list.
+// checkName returns an error if the name of a user or group is empty, too long, or ambiguous in a log or list.
 func checkName(what, name string) error {
 	switch {
 	case name == "":
@@ -140,7 +138,7 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// newIdentity returns an identity. The names get the source as a prefix.
+// newIdentity returns an identity whose names have the source as a prefix.
 func newIdentity(source, name string, groups []string, expires time.Time) (*access.Identity, error) {
 	if err := checkName("name of the user", name); err != nil {
 		return nil, err

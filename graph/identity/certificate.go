@@ -8,8 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 )
 
-// verified returns the client certificate of a request, which the TLS layer has verified; nil if
-// there is none.
+// verified returns the client certificate that the TLS layer has verified; nil if there is none.
 func verified(r *http.Request) *x509.Certificate {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return nil
@@ -17,9 +16,8 @@ func verified(r *http.Request) *x509.Certificate {
 	return r.TLS.VerifiedChains[0][0]
 }
 
-// subject returns the user of a certificate: its first URI (SPIFFE), otherwise its common name. A
-// common name that looks like a URI is not accepted, because an authority may check URIs strictly
-// and still let people choose common names.
+// subject returns the user of a certificate: its first URI (SPIFFE), otherwise its common name. A common name that
+// looks like a URI is refused, because some authorities check URIs strictly but let users choose their common names.
 func subject(c *x509.Certificate) string {
 	switch {
 	case len(c.URIs) > 0:
@@ -30,8 +28,7 @@ func subject(c *x509.Certificate) string {
 	return c.Subject.CommonName
 }
 
-// fromCertificate returns the identity of a verified client certificate. Its organizations become
-// groups.
+// fromCertificate returns the identity of a verified client certificate. Its organizations are the groups.
 func fromCertificate(c *x509.Certificate) (*access.Identity, error) {
 	id, err := newIdentity("cert", subject(c), c.Subject.Organization, c.NotAfter)
 	if err == nil {
@@ -40,8 +37,7 @@ func fromCertificate(c *x509.Certificate) (*access.Identity, error) {
 	return id, err
 }
 
-// bind makes an identity end when the CA of its certificate is removed. Both may be
-// nil.
+// bind makes the identity end when the CA is removed. a and id may be nil.
 func (a *authority) bind(id *access.Identity) *access.Identity {
 	if a != nil && id != nil {
 		id.Revoked = a.removed

@@ -13,12 +13,11 @@ import (
 // claims are the claims of a verified token.
 type claims map[string]any
 
-// selector takes a value from the claims of a token; nil if there is none.
+// selector returns a value from the claims of a token; nil if there is none.
 type selector func(ctx context.Context, from claims) (any, error)
 
-// selectPath returns a selector for the claim at a path: a name, or the names of nested objects
-// separated by dots. If a claim has the whole path as its name, that claim is used, because such
-// names are often URLs.
+// selectPath returns a selector for the claim at a path: a name, or names of nested objects joined by dots. If the
+// whole path is the name of a claim, that claim is used, because names of claims are often URLs.
 func selectPath(path string) selector {
 	steps := strings.Split(path, ".")
 	return func(_ context.Context, from claims) (any, error) {
@@ -37,11 +36,10 @@ func selectPath(path string) selector {
 	}
 }
 
-// expressionCost limits the evaluation of an expression, in CEL's cost units.
+// expressionCost is the maximum cost of evaluating an expression, in CEL's units.
 const expressionCost = 100_000
 
-// selectExpression returns a selector that evaluates a CEL expression with the variable
-// claims.
+// selectExpression returns a selector for a CEL expression, which can use the variable claims.
 func selectExpression(text string) (selector, error) {
 	env, err := cel.NewEnv(cel.Variable("claims", cel.MapType(cel.StringType, cel.DynType)))
 	if err != nil {
@@ -67,7 +65,7 @@ func selectExpression(text string) (selector, error) {
 	}, nil
 }
 
-// newSelector returns the selector of a path or an expression.
+// newSelector returns a selector for the expression, or for the path if there is no expression.
 func newSelector(path, expression string) (selector, error) {
 	if expression == "" {
 		return selectPath(path), nil
@@ -75,7 +73,7 @@ func newSelector(path, expression string) (selector, error) {
 	return selectExpression(expression)
 }
 
-// text returns the user's name in the claims.
+// text returns the name of the user.
 func (s selector) text(ctx context.Context, from claims) (string, error) {
 	v, err := s(ctx, from)
 	if err != nil {
@@ -88,7 +86,7 @@ func (s selector) text(ctx context.Context, from claims) (string, error) {
 	return name, nil
 }
 
-// texts returns the groups in the claims, which are a list of texts or a single text.
+// texts returns the groups of the user. The claim may be a list of texts or a single text.
 func (s selector) texts(ctx context.Context, from claims) ([]string, error) {
 	v, err := s(ctx, from)
 	if err != nil {

@@ -17,26 +17,25 @@ import (
 const (
 	// pollInterval is how often files are checked for changes.
 	pollInterval = time.Second
-	// settleInterval is how long a file must be unchanged before it is read, because not every
-	// program replaces a file as a whole. settleMost is how often the wait is repeated at most.
+	// settleInterval is how long a file must be unchanged before it is read. Some programs write a file in several
+	// steps. settleMost is the maximum number of times that this wait is repeated.
 	settleInterval = 100 * time.Millisecond
 	settleMost     = 5
 )
 
-// Files are files that are read together, and again when one of them changes. If they cannot be
-// read, the content that was read last stays valid.
+// Files are files that are read together, and read again when one of them changes. If they cannot be read then, the
+// previous contents stay in use.
 type Files struct {
-	// Setting is the name of the setting that has the first of them.
+	// Setting is the name of the setting with the path of the first file.
 	Setting string
 	Paths   []string
 	// Most is the maximum size of one file in bytes.
 	Most int64
-	// Private makes files invalid that others than their owner may read.
+	// Private makes a file invalid if users other than its owner may read it.
 	Private bool
-	// Load is called with the contents, in the order of Paths. It returns an error if
-	// they are invalid.
+	// Load is called with the contents of the files, in the order of Paths. It returns an error if they are invalid.
 	Load func(content [][]byte) error
-	// Logger. Required.
+	// Logger is the logger. Required.
 	Logger *zap.Logger
 
 	seen  []os.FileInfo // what was read last; used by Open and then by Run
@@ -51,10 +50,10 @@ func (f *Files) Open(ctx context.Context) error {
 	return nil
 }
 
-// Stale reports whether a file has changed and could not be read.
+// Stale reports whether a file has changed and the new contents could not be read.
 func (f *Files) Stale() bool { return f.stale.Load() }
 
-// Run reads the files whenever one has changed, until ctx ends.
+// Run reads the files again whenever one of them has changed, until ctx ends.
 func (f *Files) Run(ctx context.Context) error {
 	for wait.For(ctx, pollInterval) {
 		before := f.stats()
@@ -85,7 +84,7 @@ func (f *Files) Run(ctx context.Context) error {
 	return nil
 }
 
-// stats returns the present state of the files; nil for one that does not exist.
+// stats returns the present state of each file; nil for a file that does not exist.
 func (f *Files) stats() []os.FileInfo {
 	out := make([]os.FileInfo, len(f.Paths))
 	for i, path := range f.Paths {
@@ -96,12 +95,12 @@ func (f *Files) stats() []os.FileInfo {
 	return out
 }
 
-// changed reports whether a file was replaced or written since it was last read, or does not exist.
+// changed reports whether a file was replaced or written since it was read, or does not exist.
 func (f *Files) changed(now []os.FileInfo) bool {
 	return slices.Contains(now, nil) || !slices.EqualFunc(f.seen, now, same)
 }
 
-// same reports whether a file is the same one and has not been written.
+// same reports whether before and now describe the same file without any write between them.
 func same(before, now os.FileInfo) bool {
 	if before == nil || now == nil {
 		return before == now
@@ -149,8 +148,8 @@ func (f *Files) readOne(path string) ([]byte, os.FileInfo, error) {
 	return data, info, err
 }
 
-// private reports whether nobody but its owner may read or write a file. Those to whom root gives a file to read, by
-// its group, may read it: so Kubernetes mounts Secrets.
+// private reports whether only the owner may read or write the file. A group may read it, if the file belongs to root:
+// that is how Kubernetes mounts Secrets.
 func private(file os.FileInfo) bool {
 	others := file.Mode().Perm() & 0o077
 	return others == 0 || others == 0o040 && ownedByRoot(file)

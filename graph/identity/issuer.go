@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	// issuerTimeout is how long an issuer may take to answer. maxIssuerAnswer is the maximum size
-	// of its answer in bytes.
+	// issuerTimeout is the time within which an issuer must answer. maxIssuerAnswer is the maximum size of an answer in
+	// bytes.
 	issuerTimeout   = 5 * time.Second
 	maxIssuerAnswer = 1 << 20
-	// keyFetches is how many times the keys of an issuer may be fetched at once because a token has
-	// an unknown key. Each keyInterval allows one more fetch.
+	// keyFetches limits how often the keys of an issuer are fetched because a token has an unknown key: that many times
+	// at once, and once more after each keyInterval.
 	keyFetches  = 3
 	keyInterval = 5 * time.Second
-	// retryFirst and retryMost are the first and the longest delay before an issuer that did not
-	// answer is called again.
+	// retryFirst and retryMost are the shortest and the longest pause before an issuer that has not answered is asked
+	// again.
 	retryFirst = time.Second
 	retryMost  = 30 * time.Second
-	// relearn is the interval at which the endpoints of an issuer are read again and its keys are dropped.
+	// relearn is the time after which the endpoints of an issuer are read again and its keys are forgotten.
 	relearn = time.Hour
 )
 
@@ -44,7 +44,7 @@ type issuer struct {
 	user, groups selector
 	transport    http.RoundTripper
 	relearn      time.Duration
-	// unknown says that the last fetch of keys failed, so a token with an unknown key may be valid.
+	// unknown is set if the keys could not be fetched, so that a token with an unknown key may be valid.
 	unknown  atomic.Bool
 	verifier atomic.Pointer[oidc.IDTokenVerifier] // nil until the issuer has answered
 }
@@ -73,7 +73,8 @@ func newIssuer(c IssuerConfig, log *zap.Logger) (*issuer, error) {
 	return i, nil
 }
 
-// client returns an HTTP client for the issuer. answered is called when the issuer answers.
+// client returns an HTTP client for the issuer. answered is called after each answer. fetches limits the number of
+// requests; nil for no limit.
 func (i *issuer) client(fetches *rate.Limiter, answered func()) *http.Client {
 	return &http.Client{
 		Transport: &limitedTransport{next: i.transport, fetches: fetches, answered: answered},
@@ -81,20 +82,20 @@ func (i *issuer) client(fetches *rate.Limiter, answered func()) *http.Client {
 	}
 }
 
-// errTooOften is the error if keys are not fetched because of the limit.
+// errTooOften means that the keys were not fetched because of the limit.
 var errTooOften = errors.New("the keys were fetched a moment ago")
 
-// limitedTransport limits how often an issuer is called and the size of its answers.
+// limitedTransport limits the number of requests to an issuer, and the size of its answers.
 type limitedTransport struct {
 	next    http.RoundTripper
 	fetches *rate.Limiter // nil does not limit
-	// answered is called when the issuer answers.
+	// answered is called after each answer.
 	answered func()
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	// a redirect belongs to the fetch before it
+	// A redirect belongs to the request before it, and does not count.
 	if first := r.Response == nil; first && t.fetches != nil && !t.fetches.Allow() {
 		return nil, errTooOften
 	}
@@ -109,8 +110,8 @@ func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// discover reads the endpoints of the issuer repeatedly until ctx ends. While the issuer does not
-// answer, all other callers are served.
+// discover reads the endpoints of the issuer, again and again, until ctx ends. Callers with other credentials are
+// served while the issuer does not answer.
 func (i *issuer) discover(ctx context.Context) error {
 	retry, next := wait.Backoff{Least: retryFirst, Most: retryMost}, time.Duration(0)
 	discovery := oidc.ClientContext(ctx, i.client(nil, func() {}))
@@ -126,11 +127,10 @@ func (i *issuer) discover(ctx context.Context) error {
 			next = retry.Next()
 			continue
 		}
-		// A new verifier has no keys yet, so it gets a new limiter; the old one may be
-		// exhausted.
+		// The new verifier must fetch the keys, so it gets a new limiter: the old one may be exhausted.
 		fetches := rate.NewLimiter(rate.Every(keyInterval), keyFetches)
 		keys := oidc.ClientContext(context.WithoutCancel(ctx), i.client(fetches, func() { i.unknown.Store(false) }))
-		// checkTimes checks the times, since go-oidc always allows nbf five minutes.
+		// checkTimes checks the times instead, because go-oidc always allows five minutes for nbf.
 		verifier := provider.VerifierContext(keys, &oidc.Config{ClientID: i.cfg.Audience, SkipExpiryCheck: true})
 		if i.verifier.Swap(verifier) == nil {
 			i.log.Info("an issuer is known", zap.String("issuer", i.cfg.Name))
@@ -157,8 +157,8 @@ func (i *issuer) verify(ctx context.Context, token string) (*access.Identity, er
 	return i.read(ctx, verified)
 }
 
-// unfetched is the beginning of go-oidc's error if a signature cannot be verified because the keys
-// cannot be fetched. That error wraps no other.
+// unfetched is the beginning of go-oidc's error if it cannot fetch the keys to verify a signature. That error does not
+// wrap another one.
 const unfetched = "failed to verify signature: fetching keys "
 
 // refusal returns the error for a token that could not be verified.
@@ -175,7 +175,8 @@ func (i *issuer) refusal(ctx context.Context, err error) error {
 	return i.unavailable()
 }
 
-// checkTimes refuses a token that has expired, or is not valid yet, by more than the clock of the issuer may be off.
+// checkTimes returns an error if the token has expired, or is not valid yet. It allows for the configured difference
+// between the clocks.
 func (i *issuer) checkTimes(token *oidc.IDToken) error {
 	var times struct {
 		NotBefore float64 `json:"nbf"` // seconds
@@ -192,7 +193,7 @@ func (i *issuer) checkTimes(token *oidc.IDToken) error {
 	return nil
 }
 
-// read returns the identity that a verified token names.
+// read returns the identity in a verified token.
 func (i *issuer) read(ctx context.Context, token *oidc.IDToken) (*access.Identity, error) {
 	all := claims{}
 	if err := token.Claims(&all); err != nil {
@@ -217,7 +218,7 @@ func (i *issuer) read(ctx context.Context, token *oidc.IDToken) (*access.Identit
 	return id, nil
 }
 
-// unavailable returns the error for a token whose issuer's keys cannot be fetched.
+// unavailable returns the error for a token that cannot be verified because the keys of its issuer cannot be fetched.
 func (i *issuer) unavailable() error {
 	return &failure.Error{
 		Code:       failure.CodeUnavailable,
@@ -228,7 +229,7 @@ func (i *issuer) unavailable() error {
 	}
 }
 
-// isLoopback reports whether a host name means this machine.
+// isLoopback reports whether a host name stands for this machine.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -11,48 +11,45 @@ import (
 	"github.com/sluicegw/sluice/internal/settings"
 )
 
-// MaxIssuersFile is the maximum size of a file of issuers in bytes.
+// MaxIssuersFile is the maximum size of the file of issuers in bytes.
 const MaxIssuersFile = 1 << 20
 
-// maxSkew is the maximum of IssuerConfig.ClockSkew.
+// maxSkew is the maximum value of IssuerConfig.ClockSkew.
 const maxSkew = 5 * time.Minute
 
-// Login is how a user logs in at an issuer.
+// Login describes how users log in with an issuer.
 type Login struct {
-	// Name is part of the prefix oidc:NAME of the issuer's users and groups.
+	// Name is the name of the issuer. Its users and groups have the prefix oidc:NAME.
 	Name string `yaml:"name" json:"name"`
-	// URL is the issuer identifier. It must be https, or http on this machine.
+	// URL is the issuer identifier. It must be https, except for an issuer on this machine.
 	URL string `yaml:"url" json:"url"`
-	// The console and the command line log in with ClientID and Scopes; default: the audience, and openid, profile and
-	// email.
+	// ClientID and Scopes are what the console and the command line use to log in. Default: the audience; and the
+	// scopes openid, profile and email.
 	ClientID string   `yaml:"clientId" json:"clientId"`
 	Scopes   []string `yaml:"scopes" json:"scopes"`
 }
 
-// IssuerConfig is an issuer of OpenID Connect in the file of issuers.
+// IssuerConfig is the entry of an issuer of OpenID Connect in the file of issuers.
 type IssuerConfig struct {
 	Login `yaml:",inline"`
-	// Audience is the audience that tokens must contain.
+	// Audience is an audience that tokens must have.
 	Audience string `yaml:"audience"`
-	// User is the path of the claim that has the user's name, with dots between the names of nested
-	// objects; default sub. UserExpression is a CEL expression over claims to use instead.
+	// User is the path of the claim with the user's name; names of nested objects are joined by dots. Default: sub.
+	// UserExpression is an alternative: a CEL expression over claims.
 	User           string `yaml:"user"`
 	UserExpression string `yaml:"userExpression"`
-	// Groups and GroupsExpression are the same for the groups; default groups.
+	// Groups and GroupsExpression are the same for the groups of the user. Default: groups.
 	Groups           string `yaml:"groups"`
 	GroupsExpression string `yaml:"groupsExpression"`
-	// ClockSkew is how far the issuer's clock may differ, like 30s; at most 5m. Default
-	// 30s.
+	// ClockSkew is how much the clock of the issuer may differ, such as 30s; at most 5m. Default: 30s.
 	ClockSkew string `yaml:"clockSkew"`
-	// CA is a file with the CA certificates (PEM) that are trusted for the issuer;
-	// default: the system's.
+	// CA is a PEM file with the CA certificates that are trusted for the issuer. Default: the CAs of the system.
 	CA string `yaml:"ca"`
 
 	skew time.Duration
 }
 
-// ParseIssuers parses a file of issuers in YAML: a list under the key issuers. All problems are
-// joined in the error.
+// ParseIssuers parses the file of issuers: YAML with a list under the key issuers. The error joins all problems.
 func ParseIssuers(data []byte) ([]IssuerConfig, error) {
 	var file struct {
 		Issuers []IssuerConfig `yaml:"issuers"`

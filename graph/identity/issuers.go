@@ -19,16 +19,15 @@ import (
 // maxVerified is the maximum number of verified tokens that are cached.
 const maxVerified = 10_000
 
-// Issuers verify tokens of OpenID Connect. It is safe for concurrent use.
+// Issuers verifies the tokens of all issuers of OpenID Connect. It is safe for concurrent use.
 type Issuers struct {
-	// all are the issuers by URL.
+	// all maps URLs to issuers.
 	all      map[string]*issuer
 	logins   []Login
 	verified *lru.Cache[[sha256.Size]byte, *access.Identity]
 }
 
-// NewIssuers returns issuers. It reads the CA files that they name, but makes no calls and starts
-// nothing.
+// NewIssuers returns issuers. It reads their CA files, but does not call them. [Issuers.Run] must be called.
 func NewIssuers(configs []IssuerConfig, log *zap.Logger) (*Issuers, error) {
 	out := &Issuers{all: map[string]*issuer{}}
 	out.verified, _ = lru.New[[sha256.Size]byte, *access.Identity](maxVerified) // the size is positive
@@ -44,8 +43,7 @@ func NewIssuers(configs []IssuerConfig, log *zap.Logger) (*Issuers, error) {
 	return out, errors.Join(errs...)
 }
 
-// Run reads the endpoints and keys of each issuer, and again from time to time, until
-// ctx ends.
+// Run reads the endpoints and keys of all issuers, again and again, until ctx ends.
 func (x *Issuers) Run(ctx context.Context) error {
 	var all errgroup.Group
 	for _, one := range x.all {
@@ -54,7 +52,7 @@ func (x *Issuers) Run(ctx context.Context) error {
 	return all.Wait()
 }
 
-// Logins returns how users log in at each issuer, in the order of the file. It is never nil.
+// Logins returns how users log in with each issuer, in the order of the file. The result is never nil.
 func (x *Issuers) Logins() []Login {
 	if x == nil {
 		return []Login{}
@@ -84,7 +82,8 @@ func (x *Issuers) identity(ctx context.Context, token string) (*access.Identity,
 	return id, nil
 }
 
-// issuerOf returns the issuer that an unverified token names; empty if the token cannot be parsed.
+// issuerOf returns the issuer that is named in a token, without verifying the token; empty if the token cannot be
+// parsed.
 func issuerOf(token string) string {
 	_, rest, _ := strings.Cut(token, ".")
 	payload, _, _ := strings.Cut(rest, ".")

@@ -4,5 +4,5 @@ package identity
 
 import "io/fs"
 
-// ownedByRoot reports false: there is no root.
+// ownedByRoot returns false, because this system has no root.
 func ownedByRoot(fs.FileInfo) bool { return false }

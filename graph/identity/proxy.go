@@ -16,26 +16,24 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 )
 
-// The headers in which a trusted proxy names a user and the groups, with commas between them.
+// The headers with which a trusted proxy names the user and the groups. Groups are separated by commas.
 const (
 	UserHeader   = "X-Forwarded-User"
 	GroupsHeader = "X-Forwarded-Groups"
 )
 
-// Proxies are the proxies that may identify users in headers.
+// Proxies are the proxies that may name users in headers.
 type Proxies []Proxy
 
-// Proxy is a trusted proxy. It is recognized by its address or by its client
-// certificate.
+// Proxy is a trusted proxy. It is recognized by its address or its client certificate.
 type Proxy struct {
 	Addresses netip.Prefix
-	// Certificate is the name in its client certificate; empty if it is recognized by
-	// address.
+	// Certificate is the name in the client certificate; empty if the proxy is recognized by its address.
 	Certificate string
 }
 
-// ParseProxies parses proxies: each is an IP address, a CIDR prefix, or cert: followed by the name
-// in a client certificate. The error joins one error for each invalid text.
+// ParseProxies parses a list of proxies. Each text is an IP address, a CIDR prefix, or "cert:" followed by the name in
+// a client certificate. The error joins the errors of all invalid texts.
 func ParseProxies(texts []string) (Proxies, error) {
 	var out Proxies
 	var errs []error
@@ -57,7 +55,7 @@ func ParseProxies(texts []string) (Proxies, error) {
 	return out, errors.Join(errs...)
 }
 
-// NeedCertificates reports whether any proxy is recognized by its certificate.
+// NeedCertificates reports whether a proxy is recognized by its client certificate.
 func (p Proxies) NeedCertificates() bool {
 	return slices.ContainsFunc(p, func(one Proxy) bool { return one.Certificate != "" })
 }
@@ -76,8 +74,8 @@ func (p Proxies) trust(r *http.Request, certificate *x509.Certificate) bool {
 	})
 }
 
-// Address returns the address of the client: the last address in X-Forwarded-For that is not a trusted proxy's, or the
-// address of the connection if no trusted proxy has sent the request.
+// Address returns the address of the client. If a trusted proxy has sent the request, that is the last address in
+// X-Forwarded-For that does not belong to a trusted proxy, otherwise the address of the connection.
 func (p Proxies) Address(r *http.Request) netip.Addr {
 	address := remote(r)
 	if !p.trust(r, verified(r)) {
@@ -107,7 +105,7 @@ func remote(r *http.Request) netip.Addr {
 	return address.Unmap().WithZone("")
 }
 
-// fromProxy returns the identity in the headers of a trusted proxy, nil if they name none.
+// fromProxy returns the identity in the headers of a trusted proxy; nil if they name no user.
 func fromProxy(h http.Header) (*access.Identity, error) {
 	users, groups := h.Values(UserHeader), []string(nil)
 	switch {

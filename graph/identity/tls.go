@@ -17,33 +17,31 @@ import (
 // maxPEM is the maximum size of a file of certificates in bytes.
 const maxPEM = 1 << 20
 
-// TLS is a TLS configuration from PEM files, which are read again when they change. It is safe for
-// concurrent use.
+// TLS is a TLS configuration made from PEM files, which are read again when they change. It is safe for concurrent use.
 type TLS struct {
 	*Files
 	current atomic.Pointer[tls.Config]
 	clients atomic.Pointer[authorities]
 }
 
-// authorities are the CAs of client certificates by the hashes of the CAs'
-// certificates.
+// authorities maps the hashes of CA certificates to the CAs of client certificates.
 type authorities map[[sha256.Size]byte]*authority
 
-// authority is a CA. removed ends when the CA is no longer in the file.
+// authority is a CA. The context removed ends when the CA is removed from the file.
 type authority struct {
 	removed context.Context
 	remove  context.CancelFunc
 }
 
-// Certificates are the paths of PEM files.
+// Certificates has the paths of PEM files.
 type Certificates struct {
-	// Cert and Key are the gateway's.
+	// Cert and Key are the certificate of the gateway and its key.
 	Cert, Key string
-	// ClientCA has the CAs of client certificates; empty if none are requested.
+	// ClientCA has the CAs of client certificates; empty if no client certificates are requested.
 	ClientCA string
 }
 
-// OpenTLS reads the files. It starts nothing.
+// OpenTLS reads the files. [TLS.Run] must be called to read them again.
 func OpenTLS(ctx context.Context, c Certificates, log *zap.Logger) (*TLS, error) {
 	t := &TLS{Files: &Files{Setting: "tls-cert", Paths: []string{c.Cert, c.Key}, Most: maxPEM, Logger: log}}
 	if c.ClientCA != "" {
@@ -53,7 +51,7 @@ func OpenTLS(ctx context.Context, c Certificates, log *zap.Logger) (*TLS, error)
 	return t, t.Open(ctx)
 }
 
-// load uses the contents of the files: the certificate, its key and the CAs of clients.
+// load uses new contents of the files: the certificate, its key, and the CAs of client certificates, if there are any.
 func (t *TLS) load(content [][]byte) error {
 	pair, err := tls.X509KeyPair(content[0], content[1])
 	if err != nil {
@@ -75,8 +73,7 @@ func (t *TLS) load(content [][]byte) error {
 	return nil
 }
 
-// replaceAuthorities replaces the CAs of clients by those in a PEM file. The certificates of
-// removed CAs are no longer accepted.
+// replaceAuthorities replaces the CAs of client certificates. Certificates of removed CAs are no longer accepted.
 func (t *TLS) replaceAuthorities(file []byte) {
 	var before authorities
 	if old := t.clients.Load(); old != nil {
@@ -100,7 +97,7 @@ func (t *TLS) replaceAuthorities(file []byte) {
 	}
 }
 
-// authority returns the CA of a client certificate that was verified when its connection began; nil if the CA was
+// authority returns the CA of a client certificate, which was verified when its connection was made; nil if the CA was
 // removed since.
 func (t *TLS) authority(chains [][]*x509.Certificate) *authority {
 	known := *t.clients.Load()
@@ -121,7 +118,7 @@ func (t *TLS) Run(ctx context.Context) error {
 	return t.Files.Run(ctx)
 }
 
-// Config returns a server configuration that always uses the files as last read.
+// Config returns a server configuration. It always uses the latest contents of the files.
 func (t *TLS) Config() *tls.Config {
 	out := t.current.Load().Clone()
 	out.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return t.current.Load(), nil }
@@ -134,8 +131,7 @@ func (t *TLS) Validity() (from, until time.Time) {
 	return leaf.NotBefore, leaf.NotAfter
 }
 
-// clientTLS returns a client configuration that trusts only the CAs in a PEM file; nil without a
-// path.
+// clientTLS returns a client configuration that trusts only the CAs in a PEM file; nil if the path is empty.
 func clientTLS(path string) (*tls.Config, error) {
 	if path == "" {
 		return nil, nil

@@ -12,28 +12,28 @@ import (
 	"time"
 )
 
-// tokenPrefix is the prefix of every static token. Secret scanners recognize it.
+// tokenPrefix is the prefix of static tokens. Secret scanners can recognize it.
 const tokenPrefix = "sluice_"
 
 // tokenBytes is the number of random bytes of a token.
 const tokenBytes = 32
 
 const (
-	// MaxTokens is the maximum number of tokens in a file.
+	// MaxTokens is the maximum number of tokens in the file.
 	MaxTokens = 10_000
-	// MaxTokensFile is the maximum size of a file of tokens in bytes.
+	// MaxTokensFile is the maximum size of the file of tokens in bytes.
 	MaxTokensFile = 8 << 20
 )
 
-// Token is a static token as the file has it, without its text.
+// Token is the entry of a static token in the file. It does not have the text of the token.
 type Token struct {
-	// Name of the caller, without a prefix.
+	// Name is the name of the caller, without a prefix.
 	Name string
 	// Hash is the SHA-256 of the token's text.
 	Hash [sha256.Size]byte
-	// Groups of the caller, without a prefix.
+	// Groups are the groups of the caller, without a prefix.
 	Groups []string
-	// Expires is when the token expires, to the second; zero for never.
+	// Expires is when the token expires, in seconds; zero if it does not expire.
 	Expires time.Time
 }
 
@@ -47,14 +47,13 @@ func NewToken(random io.Reader) (text string, hash [sha256.Size]byte, err error)
 	return text, sha256.Sum256([]byte(text)), nil
 }
 
-// hashPrefix is the prefix of a hash in a line. It names the hash function.
+// hashPrefix is the prefix of a hash in the file. It names the hash function.
 const hashPrefix = "sha256:"
 
-// none is the text for no groups and for no expiry.
+// none is the text in the file for no groups, and for no expiry.
 const none = "-"
 
-// String returns the line of the token in a file: name, hash, groups and expiry, separated by
-// blanks.
+// String returns the token as a line of the file: its name, hash, groups and expiry, separated by blanks.
 func (t Token) String() string {
 	groups, expires := none, none
 	if len(t.Groups) > 0 {
@@ -66,7 +65,7 @@ func (t Token) String() string {
 	return strings.Join([]string{t.Name, hashPrefix + hex.EncodeToString(t.Hash[:]), groups, expires}, " ")
 }
 
-// Validate returns all problems of the token's names, joined.
+// Validate returns an error that joins all problems with the names in the token.
 func (t Token) Validate() error {
 	errs := []error{checkTokenName("name", t.Name)}
 	if len(t.Groups) > maxGroups {
@@ -88,9 +87,9 @@ func checkTokenName(what, name string) error {
 	return nil
 }
 
-// ParseTokens parses a file with one token in each line; see [Token.String]. Empty lines and lines
-// that begin with # are ignored. A damaged line gives an error with its number and without any of
-// its text; the other lines are still used.
+// ParseTokens parses a file with one token per line, see [Token.String]. It ignores empty lines and lines that begin
+// with #. For each damaged line it returns an error, which has the line number but no text of the line. The other lines
+// are still used.
 func ParseTokens(data []byte) (tokens []Token, errs []error) {
 	if len(data) > MaxTokensFile {
 		return nil, []error{fmt.Errorf("the file has more than the %d bytes that are accepted", MaxTokensFile)}

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 )
 
-// Tokens are the static tokens of a file, which is read again when it changes. It is safe for concurrent use.
+// Tokens are the static tokens in a file, which is read again when it changes. It is safe for concurrent use.
 type Tokens struct {
 	*Files
 	known atomic.Pointer[map[[sha256.Size]byte]*known]
@@ -24,7 +24,7 @@ type known struct {
 	revoke   context.CancelFunc
 }
 
-// OpenTokens reads a file of tokens. It starts nothing.
+// OpenTokens reads the file of tokens. [Tokens.Run] must be called to read it again.
 func OpenTokens(ctx context.Context, path string, log *zap.Logger) (*Tokens, error) {
 	t := &Tokens{}
 	t.Files = &Files{
@@ -39,8 +39,7 @@ func OpenTokens(ctx context.Context, path string, log *zap.Logger) (*Tokens, err
 	return t, t.Open(ctx)
 }
 
-// load replaces the tokens by those of a file, and revokes the tokens that are no
-// longer in it.
+// load replaces the tokens by those in a file. Tokens that are not in the file are revoked.
 func (t *Tokens) load(content [][]byte) error {
 	tokens, damaged := ParseTokens(content[0])
 	for _, err := range damaged[:min(len(damaged), maxDamaged)] {
@@ -70,8 +69,7 @@ func (t *Tokens) load(content [][]byte) error {
 	return nil
 }
 
-// Valid returns the number of tokens that are valid at an instant, and when the next one expires;
-// zero if none does.
+// Valid returns the number of tokens that are valid at a time, and when the next one expires; zero if none expires.
 func (t *Tokens) Valid(at time.Time) (valid int, next time.Time) {
 	for _, one := range *t.known.Load() {
 		ends := one.Expires
@@ -86,7 +84,7 @@ func (t *Tokens) Valid(at time.Time) (valid int, next time.Time) {
 	return valid, next
 }
 
-// maxDamaged is the maximum number of damaged lines that are logged at a time.
+// maxDamaged is the maximum number of damaged lines that are logged each time.
 const maxDamaged = 20
 
 // identity returns the identity of a token.

@@ -1,10 +1,9 @@
-// Package loader batches the reads of handwritten resolvers, which run in gqlgen's
-// goroutines. The resources of one kind that are requested at about the same time are
-// read by one call, and so are pages. The engine does not use it: it knows all reads of
-// a level and calls the service itself.
+// Package loader batches the reads of handwritten resolvers, which run in the goroutines of gqlgen. It reads resources
+// of one kind in one call, if they are requested at about the same time. It does the same for pages. The engine does
+// not use this package, because it knows all reads of a level and calls the service directly.
 //
-// Loaders live as long as one response. What they have read is not read again, so all
-// fields of a response show the same state of a resource.
+// Loaders exist for one response. They read nothing twice, so all fields of the response show the same state of a
+// resource.
 package loader
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// Limits of one batch.
+// The limits of a batch.
 const (
 	// MaxResources is the maximum number of resources in one call.
 	MaxResources = 1000
@@ -30,36 +29,36 @@ const (
 	MaxPages = 100
 )
 
-// DefaultWait is how long the first read of a batch waits for others. On a busy machine
-// some may start later; then a level needs two calls.
+// DefaultWait is how long the first read of a batch waits for others. On a busy machine some may come later; then a
+// second call is needed.
 const DefaultWait = time.Millisecond
 
-// Reader is the source of the loaders. Its reads end with their context.
+// Reader is what the loaders read from. Each read ends when its context ends.
 type Reader interface {
-	// Lookup reads resources; nil for absent and unreadable ones.
+	// Lookup reads resources. The result has nil for absent and unreadable ones.
 	Lookup(context.Context, []backend.Key) ([]*query.Resource, error)
-	// ListMany reads pages of connections, each with its own error.
+	// ListMany reads pages of connections. Each page has its own error.
 	ListMany(context.Context, []query.ListRequest) ([]*query.Page, []error)
 }
 
-// Loaders serve one caller and one response.
+// Loaders batches the reads for one response.
 type Loaders struct {
 	reader Reader
 	wait   time.Duration
-	// pages has JSON requests as keys.
+	// pages loads pages. A key is the JSON of a request.
 	pages *dataloader.Loader[string, *query.Page]
 
 	mu sync.Mutex // guards the rest
-	// resources has one loader for each kind. A common call would fail for all kinds if one of them
-	// cannot be read.
+	// resources has a loader for each kind. A single loader for all kinds would fail for all if one kind cannot be
+	// read.
 	resources map[string]*dataloader.Loader[backend.Key, *query.Resource]
-	// requests has the request of each key in pages.
+	// requests maps the keys of pages to the requests.
 	requests map[string]query.ListRequest
-	// once has the reads of [Loaders.Once], by key.
+	// once maps keys to the reads of [Loaders.Once].
 	once map[string]func() (any, error)
 }
 
-// New returns loaders that have read nothing. A zero wait means DefaultWait.
+// New returns new loaders. wait is the time that the first read of a batch waits for others; zero means DefaultWait.
 func New(r Reader, wait time.Duration) *Loaders {
 	if wait <= 0 {
 		wait = DefaultWait
@@ -83,19 +82,19 @@ func newLoader[K comparable, V any](
 
 type contextKey struct{}
 
-// With returns a context that carries new loaders. Each response needs its own.
+// With returns a context with new loaders. It must be called for each response.
 func With(ctx context.Context, r Reader, wait time.Duration) context.Context {
 	return context.WithValue(ctx, contextKey{}, New(r, wait))
 }
 
-// From returns the loaders of a context, nil if it carries none.
+// From returns the loaders of a context; nil if there are none.
 func From(ctx context.Context) *Loaders {
 	l, _ := ctx.Value(contextKey{}).(*Loaders)
 	return l
 }
 
-// Resource reads a resource, together with others of its kind; nil if it is absent or
-// cannot be read.
+// Resource reads a resource, in a batch with others of its kind. It returns nil if the resource is absent or cannot be
+// read.
 func (l *Loaders) Resource(ctx context.Context, key backend.Key) (*query.Resource, error) {
 	return l.resourcesOf(key.Kind).Load(ctx, key)()
 }
@@ -116,7 +115,7 @@ func (l *Loaders) Resources(ctx context.Context, keys []backend.Key) ([]*query.R
 	return out, nil
 }
 
-// Page reads a page of a connection, together with others.
+// Page reads a page of a connection, in a batch with others.
 func (l *Loaders) Page(ctx context.Context, req query.ListRequest) (*query.Page, error) {
 	raw, err := json.Marshal(req)
 	if err != nil {
@@ -129,8 +128,8 @@ func (l *Loaders) Page(ctx context.Context, req query.ListRequest) (*query.Page,
 	return l.pages.Load(ctx, key)()
 }
 
-// Pages reads pages of connections of any kinds, at most [MaxPages] in a call. Unlike Page
-// it does not wait for other reads.
+// Pages reads pages of connections, which may have different kinds, in batches of at most [MaxPages]. Unlike Page it
+// does not wait for other reads.
 func (l *Loaders) Pages(ctx context.Context, requests []query.ListRequest) ([]*query.Page, error) {
 	out := make([]*query.Page, 0, len(requests))
 	for some := range slices.Chunk(requests, MaxPages) {
@@ -146,8 +145,8 @@ func (l *Loaders) Pages(ctx context.Context, requests []query.ListRequest) ([]*q
 	return out, nil
 }
 
-// Once calls read at the first call with a key in a response. Later calls with that key
-// return the same result, which must not be modified.
+// Once calls read once for each key, and returns its result in this and all later calls with the key. The result must
+// not be modified.
 func (l *Loaders) Once(key string, read func() (any, error)) (any, error) {
 	l.mu.Lock()
 	if l.once[key] == nil {
@@ -167,7 +166,7 @@ func (l *Loaders) resourcesOf(kind string) *dataloader.Loader[backend.Key, *quer
 	return l.resources[kind]
 }
 
-// lookup reads one batch of resources; an error is returned for all of them.
+// lookup reads a batch of resources. If that fails, each result has the error.
 func (l *Loaders) lookup(ctx context.Context, keys []backend.Key) []*dataloader.Result[*query.Resource] {
 	found, err := l.reader.Lookup(ctx, keys)
 	out := make([]*dataloader.Result[*query.Resource], len(keys))
@@ -180,7 +179,7 @@ func (l *Loaders) lookup(ctx context.Context, keys []backend.Key) []*dataloader.
 	return out
 }
 
-// list reads one batch of pages.
+// list reads a batch of pages.
 func (l *Loaders) list(ctx context.Context, keys []string) []*dataloader.Result[*query.Page] {
 	requests := make([]query.ListRequest, len(keys))
 	l.mu.Lock()

@@ -14,17 +14,17 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// Newest is the newest catalogue, read from its folder.
+// Newest is the newest catalogue, as it is in its folder now.
 type Newest struct {
 	Schema *kinds.Schema
 	API    *ast.Schema
-	// Dir is the folder.
+	// Dir is the folder of the catalogue.
 	Dir string
 }
 
-// Check returns the changes of the newest catalogue that would break clients of released versions,
-// as [kinds.Findings]; nil if there are none. The newest catalogue belongs to the major of the last
-// released version. It must also be compatible with the previous major, see [Previous.Check].
+// Check returns the changes of the newest catalogue that would break clients of released versions, as [kinds.Findings];
+// nil if there are none. The newest catalogue belongs to the major of the last released version. It must also be
+// compatible with the previous major, see [Previous.Check].
 func Check(versions []*Version, newest Newest) error {
 	major := lastMajor(versions)
 	previous, err := ReadPrevious(versions)
@@ -46,11 +46,10 @@ func Check(versions []*Version, newest Newest) error {
 	return findings
 }
 
-// checkMinor returns the changes of the newest catalogue that would break clients of the served
-// versions of its own major. It compares the catalogue with the sources and the derived APIs of all
-// of them; the newest version is not enough, because an older one may have been withdrawn when the
-// newest was released. For a candidate it compares the derived API alone, from which the candidate
-// is served.
+// checkMinor returns the changes of the newest catalogue that would break clients of the served versions of its major.
+// It compares the catalogue with the sources and the derived APIs of all these versions. The newest version would not
+// be enough: when it was released, an older one may have been withdrawn, and so was not compared with it. For a
+// candidate it only compares the derived API, because it is served from that alone.
 func checkMinor(served []*Version, newest Newest) error {
 	if len(served) == 0 {
 		return nil
@@ -79,8 +78,8 @@ func checkMinor(served []*Version, newest Newest) error {
 	return c.findings
 }
 
-// missingFinding returns a finding about something that the newest API lacks, at its line in the
-// version.
+// missingFinding returns a finding about a part of the version that the newest API lacks. Its place is the line of the
+// part in the version.
 func (v *Version) missingFinding(m Missing) kinds.Finding {
 	message := fmt.Sprintf("clients of %s break: %s", v, m.What)
 	if v.Candidate {
@@ -99,14 +98,13 @@ func (v *Version) Changes(newest Newest) ([]catalogue.Difference, error) {
 	return catalogue.Compare(schema.Descriptors(), newest.Schema.Descriptors()), nil
 }
 
-// comparison compares a catalogue with the sources of versions.
+// comparison compares the newest catalogue with the sources of versions.
 type comparison struct {
 	newest   Newest
 	findings kinds.Findings
-	// told are the differences for which there is a finding.
+	// told has the differences for which there is a finding already.
 	told map[string]bool
-	// broken are the kinds with findings. owners maps names of types to the kinds that they belong
-	// to.
+	// broken has the kinds with findings. owners maps the name of a type to the kinds to which the type belongs.
 	broken map[string]bool
 	owners map[string]map[string]bool
 }
@@ -122,8 +120,8 @@ func newComparison(newest Newest) *comparison {
 	return c
 }
 
-// compare compares the catalogue with the sources of a version, if the version's file is unchanged
-// since its release.
+// compare compares the newest catalogue with the sources of a version. If the APIFile of the version was changed after
+// its release, it adds only a finding about that.
 func (c *comparison) compare(v *Version) error {
 	if found := v.checkFile(); found != nil {
 		c.findings = append(c.findings, *found)
@@ -165,7 +163,7 @@ func (c *comparison) compare(v *Version) error {
 	return nil
 }
 
-// splitPlace splits "file:line".
+// splitPlace splits "file:line". Without a line, line is 1.
 func splitPlace(place string) (file string, line int) {
 	at := strings.LastIndex(place, ":")
 	if at < 0 {
@@ -178,8 +176,7 @@ func splitPlace(place string) (file string, line int) {
 	return place[:at], line
 }
 
-// advice says how to make a change without breaking clients of the version. It is empty if the
-// change breaks none.
+// advice returns how a change can be made without breaking clients of the version; "" if it does not break them.
 func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) string {
 	switch {
 	case (d.Optional || d.Default) && defaulted(was, is, d):
@@ -205,14 +202,14 @@ func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) stri
 	return ""
 }
 
-// defaulted reports whether a required field has become optional with a default. Clients see no
-// difference: answers always have a value for it, and so has everything that is stored.
+// defaulted reports whether a required field has become optional, with a default. Clients do not notice that: a value
+// is in each answer and in each stored resource.
 func defaulted(was, is []descriptor.Kind, d catalogue.Difference) bool {
 	before, now := fieldAt(was, d), fieldAt(is, d)
 	return before != nil && now != nil && before.Required && before.Default == nil && now.Default != nil
 }
 
-// fieldAt returns the field that a difference is about, nil for none.
+// fieldAt returns the field that a difference is about; nil if it is not about a field.
 func fieldAt(all []descriptor.Kind, d catalogue.Difference) *descriptor.Field {
 	for i := range all {
 		if all[i].Name == d.Kind && strings.Contains(d.Path, ".") {
@@ -242,7 +239,7 @@ func shapeAt(all []descriptor.Kind, d catalogue.Difference) *descriptor.Shape {
 	return nil
 }
 
-// own records to which kinds types belong, including derived types.
+// own records the types that belong to each kind, including derived types.
 func (c *comparison) own(all []descriptor.Kind) {
 	for i := range all {
 		k := &all[i]
@@ -285,8 +282,8 @@ func (c *comparison) ownType(name, kind string) {
 	c.owners[name][kind] = true
 }
 
-// explains reports whether something is missing because of a finding: it belongs to a kind that has
-// one.
+// explains reports whether a part is missing because of a change for which there is a finding: the part belongs to a
+// kind with findings.
 func (c *comparison) explains(m Missing) bool {
 	for _, name := range []string{m.Type, m.Type + "." + m.Field, m.Of} {
 		for kind := range c.owners[name] {

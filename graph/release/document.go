@@ -7,17 +7,17 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// document is the syntax tree of an APIFile.
+// document is a parsed APIFile.
 type document struct {
 	*ast.SchemaDocument
-	// shifts are the numbers to add to line numbers in a definition. A definition may be shared
-	// with another version, where it is at another line.
+	// shifts has the number that must be added to the line numbers in a definition. A definition may be shared with
+	// another version, in whose file it is at another line.
 	shifts map[*ast.Definition]int
 }
 
-// parseDocument parses an APIFile. It splits the file at empty lines into definitions, and shares a
-// definition with other versions that have the same text, because most of the file is the same from
-// version to version. If a part does not parse by itself, the file is parsed as a whole.
+// parseDocument parses an APIFile. Most of the file is the same in many versions. Therefore it splits the file into
+// definitions at empty lines, and shares definitions with the same text. If a part cannot be parsed by itself, it
+// parses the file as a whole.
 func (r *reader) parseDocument(name, text string) (*document, error) {
 	out := &document{SchemaDocument: &ast.SchemaDocument{}, shifts: map[*ast.Definition]int{}}
 	line := 0
@@ -36,8 +36,7 @@ func (r *reader) parseDocument(name, text string) (*document, error) {
 	return out, nil
 }
 
-// parsePart returns the definitions in a part of a file; nil if it does not parse or contains
-// anything else.
+// parsePart parses a part of a file. It returns nil if the part cannot be parsed or has anything but definitions.
 func (r *reader) parsePart(name, part string) *ast.SchemaDocument {
 	if one, known := r.parsed[part]; known {
 		return one

@@ -14,10 +14,10 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// checkFile returns why no view can be made from the APIFile of the version; nil if one can.
-// [Write] never writes such a file, so somebody has edited it.
+// checkFile returns a finding if no view can be made from the APIFile of the version. [Write] never writes such a file,
+// so it was edited by hand.
 func (v *Version) checkFile() *kinds.Finding {
-	// Parse the file again: the validator changes the document.
+	// Parse the file again, because the validator changes the document.
 	doc, err := parser.ParseSchemas(validator.Prelude, &ast.Source{Name: path.Join(v.dir, APIFile), Input: v.API})
 	switch {
 	case err != nil:

@@ -12,23 +12,22 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// Names of files and folders below the folder of a catalogue.
+// The names of files and folders below the folder of a catalogue.
 const (
-	// Folder has a folder for each released version.
+	// Folder is the folder with the folders of the released versions.
 	Folder = "versions"
-	// StatesFile, in Folder, says which versions are deprecated or withdrawn.
+	// StatesFile is a file in Folder with the states of versions: deprecated, withdrawn, and others.
 	StatesFile = "versions.yaml"
-	// APIFile, in the folder of a version, is the API that was derived when it was released.
+	// APIFile is a file in the folder of a version. It has the API that was derived when the version was released.
 	APIFile = "api.graphql"
 )
 
-// MaxVersions is the maximum number of released versions of a catalogue. Their files and the
-// catalogue's together have at most [kinds.MaxBytes].
+// MaxVersions is the maximum number of released versions of a catalogue. The files of all versions and of the catalogue
+// together have at most [kinds.MaxBytes].
 const MaxVersions = 100
 
-// ReadDir returns the texts in the folder of a catalogue and of its released versions, by path,
-// such as "network.graphqls" and "versions/v1.0/network.graphqls". If the folder is replaced during
-// the read, it is read again.
+// ReadDir reads the folder of a catalogue with its released versions. It returns texts by path, such as
+// "network.graphqls" and "versions/v1.0/network.graphqls". If the folder is replaced in the meantime, it is read again.
 func ReadDir(dir string) (texts map[string]string, err error) {
 	err = kinds.ReadFolder(dir, func(files fs.FS) error {
 		texts, err = Files(files, dir)
@@ -37,7 +36,7 @@ func ReadDir(dir string) (texts map[string]string, err error) {
 	return texts, err
 }
 
-// Files is [ReadDir] for a file system. dir is the name of the folder in errors.
+// Files is like [ReadDir] for a file system. dir is the name of the folder in errors.
 func Files(files fs.FS, dir string) (map[string]string, error) {
 	texts, err := kinds.Files(files, dir)
 	if err != nil {
@@ -82,8 +81,8 @@ func Files(files fs.FS, dir string) (map[string]string, error) {
 	return texts, nil
 }
 
-// Split separates the texts of a catalogue from those of its released versions. The paths of the
-// latter are relative to the folder of the versions.
+// Split separates the texts of a catalogue from the texts of its versions. In the result, the paths of versions are
+// relative to Folder.
 func Split(texts map[string]string) (catalogue, versions map[string]string) {
 	catalogue, versions = map[string]string{}, map[string]string{}
 	for name, text := range texts {
@@ -96,8 +95,8 @@ func Split(texts map[string]string) (catalogue, versions map[string]string) {
 	return catalogue, versions
 }
 
-// HasFile reports whether a catalogue's folder may contain a file with this path, or a folder if
-// the path ends in a slash.
+// HasFile reports whether the folder of a catalogue may contain a file with this path. If the path ends with a slash,
+// HasFile reports this for a folder.
 func HasFile(name string) bool {
 	below, inVersions := strings.CutPrefix(name, Folder+"/")
 	switch {
@@ -113,8 +112,8 @@ func HasFile(name string) bool {
 	return strings.HasSuffix(name, "/") || file == APIFile || path.Ext(file) == ".graphqls"
 }
 
-// grouped returns the texts of versions by the names of their folders. Other files beside the
-// folders, except StatesFile, and deeper folders are findings.
+// grouped returns the texts of each version by the name of its folder. It adds findings for deeper folders, and for
+// files beside the folders, except StatesFile.
 func (r *reader) grouped(versions map[string]string) map[string]map[string]string {
 	out := map[string]map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(versions)) {

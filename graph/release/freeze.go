@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// Next returns why a version cannot be released after others, nil if it can.
+// Next returns an error if a version cannot be released after the released ones.
 func Next(number Number, released []*Version) error {
 	if len(released) == 0 {
 		return nil
@@ -39,11 +39,11 @@ func Next(number Number, released []*Version) error {
 		number, last, minor, major)
 }
 
-// Dir returns the folder of a version below the folder of its catalogue.
+// Dir returns the folder of a version. dir is the folder of the catalogue.
 func Dir(dir string, number Number) string { return filepath.Join(dir, Folder, number.String()) }
 
-// Write writes a version below the folder of its catalogue, either completely or not at all.
-// sources are the texts of the catalogue's files by name.
+// Write writes a version, either completely or not at all. dir is the folder of the catalogue. sources are the texts of
+// the catalogue's files by name.
 func Write(dir string, number Number, sources map[string]string, api *ast.Schema) error {
 	versions := filepath.Join(dir, Folder)
 	if err := os.MkdirAll(versions, 0o777); err != nil {
@@ -56,7 +56,7 @@ func Write(dir string, number Number, sources map[string]string, api *ast.Schema
 	return write(target, sources, api)
 }
 
-// Rewrite replaces a candidate; see [Write].
+// Rewrite replaces a candidate. Its parameters are those of [Write].
 func Rewrite(dir string, number Number, sources map[string]string, api *ast.Schema) error {
 	target := Dir(dir, number)
 	before := filepath.Join(dir, Folder, "."+number.String()+"-before") // readers pass over it
@@ -93,7 +93,7 @@ func write(target string, sources map[string]string, api *ast.Schema) (err error
 	return os.Rename(next, target)
 }
 
-// Freeze releases a candidate by changing the states file of its catalogue.
+// Freeze releases a candidate. It changes the states file of the catalogue.
 func Freeze(dir string, number Number) error {
 	name := filepath.Join(dir, Folder, StatesFile)
 	text, err := os.ReadFile(name)

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// lastMajor returns the major of the last version, 0 if there are none. The catalogue belongs to
-// this major, even if none of its versions is served any more.
+// lastMajor returns the major of the last version; 0 if there are none. This is the major of the newest catalogue, even
+// if none of its versions is served any more.
 func lastMajor(versions []*Version) int {
 	if len(versions) == 0 {
 		return 0
@@ -24,8 +24,7 @@ func lastMajor(versions []*Version) int {
 // majorName returns the name of a major, such as v2.
 func majorName(major int) string { return fmt.Sprintf("v%d", major) }
 
-// drop marks the versions that are no longer served because a version two majors newer has been
-// released.
+// drop sets Dropped for the versions that are not served because a version two majors newer was released.
 func drop(versions []*Version) {
 	oldest := lastMajor(versions) - catalogue.ServedMajors + 1
 	for _, v := range versions {
@@ -41,8 +40,7 @@ func drop(versions []*Version) {
 	}
 }
 
-// Dropped returns the versions that are no longer served because a version two majors newer has
-// been released.
+// Dropped returns the versions whose State.Dropped is set.
 func Dropped(versions []*Version) (out []*Version) {
 	for _, v := range versions {
 		if v.Dropped {
@@ -62,8 +60,8 @@ func servedOf(versions []*Version, major int) (out []*Version) {
 	return out
 }
 
-// Previous is the catalogue of the previous major, from the sources of its last served version. All
-// its served versions use this catalogue.
+// Previous is the catalogue of the previous major. It comes from the sources of the last served version of that major,
+// and is used for all its served versions.
 type Previous struct {
 	Schema *kinds.Schema
 	API    *ast.Schema
@@ -71,14 +69,12 @@ type Previous struct {
 	served []*Version
 }
 
-// ReadPrevious reads the catalogue of the major before that of the last version; nil if none of
-// that major's versions is served.
+// ReadPrevious reads the catalogue of the previous major; nil if none of its versions is served.
 func ReadPrevious(versions []*Version) (*Previous, error) {
 	return readMajor(versions, lastMajor(versions)-1)
 }
 
-// readMajor reads the catalogue of a major from the sources of its last served version; nil if none
-// is served.
+// readMajor reads the catalogue of a major from the sources of its last served version; nil if none is served.
 func readMajor(versions []*Version, major int) (*Previous, error) {
 	served := servedOf(versions, major)
 	if len(served) == 0 {
@@ -95,14 +91,14 @@ func readMajor(versions []*Version, major int) (*Previous, error) {
 	return &Previous{Schema: schema, API: api, served: served}, nil
 }
 
-// Major is the major of the versions.
+// Major returns the previous major.
 func (p *Previous) Major() int { return p.last().Major }
 
-// last is the version whose sources are used.
+// last returns the version with the sources of the catalogue.
 func (p *Previous) last() *Version { return p.served[len(p.served)-1] }
 
-// CheckMajor returns what keeps the newest catalogue from being released as the next major, beside
-// the versions of the last one, as [kinds.Findings]; nil for nothing.
+// CheckMajor returns what prevents the newest catalogue from being released as the next major, while the last major is
+// served too. It returns [kinds.Findings]; nil if there are none.
 func CheckMajor(versions []*Version, newest Newest) error {
 	previous, err := readMajor(versions, lastMajor(versions))
 	if err != nil {
@@ -111,10 +107,10 @@ func CheckMajor(versions []*Version, newest Newest) error {
 	return previous.Check(majorName(lastMajor(versions)+1), newest)
 }
 
-// Check returns what keeps the newest catalogue, whose major is given by name, from being served
-// beside the previous major, as [kinds.Findings]; nil for nothing. Both are served from the same
-// stored resources: each value has one stored form, and what clients of one major write must be
-// readable for clients of the other. A nil Previous accepts everything.
+// Check returns what prevents the newest catalogue from being served together with the previous major, as
+// [kinds.Findings]; nil if there are none. name is the major of the newest catalogue. Both are served from the same
+// stored resources. Therefore each value must have the same stored form in both, and each must be able to read what
+// clients of the other write. A nil Previous accepts everything.
 func (p *Previous) Check(name string, newest Newest) error {
 	if p == nil {
 		return nil
@@ -146,17 +142,17 @@ func (p *Previous) Check(name string, newest Newest) error {
 // majors is the state of [Previous.Check].
 type majors struct {
 	previous *Previous
-	// newest is the name of the newest major.
+	// newest is the name of the major of the newest catalogue.
 	newest   string
 	places   catalogue.Places
 	findings kinds.Findings
-	// filtered are the indexed paths that the previous major has in the current kind.
+	// filtered are the paths of the current kind that are indexed in the previous major.
 	filtered map[string]bool
-	// path of the kind or field that is being compared, in stored names, starting with the kind.
+	// path is the path of the kind or field that is being compared. It has stored names and begins with the kind.
 	path string
 }
 
-// report adds a finding about what is being compared.
+// report adds a finding about the kind or field that is being compared.
 func (c *majors) report(format string, args ...any) {
 	place := ""
 	for at := c.path; at != "" && place == ""; at = at[:max(strings.LastIndex(at, "."), 0)] {
@@ -194,7 +190,7 @@ func (c *majors) kind(was, is *descriptor.Kind) {
 	c.shapes(is.Name+".status", was.Status, is.Status)
 }
 
-// ownerOf says who owns the resources of a kind.
+// ownerOf returns the owner of a kind's resources, for messages.
 func ownerOf(k *descriptor.Kind) string {
 	if k.Service == "" {
 		return "stored by the gateway itself"
@@ -254,7 +250,7 @@ func (c *majors) field(path string, was, is *descriptor.Field) {
 	c.shapes(path+"."+is.Name, was.Shape, is.Shape)
 }
 
-// typeOf returns the type of a field as messages name it.
+// typeOf returns the type of a field, for messages.
 func typeOf(f *descriptor.Field) string {
 	if f.List {
 		return fmt.Sprintf("a list of %s", f.Type)
@@ -262,9 +258,9 @@ func typeOf(f *descriptor.Field) string {
 	return string(f.Type)
 }
 
-// guards checks the guarding references that only the previous major has. They must not form a
-// cycle of guards with those of the newest major, because nothing in it could ever be deleted, and
-// resources of neither of their kinds may expire.
+// guards checks the guarded references that only the previous major has. Together with those of the newest major they
+// must not form a cycle, because no resource in it could ever be deleted. Resources of the two kinds of such a
+// reference must not expire.
 func (c *majors) guards(newest, stored []descriptor.Kind) {
 	of := func(name string) *descriptor.Kind {
 		for i := range stored {
@@ -306,8 +302,7 @@ func hasReference(kinds []descriptor.Kind, name, path string) bool {
 	return false
 }
 
-// guardsBack reports whether a chain of guarding references leads from one kind to
-// another.
+// guardsBack reports whether a chain of guarded references leads from one kind to another.
 func guardsBack(of func(string) *descriptor.Kind, from, to string, seen map[string]bool) bool {
 	if from == to {
 		return true

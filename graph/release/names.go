@@ -10,24 +10,22 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// Names are the names that exist in a version, see [Version.Names].
+// Names reports which names exist in a version, see [Version.Names].
 type Names struct {
 	// Schema is a result of [Version.View].
 	Schema *ast.Schema
-	// declared is what the sources of the version declare about kinds, by their names. It lacks the
-	// kinds that a gateway adds to each catalogue.
+	// declared maps the names of kinds to their declarations in the sources of the version. The kinds that a gateway
+	// adds to each catalogue are not in it.
 	declared map[string]kinds.Declared
 }
 
-// Names returns the names that exist in the version. view is the result of
-// [Version.View].
+// Names returns the names that exist in the version. view must be a result of [Version.View].
 func (v *Version) Names(view *ast.Schema) Names { return Names{Schema: view, declared: v.declared} }
 
 // Kind reports whether the version has a kind.
 func (n Names) Kind(name string) bool { return n.Schema.Types[name] != nil }
 
-// Field reports whether a type has a field, in answers or in inputs. A write-only field is only in
-// inputs.
+// Field reports whether a type has a field in answers or in inputs. A write-only field exists only in inputs.
 func (n Names) Field(typ, field string) bool {
 	return n.has(typ, field) || n.has(kinds.InputType(typ), field) || n.has(kinds.PatchType(typ), field)
 }
@@ -37,8 +35,8 @@ func (n Names) has(typ, field string) bool {
 	return def != nil && def.Fields.ForName(field) != nil
 }
 
-// Value reports whether an enum has a value. An enum that only write-only fields use exists only as
-// an input type, under another name.
+// Value reports whether an enum has a value. An enum used only by write-only fields exists only as an input type, which
+// has another name.
 func (n Names) Value(enum, value string) bool {
 	def := n.Schema.Types[enum]
 	return def != nil && def.EnumValues.ForName(value) != nil
@@ -56,7 +54,7 @@ func (n Names) SubKind(k *descriptor.Kind, name string) bool {
 	return !known || slices.Contains(d.SubKinds, name)
 }
 
-// Expires reports whether callers may set when resources of a kind expire.
+// Expires reports whether callers may set the time when resources of a kind expire.
 func (n Names) Expires(k *descriptor.Kind) bool {
 	for _, verb := range []string{"Create", "Update", "Patch", "Upsert"} {
 		if n.has(verb+k.Name+"Input", "expiresAt") {
@@ -66,7 +64,7 @@ func (n Names) Expires(k *descriptor.Kind) bool {
 	return false
 }
 
-// Verb reports whether a kind has a verb. CONTROL is offered by the kinds whose status has conditions.
+// Verb reports whether a kind has a verb. A kind has CONTROL if its status has conditions.
 func (n Names) Verb(k *descriptor.Kind, verb descriptor.Verb) bool {
 	switch verb {
 	case descriptor.VerbGet:
@@ -91,8 +89,8 @@ func (n Names) Verb(k *descriptor.Kind, verb descriptor.Verb) bool {
 	return !known || d.Offers(verb)
 }
 
-// Filter reports whether filters of a kind can name a path. A kind without LIST and WATCH has no
-// filters.
+// Filter reports whether filters of a kind accept a path. It returns true for a kind that has no filters, because it
+// offers neither LIST nor WATCH.
 func (n Names) Filter(k *descriptor.Kind, path string) bool {
 	typ := kinds.FilterType(k.Name)
 	if n.Schema.Types[typ] == nil {
@@ -116,13 +114,13 @@ func (n Names) Filter(k *descriptor.Kind, path string) bool {
 	return true
 }
 
-// Sort reports whether orders of a kind can name a path.
+// Sort reports whether orders of a kind accept a path. It returns true for a kind that has no orders.
 func (n Names) Sort(k *descriptor.Kind, path string) bool {
 	def := n.Schema.Types[k.Name+"OrderField"]
 	return def == nil || def.EnumValues.ForName(kinds.OrderValue(k.APIPath(path))) != nil
 }
 
-// Deprecated returns the reason why a field is deprecated, empty if it is not.
+// Deprecated returns the reason of the deprecation of a field; empty if it is not deprecated.
 func (n Names) Deprecated(typ, field string) string {
 	for _, name := range []string{typ, kinds.InputType(typ)} {
 		def := n.Schema.Types[name]
@@ -136,7 +134,7 @@ func (n Names) Deprecated(typ, field string) string {
 	return ""
 }
 
-// noReason is the default reason of a deprecation in the specification of GraphQL.
+// noReason is the default reason of a deprecation, from the specification of GraphQL.
 const noReason = "No longer supported"
 
 func reasonOf(d *ast.Directive) string {

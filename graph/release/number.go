@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// Number is the number of a version. v1.10 is newer than v1.9.
+// Number is the number of a version. Its parts are compared as numbers: v1.10 is newer than v1.9.
 type Number struct{ Major, Minor int }
 
-// numberForm is the only spelling of a number in the names of folders and in paths.
+// numberForm matches the only accepted form of a number, in the names of folders and in URL paths.
 var numberForm = regexp.MustCompile(`^v([1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})$`)
 
-// ParseNumber parses the form v1.10. Other spellings, such as v01.1, v1 and v1.1.0, are errors.
+// ParseNumber parses a number such as v1.10. Other forms, such as v01.1, v1 and v1.1.0, are errors.
 func ParseNumber(text string) (Number, error) {
 	parts := numberForm.FindStringSubmatch(text)
 	if parts == nil {
@@ -25,10 +25,10 @@ func ParseNumber(text string) (Number, error) {
 	return Number{Major: major, Minor: minor}, nil
 }
 
-// String returns the form v1.10.
+// String returns the number in the form v1.10.
 func (n Number) String() string { return fmt.Sprintf("v%d.%d", n.Major, n.Minor) }
 
-// Compare is negative if n is older than o, and positive if it is newer.
+// Compare returns a negative number if n is older than o, a positive one if it is newer, and 0 if they are equal.
 func (n Number) Compare(o Number) int {
 	return cmp.Or(cmp.Compare(n.Major, o.Major), cmp.Compare(n.Minor, o.Minor))
 }

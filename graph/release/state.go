@@ -10,36 +10,35 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// State says how long clients can use a version. The zero value means without an end.
+// State is the state of a version. The zero value is that of a version that is served without an end.
 type State struct {
-	// Deprecated is the day from which new clients should not use the version, past or future; zero
-	// for none.
+	// Deprecated is the day from which new clients should not use the version; zero if there is none. It may be in the
+	// future.
 	Deprecated time.Time
-	// Sunset is the day after which the version may be withdrawn; zero for none.
+	// Sunset is the day after which the version may be withdrawn; zero if there is none.
 	Sunset time.Time
-	// Withdrawn is the day since which the version is no longer served; zero if it is served.
+	// Withdrawn is the day from which the version is not served; zero if it is served.
 	Withdrawn time.Time
-	// Dropped says that the version is no longer served because a version two majors newer has been
-	// released.
+	// Dropped reports whether the version is not served because a version two majors newer was released.
 	Dropped bool
-	// Why tells clients the reason, and what to use instead. Withdrawn and dropped versions always
-	// have it.
+	// Why is a text for clients: the reason, and what to use instead. It is always set for withdrawn and dropped
+	// versions.
 	Why string
-	// Candidate says that the version is not released yet. It is served for trials and may change
-	// until its release.
+	// Candidate reports whether the version is not released yet. A candidate is served for trials and may change until
+	// its release.
 	Candidate bool
 }
 
 // Served reports whether the version is served.
 func (s State) Served() bool { return s.Withdrawn.IsZero() && !s.Dropped }
 
-// candidateKey is the key of candidates in StatesFile.
+// candidateKey is the key in StatesFile that marks a candidate.
 const candidateKey = "candidate"
 
-// stateKeys lists the keys of a version in StatesFile, for findings.
+// stateKeys are the keys of a version in StatesFile, for findings.
 const stateKeys = "deprecated, sunset, withdrawn, why, candidate"
 
-// states reads StatesFile: a mapping of versions to their states.
+// states parses StatesFile, which maps versions to their states.
 func (r *reader) states(text string) map[Number]State {
 	out := map[Number]State{}
 	root := r.document(text)
@@ -68,7 +67,8 @@ func (r *reader) states(text string) map[Number]State {
 	return out
 }
 
-// document returns the root of the only YAML document in a text, nil if there is none.
+// document returns the root of the YAML document in a text; nil if there is none. A text with several documents is a
+// finding.
 func (r *reader) document(text string) *yaml.Node {
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var doc, more yaml.Node
@@ -87,7 +87,7 @@ func (r *reader) document(text string) *yaml.Node {
 	return nil
 }
 
-// state reads the state of one version.
+// state parses the state of one version.
 func (r *reader) state(number Number, node *yaml.Node) (out State) {
 	if node.Kind != yaml.MappingNode {
 		r.report(StatesFile, node.Line, "%s: a mapping with the keys %s is wanted", number, stateKeys)
@@ -128,7 +128,7 @@ func (r *reader) state(number Number, node *yaml.Node) (out State) {
 	return out
 }
 
-// ordered reports dates of a version that are out of order.
+// ordered adds findings about dates of a version that are in a wrong order.
 func (r *reader) ordered(number Number, s State, lines map[string]int) {
 	if !s.Sunset.IsZero() && s.Deprecated.IsZero() {
 		r.report(StatesFile, lines["sunset"],
@@ -147,7 +147,7 @@ func (r *reader) ordered(number Number, s State, lines map[string]int) {
 	}
 }
 
-// maxWhy is the maximum length of State.Why in bytes. Errors contain it.
+// maxWhy is the maximum length of State.Why in bytes. It is limited because errors contain it.
 const maxWhy = 300
 
 func (r *reader) why(number Number, node *yaml.Node) string {
@@ -161,10 +161,10 @@ func (r *reader) why(number Number, node *yaml.Node) string {
 	return text
 }
 
-// minYear is the earliest year of a date. The zero time means no date.
+// minYear is the first accepted year of a date. The zero time, which means no date, is earlier.
 const minYear = 2000
 
-// day reads a date. It returns the beginning of the day in UTC.
+// day parses a date and returns the beginning of the day in UTC.
 func (r *reader) day(number Number, key, node *yaml.Node) time.Time {
 	at, err := time.Parse(time.DateOnly, node.Value)
 	if node.Kind != yaml.ScalarNode || err != nil || at.Year() < minYear {

@@ -20,23 +20,22 @@ import (
 type Version struct {
 	Number
 	State
-	// Hash of the names and contents of its files, as 16 hexadecimal digits.
+	// Hash is a hash of the names and contents of its files, as 16 hexadecimal digits.
 	Hash string
 	// API is the text of its APIFile.
 	API string
 
-	// dir is its folder, as findings name it.
+	// dir is the folder of the version, as findings name it.
 	dir     string
 	doc     *document // of API; see [Version.document]
 	sources map[string]string
-	// declared is what the sources declare about kinds; nil if the version is
-	// withdrawn.
+	// declared are the declarations of kinds in the sources; nil if the version is withdrawn.
 	declared map[string]kinds.Declared
 }
 
-// Read reads the released versions of a catalogue, the oldest first. texts are by path in the
-// folder of the versions, see [Split]. dir is the folder of the catalogue. If a version is invalid,
-// the error is [kinds.Findings].
+// Read parses the released versions of a catalogue and returns them, the oldest first. texts are the texts of their
+// files by path, see [Split]. dir is the folder of the catalogue. If a version is invalid, the error is
+// [kinds.Findings].
 func Read(texts map[string]string, dir string) ([]*Version, error) {
 	r := &reader{
 		dir:      path.Join(dir, Folder),
@@ -73,17 +72,17 @@ func Read(texts map[string]string, dir string) ([]*Version, error) {
 	return out, nil
 }
 
-// reader is the state of one Read.
+// reader is the state of [Read].
 type reader struct {
 	// dir is the folder of the versions.
 	dir      string
 	findings kinds.Findings
-	// lines are the line numbers of the versions in StatesFile.
+	// lines has the line of each version in StatesFile.
 	lines map[Number]int
-	// declared caches what files of sources declare, by text, because most files are the same in
-	// many versions.
+	// declared caches the declarations of kinds in a file of sources, by the text of the file, because most files are
+	// the same in many versions.
 	declared map[string]map[string]kinds.Declared
-	// parsed caches parts of files, by text; see parseDocument.
+	// parsed caches parsed parts of APIFiles, by text; see parseDocument.
 	parsed map[string]*ast.SchemaDocument
 }
 
@@ -96,7 +95,7 @@ func (r *reader) report(file string, line int, format string, args ...any) {
 	})
 }
 
-// version reads the folder of one version.
+// version reads one version. files are the texts of its files by name.
 func (r *reader) version(number Number, state State, files map[string]string) *Version {
 	v := &Version{Number: number, State: state, Hash: Hash(files), dir: path.Join(r.dir, number.String())}
 	v.sources = maps.Clone(files)
@@ -118,7 +117,7 @@ func (r *reader) version(number Number, state State, files map[string]string) *V
 	return v
 }
 
-// declarations returns what the sources of a version declare about kinds.
+// declarations returns the declarations of kinds in the sources of a version.
 func (r *reader) declarations(number Number, sources map[string]string) map[string]kinds.Declared {
 	out := map[string]kinds.Declared{}
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
@@ -133,8 +132,7 @@ func (r *reader) declarations(number Number, sources map[string]string) map[stri
 	return out
 }
 
-// reportSyntax adds a finding about a file that does not parse. It does nothing if err
-// is nil.
+// reportSyntax adds a finding about a file that cannot be parsed. It does nothing if err is nil.
 func (r *reader) reportSyntax(file string, err error) {
 	if err == nil {
 		return
@@ -147,7 +145,7 @@ func (r *reader) reportSyntax(file string, err error) {
 	r.report(file, line, "%s", message)
 }
 
-// oneCandidate reports candidates that are not the newest version.
+// oneCandidate adds a finding for each candidate that is not the newest version.
 func (r *reader) oneCandidate(versions []*Version) {
 	for i, v := range versions {
 		if v.Candidate && i < len(versions)-1 {
@@ -157,13 +155,13 @@ func (r *reader) oneCandidate(versions []*Version) {
 	}
 }
 
-// Released returns the versions without the candidate.
+// Released returns the versions that are not candidates.
 func Released(versions []*Version) []*Version {
 	return slices.DeleteFunc(slices.Clone(versions), func(v *Version) bool { return v.Candidate })
 }
 
-// document returns the syntax tree of the API, which is known to parse. The version does not keep
-// the tree, because it is ten times as large as the text and is mostly used once.
+// document returns the parsed APIFile, which is known to be valid. The version does not keep the result, because it is
+// ten times as large as the text and is usually needed only once.
 func (v *Version) document() *document {
 	doc := v.doc
 	v.doc = nil
@@ -173,10 +171,10 @@ func (v *Version) document() *document {
 	return doc
 }
 
-// String returns the number.
+// String returns the number of the version.
 func (v *Version) String() string { return v.Number.String() }
 
-// Schema reads the sources of the version. Withdrawn versions have them, too.
+// Schema parses the sources of the version, which withdrawn versions have, too.
 func (v *Version) Schema() (*kinds.Schema, error) { return kinds.ReadTexts(v.sources, v.dir) }
 
 // Dir returns the folder of the version.

@@ -8,25 +8,25 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// deprecated is the directive of deprecated parts.
+// deprecated is the name of the directive for deprecated parts.
 const deprecated = "deprecated"
 
-// Missing is a part of a version that the newest API lacks or has in another form.
+// Missing is a part of a version that the newest API does not have, or has in another form.
 type Missing struct {
-	// Type has the part. If the part is a field or an argument of one, Field is the field's name
-	// and Of the name of its type.
+	// Type is the type with the part. If the part is a field, or an argument of a field, then Field is the name of the
+	// field, and Of is the name of the field's type.
 	Type, Field, Of string
-	// Line of the part in the file of the version.
+	// Line is the line of the part in the file of the version.
 	Line int
-	// What says what the part is, and how the newest API differs.
+	// What describes the part, and how the newest API differs.
 	What string
 }
 
-// View returns the newest API reduced to the version, and what the newest API lacks of the version.
-// The view has only types, fields, arguments and values that the version has, in the order of the
-// version's file. A type that is complete in the version is shared with the newest API. An output
-// that was nullable in the version and no longer is stays nullable. Descriptions come from the
-// newest API.
+// View returns the newest API reduced to the version, and the parts of the version that the newest API does not have.
+//
+// The view has only types, fields, arguments and values that the version has, in the order of the version's file. If
+// the version has all of a type, the type is shared with the newest API. An output that was nullable in the version
+// stays nullable. Descriptions come from the newest API.
 func (v *Version) View(newest *ast.Schema) (*ast.Schema, []Missing) {
 	doc := v.document()
 	p := &pruner{newest: newest, view: &ast.Schema{
@@ -64,16 +64,16 @@ func (v *Version) View(newest *ast.Schema) (*ast.Schema, []Missing) {
 type pruner struct {
 	newest, view *ast.Schema
 	missing      []Missing
-	// shift is added to the line numbers of the definition that is being reduced.
+	// shift is the number to add to the line numbers of the definition that is being reduced.
 	shift int
 }
 
-// miss records that a type, or a part of it other than a field, is missing.
+// miss records a missing type, or a missing part of a type that does not belong to a field.
 func (p *pruner) miss(typ string, at *ast.Position, format string, args ...any) {
 	p.missing = append(p.missing, Missing{Type: typ, Line: lineOf(at) + p.shift, What: fmt.Sprintf(format, args...)})
 }
 
-// missField records that a field, or a part of it, is missing.
+// missField records a missing field, or a missing part of a field.
 func (p *pruner) missField(of *ast.Definition, f *ast.FieldDefinition, format string, args ...any) {
 	p.missing = append(p.missing, Missing{
 		Type:  of.Name,
@@ -98,7 +98,7 @@ func (p *pruner) roots() {
 	p.view.Subscription = p.view.Types["Subscription"]
 }
 
-// implementations records which types implement which interfaces.
+// implementations sets which types of the view implement which interfaces.
 func (p *pruner) implementations() {
 	keep := func(from map[string][]*ast.Definition, to map[string][]*ast.Definition) {
 		for name, defs := range from {
@@ -116,8 +116,8 @@ func (p *pruner) implementations() {
 	keep(p.newest.Implements, p.view.Implements)
 }
 
-// definition returns a type of the newest API reduced to what the version has. It is the type
-// itself if the version has all of it.
+// definition returns a type of the newest API, reduced to what the version has. If the version has everything, it
+// returns the type itself.
 func (p *pruner) definition(was, is *ast.Definition) *ast.Definition {
 	if sameDefinition(was, is) {
 		return is
@@ -159,7 +159,7 @@ func (p *pruner) definition(was, is *ast.Definition) *ast.Definition {
 	return &out
 }
 
-// required records required fields of an input that the version lacks.
+// required records the required fields of an input that the version does not have.
 func (p *pruner) required(was, is *ast.Definition) {
 	for _, f := range is.Fields {
 		if was.Fields.ForName(f.Name) == nil && f.Type.NonNull && f.DefaultValue == nil {
@@ -168,7 +168,7 @@ func (p *pruner) required(was, is *ast.Definition) {
 	}
 }
 
-// field returns a field of the newest API in the form that the version has.
+// field returns a field of the newest API, in the form that it has in the version.
 func (p *pruner) field(of *ast.Definition, was, is *ast.FieldDefinition) *ast.FieldDefinition {
 	fits, direction := covers(was.Type, is.Type), "in answers"
 	if of.Kind == ast.InputObject {
@@ -223,7 +223,7 @@ func (p *pruner) field(of *ast.Definition, was, is *ast.FieldDefinition) *ast.Fi
 	return &out
 }
 
-// covers reports whether each value of the type narrow is one of the type wide.
+// covers reports whether each value of the type narrow is also a value of the type wide.
 func covers(wide, narrow *ast.Type) bool {
 	if wide.NonNull && !narrow.NonNull {
 		return false
@@ -241,7 +241,7 @@ func sameValue(a, b *ast.Value) bool {
 	return a.String() == b.String()
 }
 
-// sameDefinition reports whether two types are equal except for descriptions.
+// sameDefinition reports whether two types are equal, not considering descriptions.
 func sameDefinition(a, b *ast.Definition) bool {
 	return slices.Equal(a.Interfaces, b.Interfaces) && slices.EqualFunc(a.Fields, b.Fields, sameField) &&
 		slices.EqualFunc(a.EnumValues, b.EnumValues, func(a, b *ast.EnumValueDefinition) bool {
@@ -280,8 +280,8 @@ func valueText(v *ast.Value) string {
 	return v.String()
 }
 
-// frozenDeprecation returns the directives of the newest API, but with the version's deprecation or
-// lack of one.
+// frozenDeprecation returns the directives of the newest API, but with @deprecated only if the version has it, in the
+// form of the version.
 func frozenDeprecation(was, is ast.DirectiveList) (out ast.DirectiveList) {
 	for _, d := range is {
 		if d.Name != deprecated {
