@@ -1,6 +1,6 @@
-// Package schema holds the SDL of the API: in v1 the kinds of its first major
-// version, one annotated file each, with the versions of that API, in access the kinds of the product, which every
-// catalogue has, and in core the fields that are resolved by hand, in package resolvers.
+// Package schema has the SDL of the API. The folder v1 has the kinds of the first major version, each in an annotated
+// file, and the released versions of this API. access has the kinds of the product itself, which every catalogue has.
+// core has the fields that package resolvers implements by hand.
 package schema
 
 import "embed"

@@ -1,7 +1,6 @@
-// Package keyring encrypts the bodies of records with sensitive values, so that a
-// store, its files and its backups do not hold them in plain form. Each encryption key
-// has an id; the first key encrypts and all keys decrypt, so keys can be replaced one
-// by one.
+// Package keyring encrypts the records with sensitive values, so that a store, its files and its backups do not have
+// these values in plain form. A keyring has several keys, each with an id. The first key encrypts and all keys decrypt.
+// Thus keys can be replaced one by one.
 package keyring
 
 import (
@@ -19,53 +18,53 @@ import (
 // KeyBytes is the length of a key.
 const KeyBytes = 32
 
-// MaxKeys is how many keys a keyring may have.
+// MaxKeys is the maximum number of keys of a keyring.
 const MaxKeys = 32
 
-// Form of a sealed body: the codec byte, the version of the form, the length of the id
-// and the id, a salt, and the output of AES-256-GCM: nonce, text and tag. Each body has a
-// key of its own, which HKDF with SHA-256 (RFC 5869) derives from the encryption key and
-// the salt, so there is no limit to the number of bodies. The part before the nonce, the
-// key of the record and the uid of its resource are authenticated too, so a body cannot
-// be moved to another record.
+// The form of an encrypted body: the codec byte, the version of the form, the length of the key's id, the id, a salt,
+// and the output of AES-256-GCM, which is a nonce, the encrypted text and a tag.
+//
+// Each body is encrypted with a different key, which HKDF with SHA-256 (RFC 5869) derives from the encryption key and
+// the salt. So any number of bodies can be encrypted. The bytes before the nonce, the key of the record and the uid of
+// the resource are authenticated. Therefore a body cannot be moved to another record.
 const (
 	form      byte = 1
 	saltBytes      = 16
 	purpose        = "sluice sensitive values"
 )
 
-// idForm matches an id.
+// idForm matches the id of a key.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{0,62}$`)
 
-// Key is one key with its id.
+// Key is an encryption key with its id.
 type Key struct {
 	ID     string
 	Secret [KeyBytes]byte
 }
 
-// String returns the id, so that no log shows the secret.
+// String returns the id. The secret is left out, so that it does not get into a log.
 func (k Key) String() string { return "key " + k.ID }
 
-// GoString returns the id too.
+// GoString returns the same as String.
 func (k Key) GoString() string { return k.String() }
 
-// Keyring encrypts with its first key and decrypts with all. A nil Keyring has no keys:
-// it neither encrypts nor decrypts. It is safe for concurrent use.
+// Keyring encrypts with its first key and decrypts with all. A nil Keyring has no keys and neither encrypts nor
+// decrypts. A Keyring is safe for concurrent use.
 type Keyring struct {
 	keys []Key
-	// plain reports that nothing is encrypted.
+	// plain is set if the keyring only decrypts.
 	plain bool
-	// wrapping maps the id of each key that a KMS has wrapped to the id of the key of the KMS.
+	// wrapping maps the ids of keys that a KMS has wrapped to the ids of the KMS's keys.
 	wrapping map[string]string
 }
 
-// Plain returns a keyring of the same keys that only decrypts: while other gateways of
-// the store lack the keys, or to end encryption.
+// Plain returns a keyring with the same keys that only decrypts. It is used to end encryption, or while other gateways
+// of the store do not have the keys yet.
 func (r *Keyring) Plain() *Keyring {
 	return &Keyring{keys: r.keys, plain: true, wrapping: r.wrapping}
 }
 
-// New returns a keyring of at least one key. The ids and keys must differ.
+// New returns a keyring with at least one key. Neither two ids nor two keys may be equal.
 func New(keys ...Key) (*Keyring, error) {
 	if len(keys) == 0 || len(keys) > MaxKeys {
 		return nil, fmt.Errorf("there are %d keys; 1 to %d are accepted", len(keys), MaxKeys)
@@ -86,7 +85,7 @@ func New(keys ...Key) (*Keyring, error) {
 	return &Keyring{keys: keys}, nil
 }
 
-// ID returns the id of the key that encrypts; empty for none.
+// ID returns the id of the key that encrypts; empty if the keyring does not encrypt.
 func (r *Keyring) ID() string {
 	if r == nil || r.plain {
 		return ""
@@ -94,7 +93,7 @@ func (r *Keyring) ID() string {
 	return r.keys[0].ID
 }
 
-// WrappedOtherwise returns the ids of the keys that were wrapped with another key of the KMS than kmsKey.
+// WrappedOtherwise returns the ids of the keys that the KMS has wrapped with another key than kmsKey.
 func (r *Keyring) WrappedOtherwise(kmsKey string) (ids []string) {
 	if r == nil {
 		return nil
@@ -108,8 +107,8 @@ func (r *Keyring) WrappedOtherwise(kmsKey string) (ids []string) {
 	return ids
 }
 
-// Seal returns the stored form of a body, encrypted if there is a key. at is the key of
-// the record, uid that of its resource.
+// Seal returns the stored form of a body. It is encrypted unless the keyring does not encrypt. at is the key of the
+// record, and uid is the uid of its resource.
 func (r *Keyring) Seal(at backend.Key, uid string, body []byte) ([]byte, error) {
 	if r == nil || r.plain {
 		return body, nil
@@ -129,8 +128,8 @@ func (r *Keyring) Seal(at backend.Key, uid string, body []byte) ([]byte, error) 
 	return aead.Seal(out, nil, body, bound(out, at, uid)), nil
 }
 
-// Open returns the body that was given to Seal. A body stored in plain form is returned
-// unchanged. An error is an [Error] or wraps [backend.ErrUnreadable].
+// Open returns the body from its stored form. A body that is not encrypted is returned unchanged. at and uid must be as
+// in the call of Seal. The error is an [Error] or wraps [backend.ErrUnreadable].
 func (r *Keyring) Open(at backend.Key, uid string, stored []byte) ([]byte, error) {
 	head, id, rest, err := parts(stored)
 	if err != nil || head == nil {
@@ -151,20 +150,21 @@ func (r *Keyring) Open(at backend.Key, uid string, stored []byte) ([]byte, error
 	return body, nil
 }
 
-// Current reports whether a stored body has the form that Seal would give it now.
+// Current reports whether a stored body has the form that Seal would give it now: with the same key, or not encrypted.
 func (r *Keyring) Current(stored []byte) bool {
 	head, id, _, err := parts(stored)
 	return err == nil && (head != nil) == (r.ID() != "") && id == r.ID()
 }
 
-// SealedWith returns the id of the key that has encrypted a stored body; empty if it is plain, or malformed.
+// SealedWith returns the id of the key with which a stored body is encrypted; empty if it is not encrypted or
+// malformed.
 func SealedWith(stored []byte) string {
 	_, id, _, _ := parts(stored)
 	return id
 }
 
-// parts splits a stored body into the head, which is authenticated and not encrypted, the id
-// of its key, and the rest. The head is nil if the body is plain.
+// parts splits an encrypted body into its head, the id of the key, and the rest. The head is the part that is
+// authenticated but not encrypted. It is nil if the body is not encrypted.
 func parts(stored []byte) (head []byte, id string, rest []byte, err error) {
 	if len(stored) == 0 || stored[0] != backend.BodySealed {
 		return nil, "", nil, nil
@@ -181,7 +181,7 @@ func parts(stored []byte) (head []byte, id string, rest []byte, err error) {
 	return stored[:end:end], id, stored[end:], nil
 }
 
-// bound returns the bytes that are authenticated besides the body.
+// bound returns the bytes that are authenticated in addition to the body.
 func bound(head []byte, at backend.Key, uid string) []byte {
 	out := make([]byte, 0, len(head)+len(at.Kind)+len(at.Namespace)+len(at.Name)+len(uid)+32)
 	return backend.AppendString(at.Append(append(out, head...)), uid)
@@ -198,7 +198,7 @@ func (r *Keyring) find(id string) *Key {
 	return nil
 }
 
-// aead returns the cipher of one body.
+// aead returns the cipher for one body.
 func (k *Key) aead(salt []byte) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, k.Secret[:], salt, purpose, KeyBytes)
 	if err != nil {
@@ -214,14 +214,14 @@ func (k *Key) aead(salt []byte) (cipher.AEAD, error) {
 // Error is the error of a body that cannot be decrypted. It wraps
 // [backend.ErrEncrypted].
 type Error struct {
-	// ID of the key that encrypted it.
+	// ID is the id of the key with which the body was encrypted.
 	ID string
-	// Missing reports that the keyring lacks the key. Otherwise the body was changed or
-	// moved, or the key with that id is another one.
+	// Missing reports whether the keyring does not have the key. Otherwise the body was changed or moved, or the
+	// keyring has another key with the same id.
 	Missing bool
 }
 
-// Error names the key by its id.
+// Error returns a message with the id of the key.
 func (e *Error) Error() string {
 	if e.Missing {
 		return fmt.Sprintf("encrypted with key %q, which this gateway does not have", e.ID)
@@ -232,5 +232,5 @@ func (e *Error) Error() string {
 // Unwrap returns [backend.ErrEncrypted].
 func (e *Error) Unwrap() error { return backend.ErrEncrypted }
 
-// Detail returns the text for callers.
+// Detail returns the message, which may be shown to callers.
 func (e *Error) Detail() string { return e.Error() }

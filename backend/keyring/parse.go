@@ -9,35 +9,39 @@ import (
 	"strings"
 )
 
-// plain before the first key means that nothing is encrypted.
+// plain is the word that turns encryption off if it precedes the first key.
 const plain = "plain"
 
-// wrappedPrefix precedes the base64 of a key that a KMS has encrypted.
+// wrappedPrefix precedes the base64 of a wrapped key.
 const wrappedPrefix = "kms:"
 
-// KMS is a key management service: it encrypts (wraps) keys with a key of its own, which it does not give away.
+// KMS is a key management service. It wraps keys, which means that it encrypts them with a key that never leaves the
+// service.
 type KMS interface {
 	// Wrap encrypts a key with the current key of the KMS.
 	Wrap(ctx context.Context, secret []byte) (wrapped []byte, err error)
-	// Unwrap decrypts what Wrap has returned, also with an earlier key of the KMS.
+	// Unwrap decrypts a result of Wrap, even if the KMS has another current key now.
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
-	// WrappingKeyID returns the id of the key of the KMS that Wrap has encrypted with.
+	// WrappingKeyID returns the id of the KMS's key with which Wrap has encrypted a key.
 	WrappingKeyID(wrapped []byte) (string, error)
 }
 
-// KMSError is an error of the KMS, and not of the text with the keys.
+// KMSError is an error of the KMS, in contrast to an error in the text with the keys.
 type KMSError struct{ Err error }
 
-// Error names the key, and has what the KMS says.
+// Error returns a message with the id of the key and the error of the KMS.
 func (e *KMSError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns Err.
 func (e *KMSError) Unwrap() error { return e.Err }
 
-// Parse parses keys, one on each line or separated by commas. A key has the form id:base64 of 32 bytes, or, if the KMS
-// has wrapped it, id:kms:base64 of the wrapped key. Text after a # on a line is ignored. The word plain before the
-// first key means that the keys only decrypt. kms may be nil; a wrapped key is an error then. Errors contain no part of
-// a key. If the KMS fails, the error is a [KMSError].
+// Parse parses keys, which are on separate lines or separated by commas. A key has one of two forms:
+//
+//	id:BASE64        the base64 of 32 bytes
+//	id:kms:BASE64    the base64 of a key that the KMS has wrapped
+//
+// The rest of a line after # is ignored. If the word plain precedes the first key, the keys only decrypt. kms may be
+// nil; then a wrapped key is an error. If the KMS fails, the error is a [KMSError]. Errors contain no part of a key.
 func Parse(ctx context.Context, text string, kms KMS) (*Keyring, error) {
 	var keys []Key
 	wrapping := map[string]string{}
@@ -81,8 +85,9 @@ func Parse(ctx context.Context, text string, kms KMS) (*Keyring, error) {
 	return r, nil
 }
 
-// Wrap wraps the keys in a text for [Parse] with the KMS: those that are not wrapped, and those that are wrapped with
-// another key than current. The rest of the text is unchanged. count is the number of keys that were wrapped now.
+// Wrap returns a text for [Parse] in which all keys are wrapped with the key current of the KMS, and the number of keys
+// that it has wrapped. These are the keys that were not wrapped, or wrapped with another key. The rest of the text is
+// unchanged.
 func Wrap(ctx context.Context, text string, kms KMS, current string) (out string, count int, err error) {
 	if _, err := Parse(ctx, text, kms); err != nil {
 		return "", 0, err
@@ -111,11 +116,11 @@ func Wrap(ctx context.Context, text string, kms KMS, current string) (out string
 	return out, count, err
 }
 
-// Line returns the key in the form that [Parse] reads, including the secret.
+// Line returns the key, including the secret, in the form that [Parse] reads.
 func (k Key) Line() string { return k.ID + ":" + base64.StdEncoding.EncodeToString(k.Secret[:]) }
 
-// Wrapped returns the key as [Parse] reads it, wrapped by the KMS, which is asked to unwrap it, too: what is encrypted
-// with a key that cannot be had again would be lost.
+// Wrapped returns the key, wrapped by the KMS, in the form that [Parse] reads. It checks that the KMS can unwrap the
+// key. Otherwise everything encrypted with the key would be lost.
 func (k Key) Wrapped(ctx context.Context, kms KMS) (string, error) {
 	wrapped, err := kms.Wrap(ctx, k.Secret[:])
 	if err != nil {
@@ -131,8 +136,8 @@ func (k Key) Wrapped(ctx context.Context, kms KMS) (string, error) {
 	return k.ID + ":" + wrappedPrefix + base64.StdEncoding.EncodeToString(wrapped), nil
 }
 
-// eachEntry calls replace with each key of a text, and with the word plain, and returns the text with the results in
-// their places. Errors say which key it is and in which line.
+// eachEntry calls replace for each key in a text, and for the word plain. It returns the text with the results in their
+// places. Errors have the number of the key and its line.
 func eachEntry(text string, replace func(entry string) (string, error)) (string, error) {
 	lines := strings.Split(text, "\n")
 	count := 0
@@ -161,10 +166,10 @@ func eachEntry(text string, replace func(entry string) (string, error)) (string,
 	return strings.Join(lines, "\n"), nil
 }
 
-// writtenKey is a key as it is written.
+// writtenKey is a key in the form in which it is written.
 type writtenKey struct {
 	id string
-	// One of these is not empty.
+	// Exactly one of the two is set.
 	secret, wrapped []byte
 }
 
@@ -194,7 +199,7 @@ func parseEntry(text string) (e writtenKey, err error) {
 	return e, nil
 }
 
-// key returns the key, which the KMS unwraps if it is wrapped.
+// key returns the key, unwrapped by the KMS if it is wrapped.
 func (e writtenKey) key(ctx context.Context, kms KMS) (Key, error) {
 	k := Key{ID: e.id}
 	secret := e.secret

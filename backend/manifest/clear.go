@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// ClearRemoved returns the edited text of a document in which labels, annotations,
-// description and expiresAt that the edit has removed are null. Otherwise an apply
-// would keep them.
+// ClearRemoved returns the edited text of a document in which removed values are null. Without the null, an apply would
+// keep the old value. It does so for labels, annotations, description and expiresAt.
 func ClearRemoved(before, edited string) (string, error) {
 	was, err := members(before)
 	if err != nil {
@@ -37,7 +36,7 @@ func ClearRemoved(before, edited string) (string, error) {
 	return string(out), err
 }
 
-// document is a document parsed one level deep, and its metadata.
+// document has the top-level members of a document, and the members of its metadata.
 type document struct{ top, metadata map[string]json.RawMessage }
 
 func members(text string) (document, error) {

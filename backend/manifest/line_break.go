@@ -7,11 +7,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// oldBreaks are characters that break lines in YAML 1.1, and for the parser, but not in YAML 1.2
+// oldBreaks are characters that the parser treats as line breaks, as in YAML 1.1. They are not line breaks in YAML 1.2
 // (section 5.4).
 const oldBreaks = "\u0085\u2028\u2029"
 
-// hidden replaces these characters in a text by characters that the text lacks, and back.
+// hidden replaces these characters by characters that do not occur in the text, and the other way round.
 type hidden struct {
 	hide, show *strings.Replacer
 	any        bool
@@ -40,7 +40,7 @@ func lineBreaks(text string) hidden {
 	return hidden{strings.NewReplacer(hide...), strings.NewReplacer(show...), true}
 }
 
-// restoreIn restores the characters in the texts of a node.
+// restoreIn restores the characters in the strings of a node.
 func (h hidden) restoreIn(n *yaml.Node) {
 	if !h.any {
 		return

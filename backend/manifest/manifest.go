@@ -1,5 +1,5 @@
-// Package manifest reads and writes the file form of a resource: a YAML or JSON
-// document with apiVersion, kind, metadata and spec. It knows no kind.
+// Package manifest parses and writes manifests, the form of resources in files: a YAML or JSON document with
+// apiVersion, kind, metadata and spec. It does not depend on kinds.
 package manifest
 
 import (
@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// MaxBytes is the most bytes of one document. The largest resource (1 MiB stored) has
-// fewer, even with indentation and escapes.
+// MaxBytes is the maximum size of a document in bytes. The largest resource, 1 MiB when stored, is smaller even with
+// indentation and escapes.
 const MaxBytes = 4 << 20
 
 // ErrEmpty is returned for a document without content.
 var ErrEmpty = errors.New("the document is empty")
 
-// Document is a manifest that was parsed and not validated. [Document.JSON] writes it in the order
-// of the fields.
+// Document is a manifest that was parsed but not validated. [Document.JSON] writes its fields in the order of this
+// struct.
 type Document struct {
 	APIVersion string `json:"apiVersion"`
-	// Version is the short form of APIVersion in the specifications.
+	// Version is a short form of APIVersion.
 	Version  string   `json:"-"`
 	Kind     string   `json:"kind"`
 	SubKind  string   `json:"subKind,omitempty"`
 	Metadata Metadata `json:"metadata"`
-	// Spec as written; nil if absent.
+	// Spec is the spec as it is written; nil if it is absent.
 	Spec json.RawMessage `json:"spec,omitempty"`
-	// Placed are further keys at the top: fields of the spec that the kind places there, see
-	// [descriptor.Field.ManifestAt], or unknown keys.
+	// Placed are the other top-level keys. They are fields of the spec that the kind places there
+	// ([descriptor.Field.ManifestAt]), or unknown keys.
 	Placed map[string]json.RawMessage `json:"-"`
 }
 
-// Metadata of a manifest. Nil means absent.
+// Metadata is the metadata of a manifest. A nil field is absent.
 type Metadata struct {
 	Name        string            `json:"name"`
 	Namespace   *string           `json:"namespace,omitempty"`
@@ -43,18 +43,18 @@ type Metadata struct {
 	Description *string           `json:"description,omitempty"`
 	ExpiresAt   *time.Time        `json:"expiresAt,omitempty"`
 	Revision    *string           `json:"-"`
-	// ClearedLabels and ClearedAnnotations are the keys, in order, whose value is null.
+	// ClearedLabels and ClearedAnnotations are the keys whose value is null, in order.
 	ClearedLabels      []string `json:"-"`
 	ClearedAnnotations []string `json:"-"`
-	// Cleared are the names of labels, annotations, description and expiresAt that are null.
+	// Cleared are the fields that are null. They can be labels, annotations, description and expiresAt.
 	Cleared []string `json:"-"`
 }
 
-// UnknownError is the error of a key that manifests do not have.
+// UnknownError is the error for a key that manifests do not have.
 type UnknownError struct {
-	// Path of the key, like "metadata.nam".
+	// Path is the path of the key, such as "metadata.nam".
 	Path string
-	// Accepted are the keys that are accepted in its place.
+	// Accepted are the keys that are accepted there.
 	Accepted []string
 }
 
@@ -66,25 +66,25 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s is not a field of a manifest; accepted are %s", path, strings.Join(e.Accepted, ", "))
 }
 
-// Unknown returns the error of a key at the top that the kind does not place there.
+// Unknown returns the error for an unknown top-level key. placed are the fields that the kind places there.
 func Unknown(key string, placed []string) error {
 	return &UnknownError{Path: key, Accepted: append(strings.Fields(topKeys), placed...)}
 }
 
-// TypeError is the error of a value at the head of a manifest that has the wrong type.
+// TypeError is the error for a value of the wrong type outside of the spec.
 type TypeError struct {
-	// Path of the field, like "metadata.labels".
+	// Path is the path of the field, such as "metadata.labels".
 	Path string
-	// Want describes the accepted values.
+	// Want describes which values are accepted.
 	Want string
 }
 
 func (e *TypeError) Error() string { return e.Path + " must be " + e.Want }
 
-// maxShown is the most characters of a key that an error repeats.
+// maxShown is the maximum length of a key that an error contains, in characters.
 const maxShown = 64
 
-// Keys of a manifest. Those that the gateway owns are dropped.
+// The keys of a manifest. The gateway owns some of them; these are ignored.
 const (
 	topKeys       = "apiVersion version kind subKind metadata spec"
 	topOwned      = "status"
@@ -94,6 +94,5 @@ const (
 		"creationTimestamp deletionTimestamp resourceVersion managedFields selfLink" // Kubernetes' own
 )
 
-// Owned reports whether the gateway owns a key of the metadata, so that the key is
-// dropped from a manifest.
+// Owned reports whether a key of the metadata belongs to the gateway, so that it is ignored in manifests.
 func Owned(key string) bool { return slices.Contains(strings.Fields(metadataOwned), key) }

@@ -16,8 +16,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Parse parses one document. It refuses repeated keys and unknown keys of the metadata. Unknown
-// keys at the top are left to the kind.
+// Parse parses one document. It returns an error for repeated keys, and for unknown keys of the metadata. It accepts
+// unknown top-level keys, which the caller must check against the kind.
 func Parse(text string) (*Document, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("the document has %d bytes, at most %d are accepted", len(text), MaxBytes)
@@ -30,7 +30,7 @@ func Parse(text string) (*Document, error) {
 	default:
 		return nil, fmt.Errorf("%d documents, one is wanted", len(docs))
 	}
-	// The added newlines give errors the line numbers of the whole text.
+	// The newlines are added so that errors have the line numbers of the whole text.
 	raw, err := ToJSON(strings.Repeat("\n", docs[0].Line-1) + docs[0].Text)
 	if err != nil {
 		return nil, err
@@ -79,8 +79,7 @@ func Parse(text string) (*Document, error) {
 	return d, r.err
 }
 
-// Size returns a lower bound for the number of keys and values in a text, before it is
-// parsed.
+// Size returns a lower bound of the number of keys and values in a text, without parsing it.
 func Size(text string) (n int) {
 	for i := range len(text) {
 		switch text[i] {
@@ -91,7 +90,7 @@ func Size(text string) (n int) {
 	return n
 }
 
-// sift drops the keys of the metadata that the gateway owns, and refuses unknown ones.
+// sift removes the keys of the metadata that the gateway owns, and returns an error for unknown keys.
 func sift(meta map[string]json.RawMessage) error {
 	const path = "metadata."
 	for key := range meta {
@@ -125,7 +124,7 @@ func (r *documentReader) into(m map[string]json.RawMessage, path, key string, ds
 	}
 }
 
-// pairs parses labels or annotations. Null values are added to cleared.
+// pairs parses labels or annotations. It appends the keys with null values to cleared.
 func (r *documentReader) pairs(meta map[string]json.RawMessage, key string, set *map[string]string, cleared *[]string) {
 	var all map[string]*string
 	r.into(meta, "metadata.", key, &all)
@@ -142,7 +141,7 @@ func (r *documentReader) pairs(meta map[string]json.RawMessage, key string, set 
 	}
 }
 
-// time parses a time; null means none.
+// time parses a time. Null means no time.
 func (r *documentReader) time(m map[string]json.RawMessage, path, key string, dst **time.Time) {
 	var text *string
 	r.into(m, path, key, &text)
@@ -157,9 +156,9 @@ func (r *documentReader) time(m map[string]json.RawMessage, path, key string, ds
 	*dst = &t
 }
 
-// ToJSON converts a text of one value to JSON. It parses the text as JSON if it is JSON, else as
-// YAML, which does not accept all characters that JSON does. It refuses repeated keys and values
-// that differ in JSON. No error quotes a value.
+// ToJSON converts a text with one value to JSON. If the text is valid JSON, it is parsed as JSON, because YAML does not
+// accept all characters that JSON accepts; otherwise it is parsed as YAML. It returns an error for repeated keys, and
+// for values that JSON cannot represent. Errors do not contain values.
 func ToJSON(text string) ([]byte, error) {
 	if raw := []byte(text); json.Valid(raw) {
 		if err := checkJSON(raw); err != nil {
@@ -174,7 +173,7 @@ func ToJSON(text string) ([]byte, error) {
 	return NodeJSON(root)
 }
 
-// checkJSON refuses repeated keys and text that is not Unicode, which encoding/json accepts.
+// checkJSON returns an error for repeated keys and for invalid Unicode, both of which encoding/json accepts.
 func checkJSON(raw []byte) error {
 	if !utf8.Valid(raw) {
 		return errors.New("the text is not UTF-8")
@@ -226,8 +225,7 @@ func checkJSON(raw []byte) error {
 	}
 }
 
-// loneSurrogate returns the index of the escape of an unpaired surrogate in valid JSON,
-// -1 if there is none.
+// loneSurrogate returns the index of the first escape in valid JSON that is an unpaired surrogate; -1 if there is none.
 func loneSurrogate(raw []byte) int {
 	unit := func(i int) (u rune) {
 		if i+6 > len(raw) || raw[i] != '\\' || raw[i+1] != 'u' {

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Tags of scalars.
+// The tags of scalars.
 const (
 	tagText  = "!!str"
 	tagNull  = "!!null"
@@ -17,7 +17,7 @@ const (
 	tagFloat = "!!float"
 )
 
-// quoted are the styles of scalars that are always strings.
+// quoted are the styles of scalars that are always strings, whatever their text is.
 const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
 var (
@@ -27,9 +27,8 @@ var (
 	infinite = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 )
 
-// plainScalar returns the tag of a scalar without quotes by the core schema of YAML 1.2 (section
-// 10.3.2), and its JSON. The JSON is empty for a string, and for a number that is infinite or not a
-// number. Digits of numbers are kept.
+// plainScalar returns the tag of an unquoted scalar by the core schema of YAML 1.2 (section 10.3.2), and its value in
+// JSON. The value is empty for a string, and for a number that is infinite or NaN. The digits of numbers are kept.
 func plainScalar(text string) (tag, value string) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
@@ -63,10 +62,10 @@ func plainScalar(text string) (tag, value string) {
 	return tagText, ""
 }
 
-// minus returns the sign of a number in JSON, which allows no plus.
+// minus returns the sign of a number for JSON, which does not accept a plus.
 func minus(sign string) string { return strings.TrimPrefix(sign, "+") }
 
-// whole returns digits without leading zeros.
+// whole returns the digits of an integer without leading zeros.
 func whole(digits string) string {
 	digits = strings.TrimLeft(digits, "0")
 	if digits == "" {

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Part is one document of a file.
+// Part is one document in a file with several.
 type Part struct {
 	Text string
-	// Line of the file on which it begins, from 1.
+	// Line is the line on which the document begins, counted from 1.
 	Line int
 }
 
-// byteOrderMark may precede any document.
+// byteOrderMark may precede each document.
 const byteOrderMark = "\ufeff"
 
-// Split splits a stream of documents: YAML at its markers --- and ..., JSON after each value. Parts
-// without content are left out.
+// Split splits a text into documents. YAML documents are separated by the markers --- and ..., JSON documents follow
+// each other. Documents without content are left out.
 func Split(text string) []Part {
 	var parts []Part
 	begin, line := 0, 1
@@ -45,7 +45,7 @@ func Split(text string) []Part {
 	return parts
 }
 
-// withoutMark returns a part without the byte order mark before its content.
+// withoutMark removes the byte order mark before the content of a part.
 func withoutMark(part string) string {
 	content := strings.TrimLeft(part, " \t\r\n")
 	rest, marked := strings.CutPrefix(content, byteOrderMark)
@@ -55,8 +55,8 @@ func withoutMark(part string) string {
 	return part[:len(part)-len(content)] + rest
 }
 
-// cutMarker reports whether a line begins with a marker, and returns the rest of the line. Blanks
-// before the rest are removed, since YAML accepts no tab before the first token.
+// cutMarker reports whether a line begins with a marker, and returns the rest of the line. It removes blanks before the
+// rest, because YAML does not accept a tab there.
 func cutMarker(row, marker string) (marked bool, rest string) {
 	rest, marked = strings.CutPrefix(row, marker)
 	content := strings.TrimLeft(rest, " \t")
@@ -66,7 +66,7 @@ func cutMarker(row, marker string) (marked bool, rest string) {
 	return true, content
 }
 
-// splitJSON splits a part that consists of several JSON objects.
+// splitJSON splits a part that has several JSON objects.
 func splitJSON(part Part) []Part {
 	text := strings.TrimLeft(part.Text, " \t\r\n")
 	if !strings.HasPrefix(text, "{") || json.Valid([]byte(text)) {

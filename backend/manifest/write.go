@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// JSON returns the document, indented, without what the gateway owns.
+// JSON returns the document as indented JSON, without the keys that the gateway owns.
 func (d *Document) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -40,8 +40,8 @@ func (d *Document) place(document []byte) ([]byte, error) {
 	return append(b.Bytes(), '\n'), err
 }
 
-// YAML returns the document in YAML, with keys in alphabetical order and without what
-// the gateway owns. Every string is read back unchanged.
+// YAML returns the document as YAML, without the keys that the gateway owns. Keys are in alphabetical order. When the
+// text is parsed, all strings are the same again.
 func (d *Document) YAML() ([]byte, error) {
 	raw, err := d.JSON()
 	if err != nil {
@@ -50,8 +50,8 @@ func (d *Document) YAML() ([]byte, error) {
 	return YAML(raw)
 }
 
-// YAML converts any JSON value to YAML, with keys in alphabetical order. Every string
-// is read back unchanged.
+// YAML converts a JSON value to YAML. Keys are in alphabetical order. When the text is parsed, all strings are the same
+// again.
 func YAML(raw []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -69,8 +69,8 @@ func YAML(raw []byte) ([]byte, error) {
 	return b.Bytes(), enc.Close()
 }
 
-// node returns a JSON value as a node with an explicit style for every string, because the
-// library's default style does not read every string back unchanged.
+// node converts a JSON value to a YAML node. It sets the style of each string, because in the default style of the
+// library some strings would not be parsed as the same strings.
 func node(v any) *yaml.Node {
 	switch v := v.(type) {
 	case map[string]any:
@@ -105,14 +105,13 @@ func textNode(s string) *yaml.Node {
 var (
 	// plainText matches strings that need no quotes, unless notText matches.
 	plainText = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./-]*( [A-Za-z0-9_./(][A-Za-z0-9_./(),-]*)*$`)
-	// notText matches strings that YAML 1.1 or 1.2 reads as a number, a time, a Boolean or
-	// null.
+	// notText matches strings that YAML 1.1 or 1.2 parses as a number, a time, a Boolean or null.
 	notText = regexp.MustCompile(`(?i)^([0-9][0-9_]*(\.[0-9_]*)?([e][0-9+-]*)?|0[xob][0-9a-f_]*|[0-9]+-[0-9-]*|y|n|yes|no|on|off|true|false|null)$`)
 )
 
 func isPlain(s string) bool { return plainText.MatchString(s) && !notText.MatchString(s) }
 
-// isBlock reports whether a string is easier to read as a block of lines.
+// isBlock reports whether a string is easier to read as a block.
 func isBlock(s string) bool {
 	if !strings.Contains(strings.TrimRight(s, "\n"), "\n") {
 		return false

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// ParseYAML returns the root node of a text of one value, nil if there is none. It refuses text
-// after the value. Aliases are not expanded. No error quotes a value.
+// ParseYAML parses a text with one value and returns its root node; nil if there is none. It returns an error if
+// another value follows. Aliases are not expanded. Errors do not contain values.
 func ParseYAML(text string) (*yaml.Node, error) {
 	var first, next yaml.Node
 	breaks := lineBreaks(text)
@@ -37,8 +37,8 @@ func ParseYAML(text string) (*yaml.Node, error) {
 	return nil, notYAML(withoutValues(err, text))
 }
 
-// NodeJSON converts a value within a YAML text to JSON, as [ToJSON] does. Its errors have line
-// numbers of the whole text. It refuses an alias whose anchor is outside of the value.
+// NodeJSON converts a node within a parsed YAML text to JSON, like [ToJSON]. Line numbers in errors are those of the
+// whole text. It returns an error for an alias whose anchor is outside of the node.
 func NodeJSON(n *yaml.Node) ([]byte, error) {
 	var aliases []*yaml.Node
 	inside := map[*yaml.Node]bool{}
@@ -68,12 +68,11 @@ func NodeJSON(n *yaml.Node) ([]byte, error) {
 	return raw, nil
 }
 
-// converter converts a YAML value to JSON. open has the nodes that are being converted,
-// to detect cycles.
+// converter converts YAML nodes to JSON. open has the nodes that are being converted, for finding cycles.
 type converter struct{ open map[*yaml.Node]bool }
 
-// expansion caches the sizes of nodes in bytes, with aliases expanded. A node that
-// contains an alias of itself has the size 0; it is refused later.
+// expansion caches the sizes of nodes in bytes, with aliases expanded. A node that contains an alias to itself has the
+// size 0; it is an error later.
 type expansion map[*yaml.Node]int
 
 // of returns the size of a node, or MaxBytes + 1 if it is larger.
@@ -91,8 +90,8 @@ func (e expansion) of(n *yaml.Node) int {
 	return size
 }
 
-// appendJSON appends the JSON of a node. A key is its text, even if YAML reads it as another type.
-// It refuses tags without a type in JSON, repeated keys, and aliases of a node that contains them.
+// appendJSON appends a node as JSON. The text of a key is used, even if YAML treats it as another type. It returns an
+// error for tags of types that JSON does not have, repeated keys, and aliases to a node that contains the alias.
 func (c *converter) appendJSON(out []byte, n *yaml.Node) ([]byte, error) {
 	n = resolve(n)
 	if c.open[n] {
@@ -147,8 +146,7 @@ type member struct {
 	value *yaml.Node
 }
 
-// members returns the members of a mapping: its own, then those added by merge keys
-// (<<).
+// members returns the members of a mapping: first its own members, then those of merge keys (<<).
 func (c *converter) members(n *yaml.Node) (members []member, err error) {
 	seen := map[string]bool{}
 	var merged []*yaml.Node
@@ -202,7 +200,7 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// appendScalar appends a text, a number, a Boolean or null, by the core schema of YAML 1.2.
+// appendScalar appends a string, a number, a Boolean or null, by the core schema of YAML 1.2.
 func appendScalar(out []byte, n *yaml.Node) ([]byte, error) {
 	if n.Style&yaml.TaggedStyle == 0 {
 		if n.Style&quoted != 0 {
@@ -242,7 +240,7 @@ func wrongTag(n *yaml.Node) error {
 	return fmt.Errorf("line %d: it has a tag that is not accepted (a text that begins with ! needs quotes)", n.Line)
 }
 
-// twice returns the message about a repeated key. It names only keys that every manifest has.
+// twice returns the message about a repeated key. It contains the key only if it is one that all manifests have.
 func twice(key string) string {
 	if slices.Contains(strings.Fields(topKeys+" "+metadataKeys), key) {
 		return "key \"" + key + "\" is given twice"
@@ -252,8 +250,8 @@ func twice(key string) string {
 
 func notYAML(err error) error { return fmt.Errorf("not acceptable as YAML: %w", err) }
 
-// withoutValues returns a parser's error without values of the text: the composer quotes an anchor,
-// which may be an unquoted password that begins with *.
+// withoutValues returns the error of a parser without values of the text. The composer's errors contain the name of an
+// anchor, which may be an unquoted password that begins with *.
 func withoutValues(err error, text string) error {
 	e, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
@@ -268,12 +266,12 @@ func withoutValues(err error, text string) error {
 	return fmt.Errorf("line %d: %s", line, e.Message)
 }
 
-// AnchorError is the error of an alias whose anchor does not precede it in the text.
+// AnchorError is the error for an alias without an anchor before it.
 type AnchorError struct {
-	// Name is the name of the anchor. It may be an unquoted password that begins with *, so Error
-	// does not show it.
+	// Name is the name of the anchor. Error does not return it, because it may be an unquoted password that begins with
+	// *.
 	Name string
-	// Line of the alias, from 1.
+	// Line is the line of the alias, counted from 1.
 	Line int
 }
 

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Config of a store. The zero value is a new, empty store.
+// Config configures a [Store]. The zero value is for a new, empty store.
 type Config struct {
-	// Data has the contents. It outlives the store, so that a store can be opened again. Default:
-	// new, empty data.
+	// Data has the contents of the store. It can be used for another store after this one is closed. Default: new,
+	// empty data.
 	Data *Data
-	// Clock of the store. Default: time.Now.
+	// Clock is the clock of the store. Default: [time.Now].
 	Clock func() time.Time
-	// Rand generates epochs. Default: seeded by the runtime.
+	// Rand generates epochs. Default: a generator with a random seed.
 	Rand *rand.Rand
-	// LogEntries is the maximum number of entries in the log. Default 100,000.
+	// LogEntries is the maximum number of entries in the log. Default: 100,000.
 	LogEntries int
-	// LogAge is how long the log keeps an entry. Default 24 hours.
+	// LogAge is how long the log keeps an entry. Default: 24 hours.
 	LogAge time.Duration
-	// LogBytes is the maximum size of the log in bytes. Default 256 MiB.
+	// LogBytes is the maximum size of the log in bytes. Default: 256 MiB.
 	LogBytes int64
-	// PurgeInterval is the pause between two rounds of Run. Default 1 second.
+	// PurgeInterval is the time between two purges by Run. Default: 1 second.
 	PurgeInterval time.Duration
 }
 
-// Validate returns an error that names every field that is out of range.
+// Validate returns an error if a field is out of range.
 func (c Config) Validate() error {
 	if min(int64(c.LogEntries), int64(c.LogBytes), int64(c.LogAge), int64(c.PurgeInterval)) < 0 {
 		return errors.New("config: LogEntries, LogAge, LogBytes and PurgeInterval cannot be negative")

@@ -12,22 +12,22 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// Bounds of one commit.
+// The maximum numbers of resources that one purge removes, and of log entries that it removes.
 const (
 	purgeRound = 256
 	trimRound  = 256
 )
 
-// Data is the contents of a store, made by Open or as &Data{}. Only one open
-// store and its handles may use it at a time.
+// Data has the contents of a store. It is created by Open or as &Data{}. Only one open store, with its handles, may use
+// it at a time.
 type Data struct {
 	mu sync.RWMutex // guards all below but changed
-	// handles is the number of open Store values.
+	// handles is the number of open stores on the data.
 	handles int
-	// resources and deleting are keyed by Key.Append, refs by AppendRefKey, and expiry by the
-	// time in milliseconds and the key.
+	// The keys of resources and deleting are from Key.Append, and the keys of refs from AppendRefKey. A key of expiry
+	// is the time in milliseconds, followed by the key of the resource.
 	resources, deleting, refs, expiry btree.Map[string, *backend.Resource]
-	// log is ordered by revision; logBytes is the sum of its sizes.
+	// log is in the order of revisions. logBytes is the total size of its events.
 	log      []backend.Event
 	logBytes int64
 	state    storekit.LogState
@@ -56,7 +56,7 @@ func (d *Data) Bound(k backend.Key, now time.Time) (bound bool, err error) {
 	return bound, nil
 }
 
-// commit makes the changes and logs them. The caller holds mu.
+// commit applies changes and adds them to the log. The caller holds mu.
 func (d *Data) commit(changes []storekit.Write) {
 	logged := false
 	for i := range changes {
@@ -93,7 +93,7 @@ func (d *Data) store(c *storekit.Write) {
 	if r == nil {
 		return
 	}
-	// Every entry points to the resource itself, so the entries that stay are set too.
+	// Each index entry points to the resource, so also the entries that do not change must be set.
 	key := string(r.Key.Append(nil))
 	d.resources.Set(key, r)
 	if r.Deleting {
@@ -111,8 +111,8 @@ func expiryKey(at time.Time, key string) string {
 	return string(backend.AppendInt(nil, at.UnixMilli())) + key
 }
 
-// expired returns the changes that purge expired resources, at most purgeRound. The caller holds
-// mu and commits them.
+// expired returns the changes that remove expired resources, at most purgeRound. The caller holds mu and must commit
+// them.
 func (d *Data) expired(now time.Time) []storekit.Write {
 	end := string(backend.AppendInt(nil, now.UnixMilli()+1))
 	var changes []storekit.Write
@@ -126,8 +126,7 @@ func (d *Data) expired(now time.Time) []storekit.Write {
 	return changes
 }
 
-// trim removes the oldest entries beyond the log's bounds, but never the last
-// one. The caller holds mu.
+// trim removes the oldest entries while the log exceeds its limits. It never removes the last one. The caller holds mu.
 func (d *Data) trim(cfg *Config, now time.Time) {
 	n := 0
 	for n < trimRound && len(d.log)-n > 1 {
@@ -145,7 +144,7 @@ func (d *Data) trim(cfg *Config, now time.Time) {
 	}
 }
 
-// readLog reads the log. The caller holds mu.
+// readLog returns a page of the log. The caller holds mu.
 func (d *Data) readLog(after backend.Revision, limit int) storekit.LogPage {
 	page := storekit.LogPage{State: d.state.Clone(), Changed: d.changed.Wait()}
 	if d.state.Resume(after) == nil {
@@ -160,8 +159,8 @@ func (d *Data) readLog(after backend.Revision, limit int) storekit.LogPage {
 	return page
 }
 
-// scan calls visit with the resources of a range, including expired ones, until visit returns
-// false or ctx ends. The caller holds mu.
+// scan calls visit for each resource in a range, including expired ones, until visit returns false or ctx ends. The
+// caller holds mu.
 func (d *Data) scan(ctx context.Context, r backend.Range, visit func(*backend.Resource) bool) error {
 	tree := &d.resources
 	switch {

@@ -1,6 +1,5 @@
-// Package memory keeps resources in the memory of the process. It is the
-// reference with which the other drivers are compared, and a store for tests and
-// trials: nothing outlives the process.
+// Package memory is a store in the memory of the process. Other drivers are compared with it. It is also useful for
+// tests and trials: nothing is kept when the process ends.
 package memory
 
 import (
@@ -13,8 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// Store is a [backend.Store] in memory. Several Store values can share open
-// data, see [Store.Handle].
+// Store is a [backend.Store] in memory. Several stores may share the same data, see [Store.Handle].
 type Store struct {
 	cfg    *Config
 	data   *Data
@@ -29,8 +27,7 @@ var (
 	_ storekit.LogReader = logReader{}
 )
 
-// Open opens a store, which begins a new epoch on the data. It fails with ErrUnavailable if
-// another store has the data open.
+// Open opens a store and begins a new epoch. It returns ErrUnavailable if the data is already in use by another store.
 func Open(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
@@ -51,8 +48,8 @@ func Open(cfg Config) (*Store, error) {
 	return &Store{cfg: &cfg, data: d, closed: make(chan struct{})}, nil
 }
 
-// Handle returns another store on the same open data. The data is closed with the last handle. A
-// handle of a closed store is closed, too.
+// Handle returns another store on the same data. The data is no longer in use when all handles are closed. A handle of
+// a closed store is closed.
 func (s *Store) Handle() *Store {
 	h := &Store{cfg: s.cfg, data: s.data, closed: make(chan struct{})}
 	s.data.mu.Lock()
@@ -65,7 +62,7 @@ func (s *Store) Handle() *Store {
 	return h
 }
 
-// Close ends the watchers of the store. Later calls return ErrClosed.
+// Close closes the store and ends its watchers. Later calls return ErrClosed.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.data.mu.Lock()
@@ -76,7 +73,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Now returns the time of the store's clock, in UTC.
+// Now returns the present time of the store's clock, in UTC.
 func (s *Store) Now() time.Time { return s.cfg.Clock().UTC() }
 
 // Apply implements [backend.Store].
@@ -166,7 +163,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	return storekit.NewLogWatcher(ctx, logReader{s}, w)
 }
 
-// logReader reads the log for the watchers of one handle.
+// logReader reads the log for the watchers of a store.
 type logReader struct{ s *Store }
 
 // ReadLog implements [storekit.LogReader].
@@ -180,8 +177,8 @@ func (r logReader) ReadLog(ctx context.Context, after backend.Revision, limit in
 	return page, nil
 }
 
-// Purge removes a bounded number of expired resources, and trims the log. It
-// returns how many resources it removed.
+// Purge removes some expired resources, and old entries of the log. It returns the number of removed resources, which
+// is limited for one call.
 func (s *Store) Purge(ctx context.Context) (int, error) {
 	if err := s.lock(ctx, &s.data.mu); err != nil {
 		return 0, err
@@ -194,8 +191,7 @@ func (s *Store) Purge(ctx context.Context) (int, error) {
 	return len(changes), nil
 }
 
-// Run purges at every PurgeInterval until ctx ends or the store is closed, neither
-// of which is an error.
+// Run calls Purge after each PurgeInterval. It returns nil when ctx ends or the store is closed.
 func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(s.cfg.PurgeInterval)
 	defer tick.Stop()
@@ -222,8 +218,8 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// lock locks l, which is data.mu or its RLocker. It returns an error if ctx has ended or the
-// store is closed.
+// lock locks l, which is data.mu or its RLocker. If ctx has ended or the store is closed, it unlocks l and returns an
+// error.
 func (s *Store) lock(ctx context.Context, l sync.Locker) error {
 	l.Lock()
 	err := ctx.Err()

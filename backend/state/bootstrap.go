@@ -23,48 +23,45 @@ import (
 
 // BootstrapConfig configures a [Bootstrap].
 type BootstrapConfig struct {
-	// Store to fill. Required.
+	// Store is the store to fill. Required.
 	Store backend.Store
-	// Open opens the file. Required. It is read twice; it is not opened if the store was filled before.
+	// Open opens the file. Required. It is called twice, or not at all if the store was filled before.
 	Open func() (io.ReadCloser, error)
-	// Checked is what [Check] returned for the file. Default: the file is checked before anything is written.
+	// Checked is the result of [Check] for the file. Default: the file is checked before anything is written.
 	Checked *Checked
-	// Shared is set if other gateways may serve the store at the same time. Then a store that a
-	// gateway has served is refused even without resources, because that gateway may write at any
-	// time.
+	// Shared is set if other gateways may serve the store at the same time. Then a store that was ever served by a
+	// gateway is refused, even if it has no resources, because the gateway may write to it at any time.
 	Shared bool
-	// Keys decrypt the sealed records of the file, and encrypt the values of sensitive kinds in
-	// the store.
+	// Keys decrypt the encrypted records of the file, and encrypt the values of sensitive kinds in the store.
 	Keys *keyring.Keyring
-	// Logger. Default: none.
+	// Logger is the logger. Default: no log.
 	Logger *zap.Logger
-	// Progress is called from time to time with the number of lines stored so far and of all lines.
-	// Default: no call.
+	// Progress is called from time to time with the number of lines stored so far and the number of all lines. Default:
+	// no calls.
 	Progress func(done, of int)
-	// lease is how long after its sender has checked the record a batch may be applied that is not
-	// conditional on the record. Default: [defaultLease].
+	// lease is the time within which a batch must be applied that cannot be conditional on the record, since the record
+	// was last read. Default: [defaultLease].
 	lease time.Duration
 }
 
-// ErrBegun means that a bootstrap of the store was begun and not completed.
+// ErrBegun means that a bootstrap of the store was begun but not completed.
 var ErrBegun = errors.New("a bootstrap of the store has begun and not ended: start again with the same --bootstrap file, or with an empty store")
 
-// ErrNotEmpty means that a store to be filled has resources.
+// ErrNotEmpty means that the store to fill has resources.
 var ErrNotEmpty = errors.New("the store has resources, and a bootstrap fills an empty one only: choose another store, or leave --bootstrap out")
 
-// ErrServed means that a store to be filled has no resources, but was served by a
-// gateway.
+// ErrServed means that the store to fill has no resources, but was served by a gateway.
 var ErrServed = errors.New("the store has no resources, but gateways have served it, and one may write to it now: stop them all, then empty the store, or choose another redis-prefix")
 
 // The states of the record of a bootstrap in the store:
 //
 //	(none) --begin--> begun --all records are stored--> ending --a lease later--> done
 //
-// Any number of gateways may fill the store from the same file at the same time: each puts records
-// on the condition that they are absent. Once a gateway serves the store, no record may be put any
-// more, since a caller may have deleted it. So in the shard of the record each batch is conditional
-// on the record's revision. In other shards a batch must be applied within a lease after its sender
-// has checked the record; `ending` waits that long.
+// Several gateways may fill the store from the same file at the same time. Each puts records only if they are absent.
+// As soon as one gateway serves the store, none may put records any more, because an absent record may have been
+// deleted by a caller. In the shard of the bootstrap's record, this is ensured by a condition: each batch requires the
+// revision of that record. In other shards, a batch must be applied within a lease after its gateway has read the
+// record. The state `ending` lasts for one lease, so that all such batches have been applied or refused.
 const (
 	stateBegun  = "begun"
 	stateEnding = "ending"
@@ -76,30 +73,28 @@ const (
 	bootstrapFormat = 1
 	// defaultLease is the default of BootstrapConfig.lease.
 	defaultLease = 5 * time.Second
-	// writeTimeout is how long the store may take to begin a write of the record, or of a batch
-	// that is conditional on it.
+	// writeTimeout is how long the store may take to begin to write the record, or a batch that is conditional on it.
 	writeTimeout = 10 * time.Second
-	// restoreBytes bounds a batch, in bytes.
+	// restoreBytes is the maximum size of a batch in bytes.
 	restoreBytes = 1 << 20
-	// restoreWorkers is the number of batches in flight.
+	// restoreWorkers is the number of batches that are sent at the same time.
 	restoreWorkers = 8
-	// patience is for how long a batch is sent again while the store does not answer.
+	// patience is how long a batch is repeated while the store does not answer.
 	patience = time.Minute
 )
 
-// bootstrapKey is the key of the record.
+// bootstrapKey returns the key of the record.
 func bootstrapKey() backend.Key { return backend.Key{Kind: bootstrapKind, Name: "store"} }
 
-// bootstrapRecord is the record.
+// bootstrapRecord is the record of a bootstrap.
 type bootstrapRecord struct {
 	Format int    `json:"format"`
 	State  string `json:"state"`
-	// File is the identity of the file, see [Checked].
+	// File identifies the file, see [Checked.identity].
 	File string `json:"file"`
 }
 
-// readRecord returns the record of a store and its stored form, which is nil if there is
-// none.
+// readRecord returns the record of a store and the stored resource, which is nil if there is no record.
 func readRecord(ctx context.Context, store backend.Store) (out bootstrapRecord, stored *backend.Resource, err error) {
 	got, err := store.Get(ctx, bootstrapKey())
 	if err != nil || got[0] == nil {
@@ -118,8 +113,7 @@ func readRecord(ctx context.Context, store backend.Store) (out bootstrapRecord, 
 	return out, got[0], nil
 }
 
-// Whole returns [ErrBegun] if a bootstrap of a store was begun and not completed. Such a store must
-// not be served.
+// Whole returns [ErrBegun] if a bootstrap of the store was begun but not completed. Such a store must not be served.
 func Whole(ctx context.Context, store backend.Store) error {
 	record, stored, err := readRecord(ctx, store)
 	if err == nil && stored != nil && record.State != stateDone {
@@ -128,9 +122,8 @@ func Whole(ctx context.Context, store backend.Store) error {
 	return err
 }
 
-// Bootstrap fills a store without resources from a file, and reports whether it did. A store that
-// was filled before, from this or another file, is not changed. If it is interrupted, it continues
-// when it is called again.
+// Bootstrap fills a store without resources from a file, and reports whether it has done so. It does not change a store
+// that was filled before, from this file or another one. After an interruption, the next call continues.
 func Bootstrap(ctx context.Context, cfg BootstrapConfig) (filled bool, err error) {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
@@ -169,8 +162,8 @@ func Bootstrap(ctx context.Context, cfg BootstrapConfig) (filled bool, err error
 	return true, nil
 }
 
-// CheckBootstrap returns an error if [Bootstrap] would refuse the file or the existing store. It
-// writes nothing. To check a file for a store that does not exist yet, use [Check].
+// CheckBootstrap returns the error with which [Bootstrap] would refuse the file or the store. It writes nothing. Use
+// [Check] to check a file for a store that does not exist yet.
 func CheckBootstrap(ctx context.Context, cfg BootstrapConfig) error {
 	record, stored, err := readRecord(ctx, cfg.Store)
 	if err != nil || stored != nil && record.State == stateDone {
@@ -231,20 +224,19 @@ type bootstrap struct {
 	to    destination
 	clock func() time.Time
 	file  *Checked
-	// resumed reports that some of the records are probably stored already.
+	// resumed is set if some of the records are probably stored already.
 	resumed bool
-	// resources is the number of resources of the file that are stored, by this or another
-	// gateway.
+	// resources is the number of resources of the file that were stored, by this gateway or another one.
 	resources int
 	// begun is the revision of the record in the state begun.
 	begun backend.Revision
 	look  look
 }
 
-// errDone means that another gateway has filled the store.
+// errDone means that another gateway has completed the bootstrap.
 var errDone = errors.New("the store is filled")
 
-// begin creates the record, or takes the existing one.
+// begin creates the record, or continues with the existing one.
 func (b *bootstrap) begin(ctx context.Context, record bootstrapRecord, stored *backend.Resource) error {
 	b.resumed = stored != nil
 	if stored == nil {
@@ -274,8 +266,7 @@ func (b *bootstrap) begin(ctx context.Context, record bootstrapRecord, stored *b
 	return nil
 }
 
-// absentReason returns the reason why the record is absent after an attempt to create it. failed is
-// the error of the attempt.
+// absentReason returns why the record could not be created. failed is the error of the attempt.
 func absentReason(failed error) error {
 	var condition *backend.ConditionError
 	if errors.As(failed, &condition) && condition.Key == catalogue.RecordKey() {
@@ -284,7 +275,7 @@ func absentReason(failed error) error {
 	return fmt.Errorf("the record of the bootstrap is gone: %w", backend.ErrUnavailable)
 }
 
-// put writes the record on a condition, and on those of further actions.
+// put writes the record if its condition and all checks hold.
 func (b *bootstrap) put(
 	ctx context.Context, record bootstrapRecord, condition backend.Condition, checks ...backend.Action,
 ) error {
@@ -353,7 +344,7 @@ func (b *bootstrap) restore(ctx context.Context) error {
 	return cmp.Or(err, workers.Wait())
 }
 
-// batches collects actions on records of one namespace.
+// batches collects actions on records of one namespace and sends them in batches.
 type batches struct {
 	send    func([]backend.Action)
 	actions []backend.Action
@@ -378,13 +369,14 @@ func (p *batches) flush() {
 	p.bytes = 0
 }
 
-// Pauses before a batch is sent again.
+// The shortest and the longest pause before a batch is sent again.
 const (
 	minPause = 50 * time.Millisecond
 	maxPause = 2 * time.Second
 )
 
-// store stores a batch of records, except those that are stored already.
+// store stores a batch of records, without those that are stored already. It repeats the batch while the store does not
+// answer.
 func (b *bootstrap) store(ctx context.Context, actions []backend.Action) error {
 	begin := time.Now()
 	backoff := wait.Backoff{Least: minPause, Most: maxPause}
@@ -412,7 +404,7 @@ func (b *bootstrap) store(ctx context.Context, actions []backend.Action) error {
 	}
 }
 
-// apply sends a batch once. It returns errDone if the store was filled in the meantime.
+// apply sends a batch once. It returns errDone if another gateway has completed the bootstrap.
 func (b *bootstrap) apply(ctx context.Context, actions []backend.Action) error {
 	batch := backend.Batch{RequestID: newID(), Deadline: b.clock().Add(writeTimeout), Actions: actions}
 	if backend.SameShard(b.Store, actions[0].Key.Namespace, "") {
@@ -435,22 +427,22 @@ func (b *bootstrap) apply(ctx context.Context, actions []backend.Action) error {
 	return err
 }
 
-// look is the result of the last check of the record.
+// look is the result of reading the record for the last time.
 type look struct {
 	mu    sync.Mutex // guards the rest
 	at    time.Time  // by the store's clock, before it was read
 	begun bool
 }
 
-// note records when the record was read, and whether its state was stateBegun. The caller holds mu,
-// unless no batch was sent yet.
+// note sets when the record was read, and whether its state was stateBegun. The caller holds mu, unless no batch was
+// sent yet.
 func (l *look) note(at time.Time, begun bool) {
 	l.at = at
 	l.begun = begun
 }
 
-// leased returns the deadline for a batch that cannot be conditional on the record, or
-// errDone.
+// leased returns the deadline for a batch that cannot be conditional on the record. It reads the record again if
+// necessary, and returns errDone if the bootstrap was completed.
 func (b *bootstrap) leased(ctx context.Context) (time.Time, error) {
 	b.look.mu.Lock()
 	defer b.look.mu.Unlock()
@@ -492,7 +484,7 @@ func (b *bootstrap) missing(ctx context.Context, actions []backend.Action) (out 
 	return out, nil
 }
 
-// finish ends the bootstrap, once all records are stored.
+// finish completes the bootstrap after all records are stored.
 func (b *bootstrap) finish(ctx context.Context) error {
 	at, err := b.Store.Position(ctx)
 	if err != nil {
@@ -522,8 +514,8 @@ func (b *bootstrap) finish(ctx context.Context) error {
 	return nil
 }
 
-// advance moves the record to its next state, and reports whether that is the last one. apart
-// reports whether there are batches that were not conditional on the record.
+// advance moves the record to its next state, and reports whether that is the last one. apart reports whether there
+// were batches that were not conditional on the record.
 func (b *bootstrap) advance(ctx context.Context, apart bool) (done bool, err error) {
 	record, stored, err := readRecord(ctx, b.Store)
 	switch {

@@ -15,10 +15,10 @@ import (
 	"github.com/sluicegw/sluice/backend/keyring"
 )
 
-// maxProblems is how many records an error names at most.
+// maxProblems is the maximum number of records that an error names.
 const maxProblems = 10
 
-// digest represents a key in memory, where there may be a million of them.
+// digest is a hash of a key. It saves memory, because there may be a million keys.
 type digest [16]byte
 
 func digestOf(key backend.Key) digest {
@@ -26,16 +26,15 @@ func digestOf(key backend.Key) digest {
 	return digest(sum[:16])
 }
 
-// Checked is a file that was read completely and can fill a store.
+// Checked describes a file that was read completely and can fill a store.
 type Checked struct {
 	header Header
 	end    End
-	// newest has the number of the last line for each key that has several. Lines are counted from
-	// 1.
+	// newest maps each key that occurs in several lines to the number of its last line. Lines are counted from 1.
 	newest map[digest]int
 }
 
-// stands reports whether the n-th line is the last one for its key.
+// stands reports whether line n is the last line for its key.
 func (f *Checked) stands(n int, l *Line) bool {
 	if len(f.newest) == 0 {
 		return true
@@ -44,18 +43,18 @@ func (f *Checked) stands(n int, l *Line) bool {
 	return !ok || last == n
 }
 
-// identity identifies the file with which a bootstrap has begun. Files that are generated each time
-// are identified by their source instead of their checksum.
+// identity identifies the file. A file that is generated for each start is identified by its source, other files by
+// their checksum.
 func (f *Checked) identity() string { return cmp.Or(f.header.Source, f.end.SHA256) }
 
-// destination is the store that a file is to fill.
+// destination describes the store to fill.
 type destination struct {
 	shards backend.Sharder // nil for one shard
 	keys   *keyring.Keyring
 }
 
-// Check reads a file, and returns an error unless it is complete and can fill a store with these
-// keys and shards. shards is nil for a store with one shard.
+// Check reads a file. It returns an error if the file is incomplete, or cannot fill a store with these keys and shards.
+// shards is nil for a store with one shard.
 func Check(open func() (io.ReadCloser, error), keys *keyring.Keyring, shards backend.Sharder) (*Checked, error) {
 	f, err := open()
 	if err != nil {
@@ -65,8 +64,8 @@ func Check(open func() (io.ReadCloser, error), keys *keyring.Keyring, shards bac
 	return checkFile(f, destination{shards: shards, keys: keys})
 }
 
-// checkFile reads a file from the beginning, and returns an error unless the whole file can fill
-// the destination.
+// checkFile reads a file from its beginning. It returns an error if the file is incomplete, or cannot fill the
+// destination.
 func checkFile(r io.Reader, to destination) (*Checked, error) {
 	in, err := NewReader(r)
 	if err != nil {
@@ -93,7 +92,7 @@ func checkFile(r io.Reader, to destination) (*Checked, error) {
 	return out, problems.err()
 }
 
-// check returns an error if the destination cannot take a record.
+// check returns an error if a record cannot be stored in the destination.
 func (t destination) check(r *backend.Resource) error {
 	switch verdictOf(r.Kind) {
 	case left, unknown:
@@ -116,7 +115,7 @@ func (t destination) check(r *backend.Resource) error {
 	return batch.Validate(t.shards)
 }
 
-// body returns the body of a record as the destination stores it.
+// body returns the body of a record in the form in which the destination stores it.
 func (t destination) body(r *backend.Resource) ([]byte, error) {
 	plain, err := t.keys.Open(r.Key, r.UID, r.Body)
 	switch {
@@ -130,7 +129,7 @@ func (t destination) body(r *backend.Resource) ([]byte, error) {
 	return t.keys.Seal(r.Key, r.UID, plain)
 }
 
-// restoring returns the action that stores a record with a body.
+// restoring returns the action that stores a record. body is its body.
 func restoring(r *backend.Resource, body []byte) backend.Action {
 	a := backend.Action{
 		Key: r.Key,
@@ -154,7 +153,7 @@ func restoring(r *backend.Resource, body []byte) backend.Action {
 	return a
 }
 
-// problems are the reasons why a file cannot fill a store.
+// problems collects the reasons why a file cannot fill a store.
 type problems struct {
 	lines   []string
 	missing map[string]bool // ids of keys

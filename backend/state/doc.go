@@ -1,7 +1,7 @@
-// Package state moves everything that a store has: [Export] writes it to a file, [Bootstrap] fills an
-// empty store with it.
+// Package state moves the contents of a store: [Export] writes everything to a file, and [Bootstrap] fills an empty
+// store from the file.
 //
-// A file is gzip, and in it lines of JSON, so `zcat FILE | jq` reads it:
+// A file consists of lines of JSON, compressed by gzip, so `zcat FILE | jq` reads it:
 //
 //	{"format":"sluice-export","version":1,...}             the header
 //	{"kind":"Network","namespace":"default","name":"a",...}  a record, by shard and key
@@ -9,14 +9,13 @@
 //	...
 //	{"end":{"lines":2,"sha256":"...",...}}
 //
-// Records are read page by page while others write. After each page the log is read, and the last
-// change of each record that was written before follows as a further line. So a later line about a
-// key replaces an earlier one, and all lines together are one state, at the position of the end line.
+// Records are read in pages while other processes write. After each page the log is read. If a record has changed that
+// is in the file already, its last change is added as a further line. So a later line for a key replaces an earlier
+// one, and all lines together are the state of the store at the position in the end line.
 //
-// The end line is a gzip member of its own. Its checksum is of all bytes of the file before that
-// member, and the member has one form only. So a file that was cut off or changed anywhere is
-// refused.
+// The end line is a separate gzip member, which has exactly one valid form. Its checksum covers all bytes before it. So
+// a file that was cut off or changed at any place is refused.
 //
-// Records with secrets are sealed by the keyring, bound to their key and uid: those with the values
-// of sensitive kinds, and those of other kinds that have, or had, @writeOnly fields.
+// Records with secrets are encrypted by the keyring. These are the values of sensitive kinds, and resources of other
+// kinds that have, or once had, @writeOnly fields.
 package state

@@ -18,43 +18,39 @@ import (
 
 // ExportConfig configures an [Export].
 type ExportConfig struct {
-	// Store to export. Required.
+	// Store is the store to export. Required.
 	Store backend.Store
-	// Keys encrypt secrets in the file, and decrypt stored ones.
+	// Keys encrypt secrets in the file, and decrypt secrets of the store.
 	Keys *keyring.Keyring
-	// Secrets selects how the file holds secrets. Default: Sealed, which needs Keys if there are
-	// secrets.
+	// Secrets is the form of secrets in the file. Default: Sealed, which requires Keys if there are secrets.
 	Secrets Secrecy
-	// Release of this program, for the header.
+	// Release is the release of this program, for the header.
 	Release string
-	// Repeatable gives all files of one state of the store the same identity, so a bootstrap that
-	// began with one of them can continue with another. The store must not change during the
-	// export.
+	// Repeatable gives the same identity to all files that are made from one state of the store. Then a bootstrap that
+	// was begun with one of them can be continued with another one. The store must not change during the export.
 	Repeatable bool
-	// Progress is called with the number of lines from time to time. Default: no call.
+	// Progress is called from time to time with the number of lines. Default: no calls.
 	Progress func(lines int)
-	// pending bounds the size of changes that wait to be written, in bytes. Default:
-	// [defaultPending].
+	// pending is the maximum size in bytes of the lines that wait to be written. Default: [defaultPending].
 	pending int
 }
 
-// ErrNoKeys means that there are secrets and no key to encrypt them.
+// ErrNoKeys means that there are secrets, but no key to encrypt them.
 var ErrNoKeys = errors.New("there are secrets, and no key that seals them")
 
-// errMeanwhile means that the catalogue was replaced during an export.
+// errMeanwhile means that another catalogue was accepted during the export.
 var errMeanwhile = errors.New("another catalogue was accepted while the store was exported; export again")
 
 const (
-	// exportPage is how many records are read at a time.
+	// exportPage is the number of records that are read at a time.
 	exportPage = 500
 	// defaultPending is the default of ExportConfig.pending.
 	defaultPending = 8 << 20
-	// maxRounds is how often sensitive values that keep changing are read again.
+	// maxRounds is the maximum number of rounds in which changed sensitive values are read.
 	maxRounds = 1000
 )
 
-// Export writes the content of a store at one position to w. The file is valid only if Export
-// returns no error.
+// Export writes the contents of a store at one position to w. If it returns an error, what was written is not valid.
 func Export(ctx context.Context, cfg ExportConfig, w io.Writer) (End, error) {
 	e := &exporter{
 		ExportConfig: cfg,
@@ -79,17 +75,17 @@ func Export(ctx context.Context, cfg ExportConfig, w io.Writer) (End, error) {
 	return end, err
 }
 
-// exporter is one export that runs.
+// exporter is the state of an export.
 //
 //	           page by page                       in rounds
 //	records ----------------+   +-- sensitive values that have changed ---+
 //	                        |   |                                         |
 //	log   ---- after each --+---+-- until all of them are as old as it is-+--> end line
 //
-// A change of a record that was written before is written as a further line. One of a record that is still to come
-// is not: it is read later, as it is then. Further lines wait in memory until there are many of them or all records are
-// written, and a newer one about the same record replaces the one that waits. So an export to a slow client ends even
-// if some records change faster than the client takes their changes.
+// If a record changes after it was written, a further line is written for it. If it changes before, nothing is to be
+// done, because it is read later. Further lines wait in memory until there are many of them, or until all records are
+// written. A new change of a record replaces its waiting line. Therefore an export to a slow client ends, even if some
+// records change faster than the client reads.
 type exporter struct {
 	ExportConfig
 	store  backend.Store
@@ -98,24 +94,22 @@ type exporter struct {
 	end    End
 
 	changes backend.Watcher
-	// position is the end of the part of the log that was read.
+	// position is the position up to which the log was read.
 	position backend.Position
-	// shard is the shard that is being read, and last the encoded key of the last record read from
-	// it.
+	// shard is the shard that is being read. last is the encoded key of the last record that was read from it.
 	shard int
 	last  []byte
-	// unsettled are resources that have changed since their sensitive values were read, with their
-	// last log entries.
+	// unsettled are the resources that have changed after their sensitive values were read. The values are their last
+	// changes.
 	unsettled map[backend.Key]logged
-	// changed has the further lines that wait to be written; changedBytes is their
-	// size.
+	// changed has the further lines that wait to be written. changedBytes is their total size.
 	changed      map[backend.Key]Line
 	changedBytes int
-	// keys are the ids of the keys that have encrypted something in the file.
+	// keys are the ids of the keys with which something in the file is encrypted.
 	keys map[string]bool
 }
 
-// logged is the last change of a resource that was read from the log.
+// logged is the last change of a resource in the log.
 type logged struct {
 	deleted   bool
 	expiresAt time.Time
@@ -177,7 +171,7 @@ func (e *exporter) header() Header {
 	return h
 }
 
-// checkKeys returns an error if there are secrets and no key to encrypt them.
+// checkKeys returns an error if there are secrets, but no key to encrypt them.
 func (e *exporter) checkKeys(ctx context.Context) error {
 	if e.Secrets != Sealed || e.Keys.ID() != "" {
 		return nil
@@ -208,7 +202,7 @@ func (e *exporter) checkKeys(ctx context.Context) error {
 	return nil
 }
 
-// readShard reads the records of a shard page by page, and the log after each.
+// readShard writes the records of a shard. It reads them page by page, and reads the log after each page.
 func (e *exporter) readShard(ctx context.Context) error {
 	r := backend.Range{Shard: e.shard + 1, Limit: exportPage}
 	e.last = nil
@@ -242,14 +236,14 @@ func (e *exporter) readShard(ctx context.Context) error {
 	return nil
 }
 
-// passed reports whether the place of a key in the order of reading was passed.
+// passed reports whether the reading of records has gone past a key, so that a change of its record needs a further
+// line.
 func (e *exporter) passed(key backend.Key) bool {
 	shard := backend.ShardOf(e.store, key.Namespace)
 	return shard < e.shard || shard == e.shard && bytes.Compare(key.Append(nil), e.last) < 0
 }
 
-// follow reads the log to its end, which includes everything read from the store so
-// far.
+// follow reads the log up to its end. Then everything is known that has changed since the records were read.
 func (e *exporter) follow(ctx context.Context) error {
 	head, err := e.store.Position(ctx)
 	if err != nil {
@@ -270,7 +264,7 @@ func (e *exporter) follow(ctx context.Context) error {
 	return nil
 }
 
-// change adds a further line for a change of a record that was read before.
+// change adds a further line for a changed record, if the record was read before.
 func (e *exporter) change(event *backend.Event) error {
 	r := event.Resource
 	if !e.passed(r.Key) {
@@ -289,8 +283,8 @@ func (e *exporter) change(event *backend.Event) error {
 	return e.addChanged(Line{Resource: r})
 }
 
-// settle reads the sensitive values of resources that have changed, until all of them agree with
-// the part of the log that was read.
+// settle reads the sensitive values of changed resources again, until all of them agree with the log up to the
+// position.
 func (e *exporter) settle(ctx context.Context) error {
 	for range maxRounds {
 		if err := e.follow(ctx); err != nil {
@@ -312,8 +306,8 @@ func (e *exporter) settle(ctx context.Context) error {
 	return errors.New("sensitive values change faster than they can be read; export again")
 }
 
-// settleOne adds the present sensitive values of a resource. It reports whether the resource is
-// still as in its last log entry; values change only together with it.
+// settleOne adds a line with the present sensitive values of a resource. It reports whether the resource has not
+// changed since its last entry in the log. Sensitive values change only together with their resource.
 func (e *exporter) settleOne(ctx context.Context, key backend.Key, last logged) (settled bool, err error) {
 	at := key.Sensitive()
 	values, err := e.store.Get(ctx, at)
@@ -339,8 +333,7 @@ func (e *exporter) settleOne(ctx context.Context, key backend.Key, last logged) 
 	}
 	now := got[0]
 	if now == nil {
-		// An expired resource is gone, although the log does not say so until it is
-		// purged.
+		// An expired resource no longer exists, but the log has no entry about that until it is purged.
 		expired := !last.expiresAt.IsZero() && !last.expiresAt.After(backend.ClockOf(e.store)())
 		return last.deleted || expired, nil
 	}
@@ -348,8 +341,8 @@ func (e *exporter) settleOne(ctx context.Context, key backend.Key, last logged) 
 	return now.Revision.Compare(seen) <= 0 && !last.deleted, nil
 }
 
-// readLast reads the gateways' own records, after everything else. They must not be older than the
-// changes that they describe.
+// readLast writes the records that the gateways keep about kinds. They are read after everything else, because they
+// must not be older than the changes that they describe.
 func (e *exporter) readLast(ctx context.Context) error {
 	for _, kind := range []string{controllersKind, catalogueKind} {
 		for page, err := range backend.Pages(ctx, e.store, backend.Range{Kind: kind, Limit: exportPage}) {
@@ -375,7 +368,7 @@ func (e *exporter) readLast(ctx context.Context) error {
 	return err
 }
 
-// write writes a record, unless it is not exported or is read last.
+// write writes a record, unless it is not exported or must be read last.
 func (e *exporter) write(r *backend.Resource, l Line) error {
 	switch verdictOf(r.Kind) {
 	case left, movedLast:
@@ -396,8 +389,8 @@ func (e *exporter) write(r *backend.Resource, l Line) error {
 	return e.add(l)
 }
 
-// addChanged adds a further line to those that wait, in place of a waiting one for the same key.
-// Once there are too many they are written.
+// addChanged adds a further line to those that wait. It replaces a waiting line with the same key. If too many wait, it
+// writes them.
 func (e *exporter) addChanged(l Line) error {
 	l.Later = true
 	r := *l.Resource // a copy, which does not hold the memory of the page or delivery that it was in
@@ -424,7 +417,7 @@ func (e *exporter) addUnreadable(key backend.Key) error {
 	return e.addChanged(Line{Resource: &backend.Resource{Key: key}, Unreadable: true})
 }
 
-// writeChanged writes the further lines that wait.
+// writeChanged writes all further lines that wait.
 func (e *exporter) writeChanged() error {
 	for _, l := range e.changed {
 		var err error
@@ -445,8 +438,7 @@ func (e *exporter) writeChanged() error {
 	return nil
 }
 
-// writeUnreadable writes a line for a record that does not decode. Its key is zero if the key
-// does not decode either.
+// writeUnreadable writes a line for a record that cannot be decoded. key is zero if the key cannot be decoded either.
 func (e *exporter) writeUnreadable(key backend.Key, later bool) error {
 	if key != (backend.Key{}) && verdictOf(key.Kind) != moved && verdictOf(key.Kind) != movedSensitive {
 		return nil
@@ -458,7 +450,7 @@ func (e *exporter) writeUnreadable(key backend.Key, later bool) error {
 	return e.add(Line{Resource: &backend.Resource{Key: key}, Unreadable: true, Later: later})
 }
 
-// add adds a line.
+// add writes a line and counts it.
 func (e *exporter) add(l Line) error {
 	if l.Later {
 		e.end.Changes++
@@ -468,7 +460,7 @@ func (e *exporter) add(l Line) error {
 	return e.to.Write(l)
 }
 
-// body returns the body of a record as the file has it.
+// body returns the body of a record in the form in which the file has it.
 func (e *exporter) body(r *backend.Resource) ([]byte, error) {
 	apart := verdictOf(r.Kind) == movedSensitive
 	if !apart && !e.secret.Inside(r.Kind) {
@@ -493,8 +485,8 @@ func (e *exporter) body(r *backend.Resource) ([]byte, error) {
 	return e.Keys.Seal(r.Key, r.UID, body)
 }
 
-// withoutSecrets returns the body of a record without secrets; apart reports that nothing else is
-// in it.
+// withoutSecrets returns the body of a record without its secrets. apart reports whether the record has nothing but
+// secrets.
 func (e *exporter) withoutSecrets(r *backend.Resource, apart bool) ([]byte, error) {
 	if apart {
 		return backend.EncodeBody([]byte("{}")), nil

@@ -17,10 +17,10 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// ErrCut means that a file has no end line, so a part is missing.
+// ErrCut means that the file is cut off, because it has no end line.
 var ErrCut = errors.New("it is cut off: it has no end line. Take another copy, or export again")
 
-// ErrChanged means that a file is not as it was written.
+// ErrChanged means that the file was changed or damaged after it was written.
 var ErrChanged = errors.New("it was changed or damaged since it was written: its checksum does not match. Take another copy, or export again")
 
 // Writer writes a file, line by line.
@@ -31,7 +31,7 @@ type Writer struct {
 	count int
 }
 
-// counted is a writer that computes the checksum of what is written.
+// counted is a writer that computes a checksum of everything written.
 type counted struct {
 	to  io.Writer
 	sum hash.Hash
@@ -44,7 +44,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// NewWriter begins a file with its header. Format and version are set.
+// NewWriter begins a file. It writes the header, with Format and Version set.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	out := &Writer{to: &counted{to: w, sum: sha256.New()}}
 	var err error
@@ -60,7 +60,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	return out, err
 }
 
-// Write adds a line.
+// Write writes a line.
 func (w *Writer) Write(l Line) (err error) {
 	if w.line, err = appendLine(w.line[:0], l); err != nil {
 		return err
@@ -70,7 +70,8 @@ func (w *Writer) Write(l Line) (err error) {
 	return err
 }
 
-// Close writes the end line, with Lines and SHA256 set. It does not close the underlying writer.
+// Close completes the file with the end line, in which it sets Lines and SHA256. It returns the end line. It does not
+// close the underlying writer.
 func (w *Writer) Close(e End) (End, error) {
 	if err := w.lines.Close(); err != nil {
 		return e, err
@@ -85,7 +86,7 @@ func (w *Writer) Close(e End) (End, error) {
 	return e, err
 }
 
-// endLine returns the end line in its only valid form.
+// endLine returns the only valid form of an end line.
 func endLine(e End) ([]byte, error) {
 	text, err := json.Marshal(struct {
 		End End `json:"end"`
@@ -96,11 +97,11 @@ func endLine(e End) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// maxEnd bounds the end line: it fits into one stored block, of at most 65,535 bytes.
+// maxEnd is the maximum size of an end line, in bytes. It fits into one stored block, which has at most 65,535 bytes.
 const maxEnd = 60_000
 
-// endMember returns a gzip member that stores a text uncompressed (RFC 1952, and RFC 1951 section
-// 3.2.4), so each text has exactly one form.
+// endMember returns a gzip member with an uncompressed text (RFC 1952, and RFC 1951 section 3.2.4). Each text has
+// exactly one such form.
 func endMember(text []byte) []byte {
 	out := []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255}
 	out = append(out, 1) // the last block, stored
@@ -117,14 +118,14 @@ type Reader struct {
 	lines  *gzip.Reader
 	header Header
 	end    End
-	// buf[at:to] is decompressed and not used yet.
+	// buf[at:to] is decompressed but not yet used.
 	buf    []byte
 	at, to int
 	count  int
 	err    error // what ended it
 }
 
-// NewReader reads the header of a file.
+// NewReader begins to read a file. It reads the header.
 func NewReader(r io.Reader) (*Reader, error) {
 	out := &Reader{from: newSummed(r), buf: make([]byte, 2*readStep)}
 	var err error
@@ -155,11 +156,11 @@ func NewReader(r io.Reader) (*Reader, error) {
 // Header returns the header of the file.
 func (r *Reader) Header() Header { return r.header }
 
-// End returns the end line of the file, once Next has returned [io.EOF].
+// End returns the end line. It may be called after Next has returned [io.EOF].
 func (r *Reader) End() End { return r.end }
 
-// Next returns the next line, or [io.EOF] once the whole file was read and its checksum matches.
-// Lines must not be relied on before that.
+// Next returns the next line. It returns [io.EOF] when the file was read completely and its checksum is correct. Before
+// that, lines may be wrong and must not be relied on.
 func (r *Reader) Next() (Line, error) {
 	if r.err != nil {
 		return Line{}, r.err
@@ -180,8 +181,8 @@ func (r *Reader) Next() (Line, error) {
 	return l, r.err
 }
 
-// reason returns the error for a line that does not decode: ErrChanged, unless the checksum shows
-// that the file is unchanged.
+// reason returns the error for a line that cannot be decoded. It reads the rest of the file: if the checksum is wrong,
+// the error is ErrChanged, otherwise err.
 func (r *Reader) reason(err error) error {
 	for {
 		_, failed := r.next()
@@ -195,7 +196,7 @@ func (r *Reader) reason(err error) error {
 	}
 }
 
-// problem returns the error of a file that cannot be decompressed.
+// problem returns the error for a file that cannot be decompressed.
 func (r *Reader) problem(err error) error {
 	switch {
 	case err == io.EOF, errors.Is(err, ErrCut), errors.Is(err, ErrChanged):
@@ -208,10 +209,11 @@ func (r *Reader) problem(err error) error {
 	return ErrChanged
 }
 
-// readStep is how many bytes are decompressed at a time.
+// readStep is the number of bytes that are decompressed at a time.
 const readStep = 64 << 10
 
-// next returns the next line without its end, valid until the next call; [io.EOF] where the lines end.
+// next returns the next line without its newline, which is valid until the next call. It returns [io.EOF] after the
+// last line.
 func (r *Reader) next() ([]byte, error) {
 	searched := 0
 	for {
@@ -237,7 +239,7 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-// makeRoom makes room for one step after the unused bytes.
+// makeRoom makes room in buf for readStep bytes.
 func (r *Reader) makeRoom() {
 	if len(r.buf)-r.to >= readStep {
 		return
@@ -251,13 +253,13 @@ func (r *Reader) makeRoom() {
 	r.buf = to
 }
 
-// Sizes of the parts of a member of [endMember] before and after the text.
+// The sizes of the parts of [endMember] before and after the text.
 const (
 	memberHead = 15
 	memberTail = 8
 )
 
-// finish reads the end line, and compares the checksum.
+// finish reads the end line and checks the checksum.
 func (r *Reader) finish() error {
 	sum := hex.EncodeToString(r.from.sum())
 	rest, err := io.ReadAll(io.LimitReader(r.from, maxEnd+memberHead+memberTail+1))
@@ -282,7 +284,7 @@ func (r *Reader) finish() error {
 	return nil
 }
 
-// cutMember reports whether the member of the end line is incomplete.
+// cutMember reports whether the member with the end line is incomplete.
 func cutMember(rest []byte) bool {
 	if len(rest) < memberHead {
 		return true
@@ -291,13 +293,12 @@ func cutMember(rest []byte) bool {
 	return len(rest) < memberHead+memberTail || len(rest) < memberHead+length+memberTail
 }
 
-// summed is a buffered reader that computes the checksum of the bytes taken from it.
+// summed is a buffered reader that computes a checksum of the bytes that were read from it.
 type summed struct {
 	from io.Reader
 	hash hash.Hash
 	buf  []byte
-	// buf[at:to] is not taken yet; buf[hashed:at] is taken and not yet part of the
-	// checksum.
+	// buf[at:to] has not been read yet. buf[hashed:at] has been read but is not yet part of the checksum.
 	hashed, at, to int
 	err            error // of from
 }
@@ -306,7 +307,7 @@ func newSummed(r io.Reader) *summed {
 	return &summed{from: r, hash: sha256.New(), buf: make([]byte, readStep)}
 }
 
-// fill reads more bytes if all were taken. It reports whether there are any.
+// fill reads more bytes into buf if buf has none. It reports whether buf has any.
 func (s *summed) fill() bool {
 	for s.at == s.to && s.err == nil {
 		s.hash.Write(s.buf[s.hashed:s.at])
@@ -327,7 +328,7 @@ func (s *summed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ReadByte implements [io.ByteReader], so that gzip takes only the bytes of one member.
+// ReadByte implements [io.ByteReader]. With it, gzip reads only the bytes of one member.
 func (s *summed) ReadByte() (byte, error) {
 	if !s.fill() {
 		return 0, s.err
@@ -336,7 +337,7 @@ func (s *summed) ReadByte() (byte, error) {
 	return s.buf[s.at-1], nil
 }
 
-// sum returns the checksum of the bytes taken so far.
+// sum returns the checksum of the bytes read so far.
 func (s *summed) sum() []byte {
 	s.hash.Write(s.buf[s.hashed:s.at])
 	s.hashed = s.at

@@ -12,27 +12,27 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Format is the version of the files that this release writes and reads.
+// Format is the version of the file format that this release writes and reads.
 const Format = 1
 
 const (
-	// formatName is in the header of a file, with Format.
+	// formatName is the name of the file format in the header.
 	formatName = "sluice-export"
-	// maxLine is the most bytes of a line: a body of [backend.MaxStoredBytes] in base64, and the
-	// other fields.
+	// maxLine is the maximum size of a line in bytes. A body of [backend.MaxStoredBytes] in base64 fits into it, with
+	// the other fields.
 	maxLine = 4 << 20
 )
 
-// Secrecy is the form in which a file holds secrets.
+// Secrecy is the form of secrets in a file.
 type Secrecy string
 
 // The forms.
 const (
-	// Sealed: encrypted by the keyring.
+	// Sealed: secrets are encrypted by the keyring.
 	Sealed Secrecy = "sealed"
-	// Plain: readable by everybody.
+	// Plain: secrets are not encrypted.
 	Plain Secrecy = "plain"
-	// None: left out.
+	// None: secrets are left out.
 	None Secrecy = "none"
 )
 
@@ -40,23 +40,23 @@ const (
 type Header struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
-	// Release that wrote the file.
+	// Release is the release of the program that has written the file.
 	Release string `json:"release,omitempty"`
-	// WrittenAt is the time at which the export began, by the store's clock.
+	// WrittenAt is when the export began, by the store's clock.
 	WrittenAt time.Time `json:"writtenAt"`
-	// Catalogue is the hash of the newest catalogue that the store has accepted; empty for none.
+	// Catalogue is the hash of the catalogue that the store has accepted last; empty if there is none.
 	Catalogue string `json:"catalogue,omitempty"`
-	// Secrets is the form of the file's secrets.
+	// Secrets is the form of secrets in the file.
 	Secrets Secrecy `json:"secrets"`
-	// Key is the id of the key that encrypts secrets.
+	// Key is the id of the key with which secrets are encrypted.
 	Key string `json:"key,omitempty"`
-	// Source identifies the data that the file was made from, if the file is generated each time it
-	// is needed. All files of a source have the same records with the same uids, so a bootstrap
-	// that began with one can continue with another.
+	// Source identifies the data from which the file was made, if the file is generated each time it is needed. All
+	// files with the same source have the same records with the same uids. Thus a bootstrap that was begun with one can
+	// be continued with another one.
 	Source string `json:"source,omitempty"`
 }
 
-// check returns an error for a file of another program or of a newer release.
+// check returns an error if the header is from another program or a newer release.
 func (h Header) check() error {
 	switch {
 	case h.Format != formatName:
@@ -69,33 +69,31 @@ func (h Header) check() error {
 
 // End is the last line of a file.
 type End struct {
-	// Lines is the number of lines between the header and this one.
+	// Lines is the number of lines between the header and the end line.
 	Lines int `json:"lines"`
-	// Records counts the lines that were read first for their keys, Changes those that replace one
-	// of them.
+	// Records is the number of lines that were the first for their keys. Changes is the number of further lines, which
+	// replace another one.
 	Records int `json:"records"`
 	Changes int `json:"changes,omitempty"`
-	// Unreadable counts records that the store could not decode. The file does not have
-	// them.
+	// Unreadable is the number of records that the store could not decode. They are not in the file.
 	Unreadable int `json:"unreadable,omitempty"`
-	// Keys are the ids of the keys that are needed to read everything in the file.
+	// Keys are the ids of all keys that are needed to read the file.
 	Keys []string `json:"keys,omitempty"`
-	// Position is the position of the state of the store that the file has.
+	// Position is the position in the store's log whose state the file has.
 	Position string `json:"position"`
-	// SHA256 is the checksum of the file before the gzip member of this line.
+	// SHA256 is the checksum of all bytes before the gzip member with the end line.
 	SHA256 string `json:"sha256"`
 }
 
-// Line is a record of a file, or reports that a record is deleted or unreadable.
+// Line is a line of a file. It has a record, or means that a record was deleted or is unreadable.
 type Line struct {
-	// Resource is the stored record; its body may be sealed. A deleted or unreadable record has
-	// only a key.
+	// Resource is the stored record, whose body may be encrypted. A deleted or unreadable record has only its key.
 	Resource *backend.Resource
-	// Deleted reports that the record was deleted.
+	// Deleted reports whether the record was deleted.
 	Deleted bool
-	// Unreadable reports that the store could not decode the record.
+	// Unreadable reports whether the store could not decode the record.
 	Unreadable bool
-	// Later reports that the line may replace an earlier one for the same key.
+	// Later reports whether the line may replace an earlier one with the same key.
 	Later bool
 }
 
@@ -104,7 +102,7 @@ func (l *Line) sealed() bool {
 	return len(l.Resource.Body) > 0 && l.Resource.Body[0] == backend.BodySealed
 }
 
-// lineJSON is the JSON of a line without the body, which is added as stored, or in base64.
+// lineJSON is the JSON of a line.
 type lineJSON struct {
 	Kind       string          `json:"kind"`
 	Namespace  string          `json:"namespace,omitempty"`
@@ -122,7 +120,7 @@ type lineJSON struct {
 	Deleted    bool            `json:"deleted,omitempty"`
 	Unreadable bool            `json:"unreadable,omitempty"`
 	Body       json.RawMessage `json:"body,omitempty"`
-	// Sealed is an encrypted body, and Raw a body that is not JSON on one line.
+	// Sealed is an encrypted body. Raw is a body that is not a JSON object on one line.
 	Sealed []byte `json:"sealed,omitempty"`
 	Raw    []byte `json:"raw,omitempty"`
 }
@@ -173,7 +171,7 @@ func appendLine(dst []byte, l Line) ([]byte, error) {
 	return append(dst, '}', '\n'), nil
 }
 
-// moment returns a pointer to a time, nil for the zero time.
+// moment returns a pointer to a time; nil for the zero time.
 func moment(at time.Time) *time.Time {
 	if at.IsZero() {
 		return nil
@@ -181,7 +179,7 @@ func moment(at time.Time) *time.Time {
 	return &at
 }
 
-// plainJSON returns the JSON of a stored body, and reports whether a line can contain it unchanged.
+// plainJSON returns the JSON of a stored body, and whether a line can contain it unchanged.
 func plainJSON(body []byte) ([]byte, bool) {
 	raw, err := backend.DecodeBody(body)
 	ok := err == nil && len(raw) > 1 && raw[0] == '{' && raw[len(raw)-1] == '}' &&
@@ -189,7 +187,7 @@ func plainJSON(body []byte) ([]byte, bool) {
 	return raw, ok
 }
 
-// decodeStrict decodes one JSON value and refuses fields that out does not have.
+// decodeStrict decodes one JSON value. Unknown fields are an error.
 func decodeStrict(text []byte, out any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -202,7 +200,7 @@ func decodeStrict(text []byte, out any) error {
 	return nil
 }
 
-// decodeLine reads what appendLine wrote.
+// decodeLine decodes a line that appendLine has encoded.
 func decodeLine(text []byte) (l Line, err error) {
 	var in lineJSON
 	if err := decodeStrict(text, &in); err != nil {
@@ -237,7 +235,7 @@ func decodeLine(text []byte) (l Line, err error) {
 	return l, l.check(in)
 }
 
-// check refuses a line that no export writes.
+// check returns an error for a line that no export writes.
 func (l *Line) check(in lineJSON) error {
 	bodies := 0
 	for _, given := range []bool{in.Body != nil, in.Sealed != nil, in.Raw != nil} {
@@ -267,7 +265,7 @@ func (l *Line) check(in lineJSON) error {
 	return nil
 }
 
-// timeOf returns a time in UTC; nil gives the zero time.
+// timeOf returns a time in UTC; the zero time for nil.
 func timeOf(at *time.Time) time.Time {
 	if at == nil {
 		return time.Time{}

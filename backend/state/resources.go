@@ -13,20 +13,19 @@ import (
 // FileResource is a resource in a file.
 type FileResource struct {
 	*backend.Resource
-	// Sensitive is the record with its sensitive values, decrypted; nil if there is none or it
-	// cannot be decrypted.
+	// Sensitive is the decrypted record with its sensitive values. It is nil if there is none or it cannot be
+	// decrypted.
 	Sensitive *backend.Resource
-	// Locked is the reason why sensitive values, or the whole body, cannot be decrypted; nil if
-	// there is none.
+	// Locked is the error if the sensitive values or the whole body cannot be decrypted; nil otherwise.
 	Locked error
-	// Unreadable reports that the store could not read the resource when the file was written. It
-	// then has only a key.
+	// Unreadable reports whether the store could not read the resource when the file was written. The resource then has
+	// only its key.
 	Unreadable bool
 }
 
-// Resources returns the resources of a file, in its order, whose keys wanted accepts. It reads the
-// file twice, and yields only an error if the file is incomplete or changed. It keeps the sensitive
-// values of these resources in memory.
+// Resources returns the resources of a file whose keys satisfy wanted, in the order of the file. It reads the file
+// twice. If the file is incomplete or was changed, it yields only an error. The sensitive values of the resources are
+// kept in memory.
 func Resources(
 	open func() (io.ReadCloser, error), keys *keyring.Keyring, wanted func(backend.Key) bool,
 ) iter.Seq2[FileResource, error] {
@@ -66,7 +65,7 @@ func Resources(
 	}
 }
 
-// resourceOf returns the key of the resource whose sensitive values have the given key.
+// resourceOf returns the key of the resource for the key of its sensitive values.
 func resourceOf(key backend.Key) backend.Key {
 	key.Kind = strings.TrimPrefix(key.Kind, backend.SensitiveKind(""))
 	return key
@@ -93,7 +92,7 @@ func unlocked(r, sensitive *backend.Resource, keys *keyring.Keyring) FileResourc
 	return out
 }
 
-// eachLine visits the lines of a file with their numbers, until visit returns false.
+// eachLine calls visit for each line of a file, with the number of the line, until visit returns false.
 func eachLine(open func() (io.ReadCloser, error), visit func(n int, l *Line) bool) error {
 	f, err := open()
 	if err != nil {

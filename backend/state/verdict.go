@@ -6,24 +6,23 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// verdict decides what an export does with the records of a kind.
+// verdict is how an export treats the records of a kind.
 type verdict uint8
 
 const (
-	// moved: a resource, whose changes are in the log.
+	// moved: resources. Their changes are in the log.
 	moved verdict = iota
-	// movedSensitive: the sensitive values of a resource, which change only together
-	// with it.
+	// movedSensitive: sensitive values of resources. They change only together with their resources.
 	movedSensitive
-	// movedLast: a record of the gateways that has no log entries. It is read last.
+	// movedLast: records of the gateways that are read last, because they have no log entries.
 	movedLast
-	// left: a record about this store, which must not be moved to another one.
+	// left: records about this store. They must not be moved to another one.
 	left
-	// unknown: a record of a newer release, which an export would lose.
+	// unknown: records of a newer release. An export would lose them.
 	unknown
 )
 
-// The kinds of internal records, besides those of sensitive values.
+// The kinds of internal records, in addition to sensitive values.
 const (
 	catalogueKind   = "_catalogue"
 	controllersKind = "_controllers"
@@ -31,7 +30,7 @@ const (
 	bootstrapKind   = "_bootstrap"
 )
 
-// verdictOf returns the verdict on the records of a kind.
+// verdictOf returns how the records of a kind are treated.
 func verdictOf(kind string) verdict {
 	key := backend.Key{Kind: kind}
 	switch {
@@ -49,7 +48,7 @@ func verdictOf(kind string) verdict {
 	return unknown
 }
 
-// unknownKindError is the error for a record without a verdict.
+// unknownKindError returns the error for a record whose kind is unknown.
 func unknownKindError(key backend.Key) error {
 	return backend.FormatErrorf("the record %s is of a kind that this release does not know", key)
 }

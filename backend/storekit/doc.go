@@ -1,4 +1,4 @@
-// Package storekit has the parts that drivers of stores share: checking a batch against
-// the state of its shard and computing its writes, the state of a log, pages and
-// watches. The contract is package [github.com/sluicegw/sluice/backend].
+// Package storekit has the parts that drivers of stores share: checking the conditions of a batch and computing its
+// writes, the state of a log, pages, and watches. See package [github.com/sluicegw/sluice/backend] for the contract of
+// a store.
 package storekit

@@ -7,20 +7,19 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// ShardState is the state of a shard against which a batch is checked, under a lock
-// that the driver holds until the writes are made.
+// ShardState is the state of a shard against which a batch is checked. The driver must hold a lock from the check until
+// the writes are done.
 type ShardState interface {
-	// Stored returns the resource under a key, expired or not, nil if there is none. A record that does not
-	// decode is ErrUnreadable.
+	// Stored returns the resource under a key; nil if there is none. It may be expired. For a record that cannot be
+	// decoded the error is ErrUnreadable.
 	Stored(k backend.Key) (*backend.Resource, error)
-	// Bound reports whether another resource, live at the time now, holds a bound reference to the
-	// key.
+	// Bound reports whether another resource that is live at the time now has a bound reference to the key.
 	Bound(k backend.Key, now time.Time) (bool, error)
 }
 
-// Judge checks a batch against the state of its shard and returns its writes, for drivers that hold
-// a lock over both. It writes nothing. log is the log of the shard, in which the writes are counted
-// unless there is an error. now must be in UTC.
+// Judge checks the conditions of a batch and returns its result and writes. It writes nothing itself. The driver must
+// hold a lock over this call and the writes. log is the log of the shard; unless there is an error, its revisions are
+// advanced by the writes. now must be in UTC.
 func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (backend.Result, []Write, error) {
 	if now.After(b.Deadline) {
 		return backend.Result{}, nil, backend.ErrDeadline
@@ -69,8 +68,8 @@ func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (bac
 	return res, p.writes, nil
 }
 
-// find looks up the action's key. A record that does not decode can be deleted if the condition is
-// about presence only.
+// find looks up the key of an action. damaged reports whether the record cannot be decoded. That is only accepted for a
+// delete whose condition is about presence only; otherwise it is an error.
 func find(a *backend.Action, state ShardState) (r *backend.Resource, damaged bool, err error) {
 	r, err = state.Stored(a.Key)
 	if errors.Is(err, backend.ErrUnreadable) && a.Op == backend.OpDelete &&
@@ -80,7 +79,7 @@ func find(a *backend.Action, state ShardState) (r *backend.Resource, damaged boo
 	return r, false, err
 }
 
-// holds checks the action's condition. It returns nil, a *ConditionError, or an error of state.
+// holds checks the condition of an action. It returns nil, a *ConditionError, or an error of state.
 func holds(a *backend.Action, stored *backend.Resource, now time.Time, state ShardState) error {
 	live := stored
 	if live != nil && live.ExpiredAt(now) {
@@ -104,7 +103,7 @@ func holds(a *backend.Action, stored *backend.Resource, now time.Time, state Sha
 	return nil
 }
 
-// ledger collects the writes of a batch whose conditions hold.
+// ledger collects the writes of a batch after its conditions were checked.
 type ledger struct {
 	requestID, actor string
 	now              time.Time // to the millisecond
@@ -181,7 +180,7 @@ func (p *ledger) rebind(a *backend.Action, old *backend.Resource) *backend.Resou
 	return &r
 }
 
-// Expire returns the write that purges an expired resource. log counts it.
+// Expire returns the write that removes an expired resource, and advances log by it.
 func Expire(r *backend.Resource, log *LogState, now time.Time) Write {
 	return newWrite(
 		r, nil,
@@ -194,7 +193,7 @@ func Expire(r *backend.Resource, log *LogState, now time.Time) Write {
 	)
 }
 
-// newWrite returns a write with a revision. The log has no entries of internal records.
+// newWrite returns a write with the revision of e. e becomes its log entry unless the record is internal.
 func newWrite(before, after *backend.Resource, e backend.Event) Write {
 	w := Write{Before: before, After: after, Revision: e.Revision}
 	if !e.Resource.Internal() {

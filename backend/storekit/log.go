@@ -6,24 +6,21 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// LogState is the state of the log of one shard. Drivers store it in the transaction that adds
-// entries.
+// LogState is the state of the log of one shard. A driver stores it in the same transaction as the entries.
 type LogState struct {
-	// Epochs are the epochs of the log, ascending, each with its last sequence; the last one is
-	// current.
+	// Epochs has the last revision of each epoch of the log, in ascending order. The last one is current.
 	Epochs []backend.Revision
-	// Trimmed is the revision of the newest entry that was removed; zero if none was.
+	// Trimmed is the revision of the newest entry that was removed; zero if none was removed.
 	Trimmed backend.Revision
-	// Internal counts the changes of internal records, which have no entries. It
-	// is never reset.
+	// Internal is the number of changes of internal records, which have no entries. It is never reset.
 	Internal uint64
 }
 
-// maxEpochs bounds the table. The oldest epochs are dropped first, and their positions
+// maxEpochs is the maximum number of epochs in the state. The oldest epochs are removed first. Positions in them
 // expire.
 const maxEpochs = 1024
 
-// Head returns the revision of the last change, or of the current epoch's beginning.
+// Head returns the revision of the last change. If the current epoch has none, it is the epoch with the sequence 0.
 func (s *LogState) Head() backend.Revision {
 	if len(s.Epochs) == 0 {
 		return backend.Revision{}
@@ -31,8 +28,8 @@ func (s *LogState) Head() backend.Revision {
 	return s.Epochs[len(s.Epochs)-1]
 }
 
-// Next counts a change of a key and returns its revision. Internal records are counted separately,
-// so that the sequence of the entries has no gaps.
+// Next returns the revision of the next change of a key, and advances the state by it. Internal records have a separate
+// sequence, so the sequence of the entries has no gaps.
 func (s *LogState) Next(k backend.Key) backend.Revision {
 	next := s.Head()
 	if k.Internal() {
@@ -45,7 +42,7 @@ func (s *LogState) Next(k backend.Key) backend.Revision {
 	return next
 }
 
-// Begin starts a new epoch. States that were returned before are not changed.
+// Begin begins a new epoch. Earlier copies of the state are not changed.
 func (s *LogState) Begin(epoch uint64) {
 	s.Epochs = append(slices.Clone(s.Epochs), backend.Revision{Epoch: epoch})
 	if n := len(s.Epochs) - maxEpochs; n > 0 {
@@ -53,22 +50,20 @@ func (s *LogState) Begin(epoch uint64) {
 	}
 }
 
-// Trim records that all entries up to rev were removed, and drops epochs in which no position can
-// resume.
+// Trim records that all entries up to rev were removed. It removes the epochs from which no watch can resume.
 func (s *LogState) Trim(rev backend.Revision) {
 	s.Trimmed = rev
 	i := slices.IndexFunc(s.Epochs, func(e backend.Revision) bool { return e.Epoch >= rev.Epoch })
 	s.Epochs = s.Epochs[max(i, 0):]
 }
 
-// Clone returns an independent copy.
+// Clone returns a copy that shares no memory.
 func (s *LogState) Clone() LogState {
 	return LogState{Epochs: slices.Clone(s.Epochs), Trimmed: s.Trimmed, Internal: s.Internal}
 }
 
-// Resume returns nil if the changes after r can be delivered without a gap, else
-// ErrPositionExpired: the log does not know the epoch, the sequence is past the last
-// one of its epoch, or the entries were trimmed.
+// Resume returns nil if all changes after r can be delivered. Otherwise it returns ErrPositionExpired: the log does not
+// have the epoch, the sequence is greater than the last one of the epoch, or entries after r were removed.
 func (s *LogState) Resume(r backend.Revision) error {
 	i := slices.IndexFunc(s.Epochs, func(e backend.Revision) bool { return e.Epoch == r.Epoch })
 	if i < 0 || r.Seq > s.Epochs[i].Seq || r.Compare(s.Trimmed) < 0 {
@@ -77,8 +72,8 @@ func (s *LogState) Resume(r backend.Revision) error {
 	return nil
 }
 
-// Shared returns the last revision that the log shares with a history that has lost
-// changes: where the epoch of r ended. It is zero if the log does not know the epoch, or
+// Shared returns the last revision that this log shares with the history in which r was seen, if this log has lost
+// changes of that history: the end of r's epoch in this log. It returns zero if the log does not have the epoch, or
 // cannot resume there.
 func (s *LogState) Shared(r backend.Revision) backend.Revision {
 	i := slices.IndexFunc(s.Epochs, func(e backend.Revision) bool { return e.Epoch == r.Epoch })
@@ -88,8 +83,8 @@ func (s *LogState) Shared(r backend.Revision) backend.Revision {
 	return s.Epochs[i]
 }
 
-// Follows reports whether an entry is the next one after a revision that [LogState.Resume] accepts.
-// A log may mark the beginning of an epoch by an entry with the sequence 0.
+// Follows reports whether an entry is the next one after r. [LogState.Resume] must accept r. A log may have an entry
+// with the sequence 0 at the beginning of an epoch.
 func (s *LogState) Follows(r, entry backend.Revision) bool {
 	if entry.Epoch == r.Epoch {
 		return entry.Seq == r.Seq+1
@@ -98,8 +93,7 @@ func (s *LogState) Follows(r, entry backend.Revision) bool {
 		s.Behind(r) == s.Behind(backend.Revision{Epoch: entry.Epoch})
 }
 
-// Behind returns the number of changes after r, for an r that [LogState.Resume]
-// accepts.
+// Behind returns the number of changes after r. [LogState.Resume] must accept r.
 func (s *LogState) Behind(r backend.Revision) int {
 	n := uint64(0)
 	for _, e := range s.Epochs {

@@ -6,22 +6,22 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// PageBuilder builds the answer to a [backend.Range] from the stored resources that a
-// driver's scan finds, in the order of the range.
+// PageBuilder builds pages of a [backend.Range] from the stored resources. The driver adds them in the order of the
+// range.
 type PageBuilder struct {
 	r    backend.Range
 	now  time.Time
 	size int
 	page backend.Page
-	// skipped are the keys of resources after the last one of the page that do not decode.
+	// skipped are the keys of unreadable resources after the last resource of the page.
 	skipped []backend.Key
 }
 
-// NewPageBuilder returns a builder for the pages of one call, which leave out resources
-// expired at now. Begin each page with [PageBuilder.Next].
+// NewPageBuilder returns a builder for the pages of one call. Resources that are expired at the time now are left out.
+// [PageBuilder.Next] must be called before each page.
 func NewPageBuilder(now time.Time) *PageBuilder { return &PageBuilder{now: now} }
 
-// First returns the only page of a call of Ranges.
+// First returns the first of pages. It is for a call of Ranges with one range.
 func First(pages []backend.Page, err error) (backend.Page, error) {
 	if err != nil {
 		return backend.Page{}, err
@@ -29,16 +29,15 @@ func First(pages []backend.Page, err error) (backend.Page, error) {
 	return pages[0], nil
 }
 
-// Next begins the page of another valid range of the same call, which shares the limit
-// of bytes. The previous page must have been taken.
+// Next begins the page of another range, which must be valid. All pages of a builder share the limit of bytes.
+// [PageBuilder.Page] must have been called for the previous one.
 func (b *PageBuilder) Next(r backend.Range) {
 	b.r = r
 	b.page = backend.Page{}
 	b.skipped = nil
 }
 
-// Add adds the next resource of the scan, expired or not, and reports whether to
-// continue.
+// Add adds the next stored resource, which may be expired. It reports whether the driver must add more.
 func (b *PageBuilder) Add(r *backend.Resource) bool {
 	if r.ExpiredAt(b.now) || b.r.Namespace != "" && r.Namespace != b.r.Namespace {
 		return true
@@ -58,14 +57,14 @@ func (b *PageBuilder) Add(r *backend.Resource) bool {
 	return true
 }
 
-// Skip records that the next resource of the scan does not decode.
+// Skip adds the key of the next stored resource, which cannot be decoded.
 func (b *PageBuilder) Skip(k backend.Key) {
 	if !b.r.Count {
 		b.skipped = append(b.skipped, k)
 	}
 }
 
-// Page returns the page.
+// Page returns the completed page.
 func (b *PageBuilder) Page() backend.Page {
 	page := b.page
 	if !page.More {

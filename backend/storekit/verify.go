@@ -6,10 +6,11 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// progressStep is how many records, entries or changes are read between two calls of [backend.Verification.Progress].
+// progressStep is the number of records, entries or changes that are read between two calls of
+// [backend.Verification.Progress].
 const progressStep = 10_000
 
-// Inspector counts what a verification reads, and reports damage.
+// Inspector counts what a verification has read, and reports damage.
 type Inspector struct {
 	backend.Verification
 	Verified backend.Verified
@@ -21,7 +22,7 @@ func (i *Inspector) Tell(d backend.Damage) {
 	i.Found(d)
 }
 
-// Count adds one to a counter of i.Verified.
+// Count increments a counter of i.Verified, and calls Progress from time to time.
 func (i *Inspector) Count(counter *int64) {
 	*counter++
 	if i.Progress != nil && *counter%progressStep == 0 {
@@ -29,8 +30,8 @@ func (i *Inspector) Count(counter *int64) {
 	}
 }
 
-// Absent is the set of keys that are stored according to the log, and are not. It keeps hashes,
-// since a log may have many keys.
+// Absent is a set of keys that are missing: by the log they are stored, but they are not. It has only hashes of the
+// keys, because there may be many.
 type Absent struct {
 	seed maphash.Seed
 	keys map[uint64]struct{}
@@ -41,7 +42,8 @@ func NewAbsent() *Absent { return &Absent{seed: maphash.MakeSeed(), keys: map[ui
 
 func (a *Absent) hash(k backend.Key) uint64 { return maphash.Bytes(a.seed, k.Append(nil)) }
 
-// Note takes a log entry for a key that is not stored. The last entry must be a deletion.
+// Note adds the key of a log entry that is not stored, or removes it if the entry is a deletion. It must be called in
+// the order of the log.
 func (a *Absent) Note(e *backend.Event) {
 	if e.Type == backend.Deleted {
 		delete(a.keys, a.hash(e.Resource.Key))
@@ -50,7 +52,7 @@ func (a *Absent) Note(e *backend.Event) {
 	}
 }
 
-// Take reports whether the key is in the set, and removes it.
+// Take removes a key from the set and reports whether the set had it.
 func (a *Absent) Take(k backend.Key) bool {
 	h := a.hash(k)
 	_, has := a.keys[h]

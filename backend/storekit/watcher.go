@@ -10,29 +10,27 @@ import (
 
 // LogReader reads the log of a store with one shard.
 type LogReader interface {
-	// ReadLog returns one consistent view of the log: its state, a channel that is
-	// closed at the next change, and up to limit entries after the revision if the log
-	// can resume there. It may return fewer entries, but at least one if there is any.
-	// An entry that does not decode is ErrPositionExpired, after the entries before it
-	// were returned.
+	// ReadLog returns a consistent view of the log: its state, a channel that is closed at the next change, and at most
+	// limit entries after the revision, if the log can resume there. It may return fewer entries, but at least one if
+	// there is any. If an entry cannot be decoded, it returns the entries before it; if there are none, it returns
+	// ErrPositionExpired.
 	ReadLog(ctx context.Context, after backend.Revision, limit int) (LogPage, error)
 }
 
-// LogPage is one view of a log.
+// LogPage is a consistent view of a log.
 type LogPage struct {
-	// Events belong to the caller, who may change them, but not what they point to.
+	// Events may be changed by the caller, but not the values to which they point.
 	Events  []backend.Event
 	State   LogState
 	Changed <-chan struct{}
-	// Closed, if not nil, is closed together with the reader; from then on ReadLog fails with
-	// ErrClosed.
+	// Closed, if not nil, is closed when the reader is closed. ReadLog then returns ErrClosed.
 	Closed <-chan struct{}
 }
 
 const watchPage = 256
 
-// logWatcher is a [backend.Watcher] over a [LogReader]. It holds no events, so a slow
-// watcher costs nothing.
+// logWatcher is a [backend.Watcher] that reads from a [LogReader]. It keeps no events, so a slow watcher needs no
+// memory.
 type logWatcher struct {
 	reader   LogReader
 	pos      backend.Revision
@@ -43,7 +41,7 @@ type logWatcher struct {
 	closed   chan struct{}
 }
 
-// NewLogWatcher begins a watch, or fails with ErrPositionExpired.
+// NewLogWatcher returns a watcher. It fails with ErrPositionExpired if the log cannot resume at the position.
 func NewLogWatcher(ctx context.Context, reader LogReader, w backend.Watch) (backend.Watcher, error) {
 	l := &logWatcher{reader: reader, pos: w.From.Shard(0), maxLag: w.MaxLag, closed: make(chan struct{})}
 	if l.maxLag <= 0 {
@@ -66,7 +64,7 @@ func NewLogWatcher(ctx context.Context, reader LogReader, w backend.Watch) (back
 	return l, nil
 }
 
-// Close ends the watch. A waiting Next returns ErrClosed.
+// Close ends the watch. A Next that is waiting returns ErrClosed.
 func (l *logWatcher) Close() { l.once.Do(func() { close(l.closed) }) }
 
 // Next implements [backend.Watcher].
@@ -106,7 +104,7 @@ func (l *logWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 	return backend.Delivery{}, l.err
 }
 
-// read returns the page after the position, or the error that ends the watch.
+// read returns the page after the current position, or the error that ends the watch.
 func (l *logWatcher) read(ctx context.Context) (LogPage, error) {
 	page, err := l.reader.ReadLog(ctx, l.pos, watchPage)
 	if err != nil {
@@ -121,15 +119,15 @@ func (l *logWatcher) read(ctx context.Context) (LogPage, error) {
 	return page, nil
 }
 
-// lostAt returns the error of a watch that cannot continue from its position.
+// lostAt returns the error for a watch that cannot continue at place.
 func lostAt(log *LogState, place backend.Revision) error {
 	var lost backend.ExpiredError
 	lost.Lose(0, log.Shared(place))
 	return &lost
 }
 
-// take converts a page to a delivery and moves the position past it. It reports whether
-// there is anything to deliver.
+// take converts a page to a delivery, and moves the current position to its end. It reports whether there is anything
+// to deliver.
 func (l *logWatcher) take(page LogPage) (backend.Delivery, bool) {
 	head, from := page.State.Head(), l.pos
 	var d backend.Delivery
@@ -154,14 +152,14 @@ func (l *logWatcher) take(page LogPage) (backend.Delivery, bool) {
 	return d, d.CaughtUp || l.pos != from
 }
 
-// Broadcast wakes all that wait for the next change. The zero value is ready;
-// all methods are safe for concurrent use.
+// Broadcast wakes up all goroutines that wait for the next event. The zero value is ready to use. It is safe for
+// concurrent use.
 type Broadcast struct {
 	mu sync.Mutex
 	ch chan struct{}
 }
 
-// Wait returns a channel that the next Fire closes.
+// Wait returns a channel that is closed by the next Fire.
 func (b *Broadcast) Wait() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -171,7 +169,7 @@ func (b *Broadcast) Wait() <-chan struct{} {
 	return b.ch
 }
 
-// Fire closes the channels returned so far.
+// Fire closes all channels that Wait has returned so far.
 func (b *Broadcast) Fire() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

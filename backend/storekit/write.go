@@ -8,27 +8,26 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Write is a change of one key: the driver replaces Before by After, with all index entries, and
-// appends Event to the log.
+// Write is a change of one key. The driver replaces Before by After, including all index entries, and appends Event to
+// the log.
 type Write struct {
-	// Before is the stored resource, nil if there is none.
+	// Before is the stored resource; nil if there is none.
 	Before *backend.Resource
-	// After is the resource to store, nil to delete.
+	// After is the resource to store; nil to delete the key.
 	After *backend.Resource
-	// Revision of the write, zero for a rebind.
+	// Revision is the revision of the change; zero for a rebind.
 	Revision backend.Revision
-	// Event is the log entry. Its Type is zero if there is none: for a rebind and for a
-	// write of an internal record.
+	// Event is the log entry. If its Type is zero, there is no entry: for a rebind, and for internal records.
 	Event backend.Event
-	// Damaged reports whether the stored record does not decode. Then Before has only the key, and
-	// the driver has to search for the index entries.
+	// Damaged reports whether the stored record cannot be decoded. Then Before has only the key, and the driver must
+	// search for the index entries.
 	Damaged bool
 }
 
 // Logged reports whether the write has a log entry.
 func (w *Write) Logged() bool { return w.Event.Type != 0 }
 
-// Refs returns the entries of the inverse index that the write removes and adds.
+// Refs returns the entries of the inverse index that the write removes, and those that it adds.
 func (w *Write) Refs() (ended, begun []backend.Ref) {
 	if w.Before != nil && w.After != nil && slices.Equal(w.Before.Refs, w.After.Refs) {
 		return nil, nil
@@ -46,7 +45,7 @@ func (w *Write) Refs() (ended, begun []backend.Ref) {
 func without(a, b []backend.Ref) []backend.Ref {
 	var out []backend.Ref
 	for i, ref := range a {
-		// Usually nothing has changed, and both lists have the same order.
+		// The common case: nothing has changed, and both lists have the same order.
 		if i < len(b) && ref == b[i] {
 			continue
 		}
@@ -57,7 +56,7 @@ func without(a, b []backend.Ref) []backend.Ref {
 	return out
 }
 
-// Unreadable returns the error for a resource that does not decode, which names its key.
+// Unreadable adds the key to an error for a resource that cannot be decoded. It returns other errors unchanged.
 func Unreadable(k backend.Key, err error) error {
 	if errors.Is(err, backend.ErrUnreadable) {
 		return fmt.Errorf("%s: %w", k, err)

@@ -1,4 +1,4 @@
-// Package traced makes the calls of a store spans of the traces of those who call.
+// Package traced adds spans to the calls of a store.
 package traced
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Store is a store with a span for each call whose context has a span that is recorded. It can do what the store below
-// it can, and what it takes the place of where that cannot: see [backend.ClockOf], [backend.ShardOf], [backend.HeadOf],
-// [backend.Ranges] and [backend.GetBare].
+// Store calls another store. It adds a span to each call whose context has a recorded span. It implements all optional
+// interfaces of a store. Where the other store does not implement one, it does the same as [backend.ClockOf],
+// [backend.ShardOf], [backend.HeadOf], [backend.Ranges] and [backend.GetBare].
 type Store struct {
 	below backend.Store
 	// begin begins the span of a call.
 	begin func(ctx context.Context, name string) (context.Context, span.Span)
-	// system names the store, by the semantic conventions of databases.
+	// system is the name of the store by the semantic conventions for databases.
 	system attribute.KeyValue
 	clock  func() time.Time
 }
@@ -34,12 +34,12 @@ var (
 	_ backend.Heads      = (*Store)(nil)
 )
 
-// New returns a store over one in this process.
+// New returns a traced store. below is a store in this process.
 func New(below backend.Store, system string) *Store {
 	return &Store{below: below, begin: span.Start, system: span.System.String(system), clock: backend.ClockOf(below)}
 }
 
-// NewRemote returns a store over one in another process.
+// NewRemote returns a traced store. below is a client of a store in another process.
 func NewRemote(below backend.Store, system string) *Store {
 	out := New(below, system)
 	out.begin = span.StartCall
@@ -64,7 +64,8 @@ func end(traced span.Span, err error) {
 	traced.End()
 }
 
-// errorType returns the name of an error of a store, and whether it is more than the refusal of a batch.
+// errorType returns the name of a store's error. fault reports whether it is a fault of the store, and not only the
+// refusal of a batch.
 func errorType(err error) (name string, fault bool) {
 	for _, known := range []struct {
 		err   error
@@ -159,7 +160,7 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 	return out, err
 }
 
-// Watch implements [backend.Store]. What a watch delivers later belongs to no call.
+// Watch implements [backend.Store]. It has no span, because deliveries do not belong to a call.
 func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
 	return s.below.Watch(ctx, w)
 }
@@ -180,7 +181,7 @@ func (s *Store) Head(ctx context.Context) (backend.Position, error) {
 	return out, err
 }
 
-// Sync implements [backend.Syncer]. A store that is none has nothing to wait for.
+// Sync implements [backend.Syncer]. It returns immediately if the other store does not implement it.
 func (s *Store) Sync(ctx context.Context, namespace string) error {
 	below, ok := s.below.(backend.Syncer)
 	if !ok {

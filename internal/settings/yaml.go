@@ -1,4 +1,4 @@
-// Package settings reads files of settings in YAML into structs.
+// Package settings decodes YAML files with settings into structs.
 package settings
 
 import (
@@ -12,11 +12,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// goType matches how the parser names the type of a Go value.
+// goType matches the name of a Go type in an error of the parser.
 var goType = regexp.MustCompile(` (in type|into) \S+`)
 
-// Decode reads a file into a struct, whose fields are all that the file may have. An empty file leaves the struct as it
-// is. The error joins all that is wrong, each with its line; it may quote values.
+// Decode decodes a file into a struct. Keys without a field of the struct are errors. An empty file leaves the struct
+// unchanged. The error joins all problems with their lines; it may contain values.
 func Decode(text []byte, into any) error {
 	loader, err := yaml.NewLoader(bytes.NewReader(text), yaml.WithKnownFields())
 	if err != nil {
@@ -40,7 +40,8 @@ func Decode(text []byte, into any) error {
 	return err
 }
 
-// atLine returns the message of an error with its line, one of a number of lines: the end is on a line after them.
+// atLine returns the message of an error with its line. lines is the number of lines in the file; an error at the end
+// may be on a line after them.
 func atLine(e *yaml.LoadError, lines int) string {
 	return fmt.Sprintf("line %d: %s", max(1, min(e.Mark.Line, lines)), goType.ReplaceAllLiteralString(e.Message, ""))
 }

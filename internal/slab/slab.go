@@ -1,28 +1,26 @@
-// Package slab cuts many small pieces of memory from few large ones, for values
-// that are made together and forgotten together, as those of one answer are.
+// Package slab allocates many small pieces of memory as parts of few large ones. It is for values that are made
+// together and freed together, such as those of one answer.
 package slab
 
-// Slab hands out pieces of memory. A chunk is freed when none of its pieces is in
-// use any more, so what lives long must not come from a slab. The zero value is
-// ready; it is not safe for concurrent use.
+// Slab allocates pieces of memory. The memory of a chunk is freed when none of its pieces is in use any more. Values
+// that live long should therefore not come from a slab. The zero value is ready to use. It is not safe for concurrent
+// use.
 type Slab[T any] struct {
-	// Chunk is the maximum number of elements in a chunk. Default 256.
+	// Chunk is the maximum number of elements in a chunk. Default: 256.
 	Chunk int
-	// Keep is the maximum number of elements in the chunks that [Slab.Reset] keeps. Default:
-	// none.
+	// Keep is the maximum number of elements in chunks that [Slab.Reset] keeps for reuse. Default: 0.
 	Keep int
 
 	free []T
 	next int
-	// chunks has the chunks that Reset keeps. The first used of them are in use; free is the
-	// unused rest of the current chunk.
+	// chunks has the chunks that Reset may keep. The first used of them are in use. free is the unused part of the
+	// current chunk.
 	chunks [][]T
 	used   int
 }
 
-// Take returns n zero elements. If n is more than half a chunk, they get memory of their own. The
-// first chunk has only room for the first call, and each further one has twice the room of the
-// one before.
+// Take returns n elements with zero values. If n is more than half a chunk, they are allocated separately. The first
+// chunk is only as large as the first call needs; each further one is twice as large as its predecessor.
 func (s *Slab[T]) Take(n int) []T {
 	if n > len(s.free) {
 		most := s.Chunk
@@ -39,7 +37,7 @@ func (s *Slab[T]) Take(n int) []T {
 	return out
 }
 
-// more starts a chunk: one that was kept, or a new one.
+// more begins another chunk: one that was kept, or a new one.
 func (s *Slab[T]) more(n, most int) {
 	for s.used < len(s.chunks) {
 		s.free = s.chunks[s.used]
@@ -55,11 +53,11 @@ func (s *Slab[T]) more(n, most int) {
 	}
 }
 
-// One returns one element, its zero value.
+// One returns a pointer to one element with its zero value.
 func (s *Slab[T]) One() *T { return &s.Take(1)[0] }
 
-// Reset forgets all pieces, which nobody may use any more: their memory is handed out
-// again. If they took several chunks, the next ones find one that has room for as many.
+// Reset makes the memory of all pieces available again. They must not be used any more. If they needed several chunks,
+// these are replaced by one that is large enough for as many elements.
 func (s *Slab[T]) Reset() {
 	most := 0
 	for i, chunk := range s.chunks {

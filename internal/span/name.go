@@ -2,7 +2,7 @@ package span
 
 import "go.opentelemetry.io/otel/attribute"
 
-// Names of spans. Those of requests, verbs and calls of services follow from what they are of: see [Spans].
+// The names of spans. The spans of requests, verbs and calls of services have names that contain these: see [Spans].
 const (
 	Lock     = "lock"
 	Relate   = "relate"
@@ -15,7 +15,7 @@ const (
 	Follow   = "reconcile"
 )
 
-// Attributes of spans. Those without the prefix sluice are of OpenTelemetry's semantic conventions.
+// The attributes of spans. Names without the prefix sluice are from OpenTelemetry's semantic conventions.
 const (
 	Method        attribute.Key = "http.request.method"
 	Route         attribute.Key = "http.route"
@@ -58,19 +58,19 @@ const (
 	Service       attribute.Key = "sluice.service"
 )
 
-// Described is a span, or an attribute, as operators read of it.
+// Described is the description of a span or an attribute for operators.
 type Described struct {
-	// Name of the span, with the parts that vary in capitals, or of the attribute.
+	// Name is the name of the span or attribute. Parts of a span's name that vary are in capitals.
 	Name string
-	// Kind of the span in the sense of OpenTelemetry; empty for an attribute.
+	// Kind is the kind of the span in OpenTelemetry; empty for an attribute.
 	Kind string
 	// Meaning is a sentence without its full stop.
 	Meaning string
-	// Attributes that the span may have.
+	// Attributes are the attributes that the span may have.
 	Attributes []attribute.Key
 }
 
-// Spans returns all spans that a gateway makes.
+// Spans returns the descriptions of all spans of a gateway.
 func Spans() []Described {
 	return []Described{
 		{"METHOD ROUTE", "server", "a request, until it is answered, or until a stream or a WebSocket has begun; not of `/healthz`, `/readyz` and `/metrics`", []attribute.Key{
@@ -104,7 +104,7 @@ func Spans() []Described {
 	}
 }
 
-// Attributes returns all attributes of spans.
+// Attributes returns the descriptions of all attributes of spans.
 func Attributes() []Described {
 	return []Described{
 		attributeOf(Method, "the method of the request"),

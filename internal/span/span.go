@@ -1,11 +1,11 @@
-// Package span makes the spans of traces (OpenTelemetry), and carries traces between processes (W3C Trace Context).
+// Package span makes spans of traces (OpenTelemetry), and passes traces between processes (W3C Trace Context).
 //
-// A [Tracer] asks the sampler once for each request, at its beginning. If the request is traced, its context carries
-// a span, and what is called with that context begins spans below it ([Start], [Past]). If it is not, these functions
-// find no span and do nothing: a caller makes attributes only if [Span.Recording] reports true.
+// A [Tracer] decides at the beginning of each request whether it is traced. If it is, the context of the request has a
+// span. Code that is called with that context adds spans below it, with [Start] and [Past]. If the request is not
+// traced, these functions do nothing. Callers need to compute attributes only if [Span.Recording] returns true.
 //
-//	Tracer.Request, Tracer.Resume, Tracer.Linked   ask the sampler
-//	Start, Past                                    below a span that is recorded
+//	Tracer.Request, Tracer.Resume, Tracer.Linked   decide whether to trace
+//	Start, Past                                    add spans below a recorded one
 package span
 
 import (
@@ -20,7 +20,7 @@ import (
 // Scope is the instrumentation scope of all spans.
 const Scope = "github.com/sluicegw/sluice"
 
-// Span is a span that is recorded. The zero value is none, and its methods do nothing.
+// Span is a recorded span. The zero value is no span, and its methods do nothing.
 type Span struct{ span trace.Span }
 
 // Recording reports whether there is a span.
@@ -33,8 +33,8 @@ func (s Span) Set(attributes ...attribute.KeyValue) {
 	}
 }
 
-// Fail notes the code of the error with which the work of the span has ended. fault reports whether it is a fault of
-// the gateway or of what it calls, and not of the caller; the status of the span is an error only then.
+// Fail sets the code of the error with which the work of the span has ended. fault reports whether it is a fault of the
+// gateway, or of something that the gateway calls, and not of the caller. Only then the status of the span is an error.
 func (s Span) Fail(code string, fault bool) {
 	if s.span == nil {
 		return
@@ -45,14 +45,14 @@ func (s Span) Fail(code string, fault bool) {
 	}
 }
 
-// Rename gives the span another name.
+// Rename changes the name of the span.
 func (s Span) Rename(name string) {
 	if s.span != nil {
 		s.span.SetName(name)
 	}
 }
 
-// EndAt ends the span at a time that has passed.
+// EndAt ends the span at a time in the past.
 func (s Span) EndAt(at time.Time) {
 	if s.span != nil {
 		s.span.End(trace.WithTimestamp(at))
@@ -66,7 +66,7 @@ func (s Span) End() {
 	}
 }
 
-// Traceparent returns the span as the parent of others, in the form of the header of that name; empty for none.
+// Traceparent returns the value of a traceparent header with the span as the parent; empty if there is no span.
 func (s Span) Traceparent() string {
 	if s.span == nil {
 		return ""
@@ -74,13 +74,13 @@ func (s Span) Traceparent() string {
 	return Traceparent(s.span.SpanContext())
 }
 
-// Start begins a span below the one of ctx, and returns the context of what happens within it. Without a span in ctx
-// it returns ctx and no span.
+// Start begins a span below the span of ctx. It returns a context with the new span, for the work within it. If ctx has
+// no recorded span, it returns ctx and no span.
 func Start(ctx context.Context, name string) (context.Context, Span) {
 	return start(ctx, name, trace.SpanKindInternal)
 }
 
-// StartCall is [Start] for a call of another process.
+// StartCall is like [Start] for a call of another process.
 func StartCall(ctx context.Context, name string) (context.Context, Span) {
 	return start(ctx, name, trace.SpanKindClient)
 }
@@ -96,7 +96,7 @@ func start(ctx context.Context, name string, kind trace.SpanKind) (context.Conte
 
 func tracerOf(s trace.Span) trace.Tracer { return s.TracerProvider().Tracer(Scope) }
 
-// Detach returns a context without the span of ctx, for what goes on after that span has ended.
+// Detach returns a context without a span. It is for work that continues after the span of ctx has ended.
 func Detach(ctx context.Context) context.Context {
 	if !Of(ctx).Recording() {
 		return ctx
@@ -104,7 +104,7 @@ func Detach(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, nil)
 }
 
-// Of returns the span of ctx that is recorded.
+// Of returns the recorded span of ctx, or no span.
 func Of(ctx context.Context) Span {
 	if !tracing.Load() {
 		return Span{}
@@ -116,7 +116,7 @@ func Of(ctx context.Context) Span {
 	return Span{s}
 }
 
-// Past adds a span for work that has ended already below the one of ctx, if there is one.
+// Past adds a span for work that has already ended, below the span of ctx. It does nothing if ctx has no recorded span.
 func Past(ctx context.Context, name string, begin, end time.Time, attributes ...attribute.KeyValue) {
 	parent := Of(ctx)
 	if !parent.Recording() {

@@ -8,7 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Places in a traceparent of version 00: 00-TRACE-SPAN-FLAGS, all in lower case hexadecimal digits.
+// The offsets of the parts of a traceparent of version 00. It has the form 00-TRACE-SPAN-FLAGS, in lower case
+// hexadecimal digits.
 const (
 	traceAt = 3
 	spanAt  = traceAt + 33
@@ -16,7 +17,7 @@ const (
 	length  = flagsAt + 2
 )
 
-// Traceparent returns a span context in the form of the header of that name.
+// Traceparent returns a span context as the value of a traceparent header.
 func Traceparent(sc trace.SpanContext) string {
 	id, parent := sc.TraceID(), sc.SpanID()
 	return text(id, parent, sc.IsSampled())
@@ -35,10 +36,10 @@ func text(id trace.TraceID, parent trace.SpanID, sampled bool) string {
 	return string(b[:])
 }
 
-// NewTraceparent returns a new trace that is not sampled.
+// NewTraceparent returns a traceparent of a new trace that is not recorded.
 func NewTraceparent() string { return text(newTraceID(), newSpanID(), false) }
 
-// TraceID returns the id of the trace of a traceparent; empty if it has not the form of one.
+// TraceID returns the id of the trace in a traceparent; empty if the traceparent is malformed.
 func TraceID(traceparent string) string {
 	if len(traceparent) != length {
 		return ""
@@ -46,7 +47,7 @@ func TraceID(traceparent string) string {
 	return traceparent[traceAt : spanAt-1]
 }
 
-// OtherID returns the id of the trace of a traceparent if it is not the id of the request; else nothing.
+// OtherID returns the id of the trace in a traceparent, or "" if it equals the id of the request.
 func OtherID(traceparent, request string) string {
 	if id := TraceID(traceparent); id != request {
 		return id
@@ -54,7 +55,7 @@ func OtherID(traceparent, request string) string {
 	return ""
 }
 
-// Sampled reports whether the trace of a traceparent is recorded.
+// Sampled reports whether a traceparent has the flag that the trace is recorded.
 func Sampled(traceparent string) bool {
 	if len(traceparent) != length {
 		return false
@@ -64,7 +65,7 @@ func Sampled(traceparent string) bool {
 	return err == nil && trace.TraceFlags(flags[0]).IsSampled()
 }
 
-// unsampled returns a traceparent without the flag that the trace is recorded.
+// unsampled removes the flag that the trace is recorded from a traceparent.
 func unsampled(traceparent string) string {
 	if !Sampled(traceparent) {
 		return traceparent
@@ -72,7 +73,7 @@ func unsampled(traceparent string) string {
 	return traceparent[:flagsAt] + "00"
 }
 
-// Parse returns the span of another process that a traceparent names; an invalid one if it is malformed.
+// Parse parses a traceparent, which is a span of another process. If it is malformed, the result is not valid.
 func Parse(traceparent string) trace.SpanContext {
 	if len(traceparent) != length {
 		return trace.SpanContext{}
@@ -91,7 +92,7 @@ func Parse(traceparent string) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: parent, TraceFlags: flags, Remote: true})
 }
 
-// Ids are random, and all zeroes are none.
+// Ids are random. An id of zeros is invalid, so another one is generated then.
 
 func newTraceID() (id trace.TraceID) {
 	for !id.IsValid() {
@@ -108,14 +109,14 @@ func newSpanID() (id trace.SpanID) {
 	return id
 }
 
-// The parts of a traceparent as [Pack] writes them.
+// The lengths of the ids in the encoding of [Pack].
 const (
 	traceBytes  = 16
 	parentBytes = 8
 )
 
-// Pack encodes a traceparent in a few bytes: the ids of its trace and its span. The id of the
-// trace is left out if it is known. The result is empty if the trace is not recorded.
+// Pack encodes the ids of the trace and the span in a traceparent in a few bytes. The id of the trace is left out if it
+// equals known. The result is empty if the trace is not recorded.
 func Pack(traceparent, known string) string {
 	if !Sampled(traceparent) {
 		return ""
@@ -131,8 +132,8 @@ func Pack(traceparent, known string) string {
 	return string(id[:]) + string(parent[:])
 }
 
-// Unpack returns the traceparent that was passed to Pack; empty if packed is not a result of
-// Pack.
+// Unpack returns the traceparent that was passed to Pack, with the same value of known. It returns "" if packed is not
+// a result of Pack.
 func Unpack(packed, known string) string {
 	var id trace.TraceID
 	var parent trace.SpanID

@@ -8,26 +8,28 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Tracer begins the spans that have no parent in this process. Nil traces nothing.
+// Tracer begins spans that have no parent in this process. A nil Tracer does nothing.
 type Tracer struct {
 	tracer trace.Tracer
-	// sample decides whether a trace is recorded; parent is invalid for a trace that begins here.
+	// sample decides whether a trace is recorded. parent is the span of another process in which the trace has begun;
+	// it is invalid if the trace begins here.
 	sample func(parent trace.SpanContext, id trace.TraceID) bool
 }
 
-// tracing is true once a [Tracer] was made. Until then no context has a span, and none is looked for: that would walk
-// through all values of the context several times in each request.
+// tracing is set when a [Tracer] was made. Before that, no context can have a span. To look for one would take time,
+// because all values of the context are searched several times per request.
 var tracing atomic.Bool
 
-// NewTracer returns a tracer of a provider that records every span, and takes its ids from [IDs].
+// NewTracer returns a tracer. The provider must record every span and use [IDs]. sample decides which traces are
+// recorded.
 func NewTracer(p trace.TracerProvider, sample func(parent trace.SpanContext, id trace.TraceID) bool) *Tracer {
 	tracing.Store(true)
 	return &Tracer{tracer: p.Tracer(Scope), sample: sample}
 }
 
-// Request begins the span of a request. traceparent is the trace that the request came with, or else, with begins, the
-// new one that it is to have. The traceparent that is returned is the one of the span, or says that the request is not
-// recorded.
+// Request begins the span of a request. traceparent is the trace of the request. If begins is set, it is a new trace
+// that the request gets; otherwise it has come with the request. The result now is the traceparent of the span. If the
+// request is not recorded, it is the given one without the flag that it is.
 func (t *Tracer) Request(
 	ctx context.Context, name, traceparent string, begins bool,
 ) (within context.Context, s Span, now string) {
@@ -51,9 +53,8 @@ func (t *Tracer) Request(
 	return ctx, Span{begun}, Traceparent(begun.SpanContext())
 }
 
-// Resume begins a span of a request whose own span has ended, as that of a WebSocket has when it is open: below
-// traceparent, if that is recorded. If the span of ctx is recorded, the new one is below that. Its work has begun at
-// begin.
+// Resume begins another span for a request whose own span has ended, such as a WebSocket after it was opened. The
+// parent is the span of ctx, if that is recorded, otherwise the span in traceparent. begin is when the work has begun.
 func (t *Tracer) Resume(ctx context.Context, name, traceparent string, begin time.Time) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -68,8 +69,8 @@ func (t *Tracer) Resume(ctx context.Context, name, traceparent string, begin tim
 	return ctx, Span{begun}
 }
 
-// Linked begins the span of work that follows from others, which may be of other processes: a trace of its own with a
-// link to each of them. It is recorded if one of them is, and the sampler does not refuse a request that comes from it.
+// Linked begins the span of work that has several causes, which may be in other processes. The span begins a new trace
+// with a link to each cause. It is recorded if one of the causes is, and the sampler does not refuse it.
 func (t *Tracer) Linked(
 	ctx context.Context, name string, kind trace.SpanKind, causes ...string,
 ) (context.Context, Span) {
@@ -94,13 +95,13 @@ func (t *Tracer) Linked(
 	return ctx, Span{begun}
 }
 
-// IDs makes the ids of spans and traces, as the SDK asks for them (sdk/trace.IDGenerator). A trace that a [Tracer]
-// begins has the id that it was announced by.
+// IDs generates the ids of spans and traces; it is an IDGenerator of the SDK. If a [Tracer] has already announced the
+// id of a trace, it uses that id.
 type IDs struct{}
 
 type newIDKey struct{}
 
-// NewIDs returns the ids of a span that begins a trace.
+// NewIDs returns the ids of a new trace and its first span.
 func (IDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	if id, ok := ctx.Value(newIDKey{}).(trace.TraceID); ok {
 		return id, newSpanID()
@@ -108,5 +109,5 @@ func (IDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	return newTraceID(), newSpanID()
 }
 
-// NewSpanID returns the id of another span.
+// NewSpanID returns the id of a further span.
 func (IDs) NewSpanID(context.Context, trace.TraceID) trace.SpanID { return newSpanID() }

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Backoff makes the pauses between attempts at something that fails: each is random, from nothing to a bound that
-// doubles with each pause ("full jitter"), so that many who failed together do not come back together. It is not safe
-// for concurrent use.
+// Backoff computes the pauses between attempts that fail. Each pause is random, between zero and a limit that doubles
+// after each pause ("full jitter"). Thus processes that have failed at the same time do not try again at the same time.
+// It is not safe for concurrent use.
 type Backoff struct {
-	// Least is the bound of the first pause, and Most the largest one.
+	// Least is the limit of the first pause. Most is the maximum of the limit.
 	Least, Most time.Duration
-	// Rand makes the pauses. Default: the global generator.
+	// Rand generates the pauses. Default: the global generator.
 	Rand *rand.Rand
 
 	bound time.Duration // of the next pause; 0 before the first one
@@ -28,11 +28,11 @@ func (b *Backoff) Next() time.Duration {
 	return rand.N(bound + 1)
 }
 
-// Wait waits for the next pause and reports whether ctx still lives.
+// Wait waits for the next pause. It returns false if ctx has ended.
 func (b *Backoff) Wait(ctx context.Context) bool { return For(ctx, b.Next()) }
 
-// Reset begins with the first pause again, after an attempt that succeeded.
+// Reset starts with the first pause again. It is called after a successful attempt.
 func (b *Backoff) Reset() { b.bound = 0 }
 
-// First reports whether there was no pause yet, or none since the last reset.
+// First reports whether there was no pause since the beginning or the last Reset.
 func (b *Backoff) First() bool { return b.bound == 0 }

@@ -1,4 +1,4 @@
-// Package wait waits, but never longer than a context lives.
+// Package wait waits for events, but not longer than until a context ends.
 package wait
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For waits and reports whether ctx still lives.
+// For waits for d. It returns false if ctx has ended.
 func For(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -1,6 +1,6 @@
-// Package kms encrypts and decrypts keys by a key management service (KMS), whose own key never leaves it.
-// It asks a plugin on the same machine by version 2 of the protocol that Kubernetes has for this,
-// schema/kms/v2/kms.proto: gRPC over a unix socket. Plugins exist for the services of clouds, for HSMs and for Vault.
+// Package kms wraps and unwraps keys with a key management service (KMS), whose key never leaves the service. It calls
+// a plugin on the same machine, with version 2 of the protocol of Kubernetes for such plugins
+// (schema/kms/v2/kms.proto): gRPC over a unix socket. There are plugins for cloud services, HSMs and Vault.
 package kms
 
 import (
@@ -22,21 +22,21 @@ import (
 const DefaultTimeout = 10 * time.Second
 
 const (
-	// maxAnswer is the most bytes of an answer. What a wrapped key may have fits.
+	// maxAnswer is the maximum size of an answer in bytes. It is enough for the largest wrapped key.
 	maxAnswer = 64 << 10
-	// maxErrorText is the most bytes of what a plugin says of an error that are passed on.
+	// maxErrorText is the number of bytes to which the error message of a plugin is shortened.
 	maxErrorText = 300
 )
 
-// Config says where the plugin is.
+// Config configures a [Plugin].
 type Config struct {
-	// Socket is the path of the socket on which the plugin listens, or unix:// and the path. Required.
+	// Socket is the path of the plugin's socket, which may be preceded by unix://. Required.
 	Socket string
-	// Timeout bounds each call. Default: DefaultTimeout.
+	// Timeout is the time limit of each call. Default: DefaultTimeout.
 	Timeout time.Duration
 }
 
-// path returns the name of the socket for package net. Like in gRPC, a name that begins with @ is an abstract one.
+// path returns the address for package net. As in gRPC, a name that begins with @ is an abstract socket.
 func (c Config) path() (string, error) {
 	path, isURL := strings.CutPrefix(c.Socket, "unix:")
 	if isURL {
@@ -54,7 +54,7 @@ func (c Config) path() (string, error) {
 	return path, nil
 }
 
-// Plugin is a KMS. It is safe for concurrent use.
+// Plugin is a [keyring.KMS]. It is safe for concurrent use.
 type Plugin struct {
 	path      string
 	timeout   time.Duration
@@ -64,7 +64,7 @@ type Plugin struct {
 	decrypt   *connect.Client[pb.DecryptRequest, pb.DecryptResponse]
 }
 
-// New returns a plugin that has not been asked yet.
+// New returns a plugin. It does not call it yet.
 func New(cfg Config) (*Plugin, error) {
 	path, err := cfg.path()
 	if err != nil {
@@ -90,16 +90,16 @@ func New(cfg Config) (*Plugin, error) {
 	}, nil
 }
 
-// newClient returns the client of one call. The host of the URL means nothing.
+// newClient returns a client of one method. The host in the URL has no meaning.
 func newClient[Req, Res any](client *http.Client, method string) *connect.Client[Req, Res] {
 	const service = "http://localhost/v2.KeyManagementService/"
 	return connect.NewClient[Req, Res](client, service+method, connect.WithGRPC(), connect.WithReadMaxBytes(maxAnswer))
 }
 
-// Close closes the connection.
+// Close closes the connections.
 func (p *Plugin) Close() { p.transport.CloseIdleConnections() }
 
-// KeyID returns the id of the key with which the KMS encrypts now. An error says why the plugin cannot be used.
+// KeyID returns the id of the current key of the KMS. It returns an error if the plugin cannot be used.
 func (p *Plugin) KeyID(ctx context.Context) (string, error) {
 	out, err := call(ctx, p, p.status, &pb.StatusRequest{})
 	if err != nil {
@@ -130,7 +130,7 @@ func (p *Plugin) Wrap(ctx context.Context, secret []byte) ([]byte, error) {
 	return wrapped, nil
 }
 
-// Unwrap decrypts a key that Wrap has encrypted.
+// Unwrap decrypts a key that Wrap has returned.
 func (p *Plugin) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 	in, err := decode(wrapped)
 	if err != nil {
@@ -145,14 +145,14 @@ func (p *Plugin) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 	return out.GetPlaintext(), nil
 }
 
-// errLate is the cause of a context whose call was not answered in time.
+// errLate means that a call was not answered within the timeout.
 var errLate = errors.New("no answer in time")
 
-// call sends a call and waits for the answer, for the timeout at most. Errors have nothing of what was sent.
+// call calls a method and waits for the answer until the timeout. Errors contain nothing of the request.
 func call[Req, Res any](
 	ctx context.Context, p *Plugin, client *connect.Client[Req, Res], in *Req,
 ) (*Res, error) {
-	// With a deadline in the context, which is sent to the plugin, the plugin's own error would often come first.
+	// A deadline of the context would be sent to the plugin, whose own error would then often come first.
 	bounded, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer time.AfterFunc(p.timeout, func() { cancel(errLate) }).Stop()
@@ -172,7 +172,7 @@ func call[Req, Res any](
 		p.path, cut(err.Error()))
 }
 
-// cut returns the beginning of a text of a plugin.
+// cut shortens a text of a plugin to at most maxErrorText bytes.
 func cut(text string) string {
 	if len(text) <= maxErrorText {
 		return text

@@ -9,22 +9,23 @@ import (
 	pb "github.com/sluicegw/sluice/schema/kms/v2/kmsv2"
 )
 
-// Limits of a wrapped key, which are the limits of Kubernetes.
+// The limits of the parts of a wrapped key. They are those of Kubernetes.
 const (
 	maxCiphertext  = 1 << 10
 	maxKeyID       = 1 << 10
 	maxAnnotations = 32 << 10
 )
 
-// A wrapped key is the message EncryptResponse of schema/kms/v2/kms.proto, for it has all that Decrypt needs.
+// A wrapped key is stored as the message EncryptResponse of schema/kms/v2/kms.proto, which has everything that Decrypt
+// needs.
 
-// WrappingKeyID returns the id of the key of the KMS with which a key was wrapped.
+// WrappingKeyID returns the id of the KMS's key with which a key was wrapped.
 func (*Plugin) WrappingKeyID(wrapped []byte) (string, error) {
 	in, err := decode(wrapped)
 	return in.GetKeyId(), err
 }
 
-// encode returns the stored form of what a plugin has encrypted, if that is within the limits.
+// encode returns the stored form of an answer to Encrypt, or an error if it exceeds the limits.
 func encode(out *pb.EncryptResponse) ([]byte, error) {
 	if err := check(out); err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func encode(out *pb.EncryptResponse) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(out)
 }
 
-// decode returns what a plugin had encrypted.
+// decode returns the answer to Encrypt from its stored form.
 func decode(wrapped []byte) (*pb.EncryptResponse, error) {
 	in := new(pb.EncryptResponse)
 	err := proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(wrapped, in)
@@ -45,7 +46,7 @@ func decode(wrapped []byte) (*pb.EncryptResponse, error) {
 	return in, nil
 }
 
-// check returns an error if a wrapped key lacks something, or is larger than a KMS makes it.
+// check returns an error if a part of a wrapped key is missing or exceeds its limit.
 func check(m *pb.EncryptResponse) error {
 	size := 0
 	for name, value := range m.GetAnnotations() {

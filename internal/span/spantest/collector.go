@@ -1,4 +1,4 @@
-// Package spantest is a collector of traces for tests: it takes OTLP over HTTP, as a gateway exports it.
+// Package spantest is a collector of traces for tests. It receives the OTLP over HTTP that a gateway exports.
 package spantest
 
 import (
@@ -21,12 +21,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Span is a span as it was exported.
+// Span is an exported span.
 type Span struct {
 	Name, Kind string
-	// TraceID, SpanID and ParentID are hexadecimal; ParentID is empty for none.
+	// TraceID, SpanID and ParentID are hexadecimal. ParentID is empty if there is no parent.
 	TraceID, SpanID, ParentID string
-	// Links are the spans of other traces that this one follows from, as TraceID-SpanID.
+	// Links are the linked spans of other traces, in the form TraceID-SpanID.
 	Links      []string
 	Attributes map[string]string
 	Begin, End time.Time
@@ -36,7 +36,7 @@ type Span struct {
 	Service string
 }
 
-// Collector takes spans.
+// Collector receives spans.
 type Collector struct {
 	URL string
 
@@ -46,7 +46,7 @@ type Collector struct {
 	refused error         // of what it does not take as OTLP
 }
 
-// New starts a collector, which ends with the test.
+// New starts a collector. It is stopped at the end of the test.
 func New(t testing.TB) *Collector {
 	c := &Collector{grown: make(chan struct{})}
 	server := httptest.NewServer(c)
@@ -62,7 +62,7 @@ func New(t testing.TB) *Collector {
 	return c
 }
 
-// ServeHTTP takes spans.
+// ServeHTTP receives spans.
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	request, err := read(r)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer)
 }
 
-// read reads a request as the specification of OTLP has it.
+// read reads a request by the specification of OTLP.
 func read(r *http.Request) (*collector.ExportTraceServiceRequest, error) {
 	if r.Method != http.MethodPost || r.URL.Path != "/v1/traces" {
 		return nil, fmt.Errorf("%s %s; POST /v1/traces is wanted", r.Method, r.URL.Path)
@@ -102,7 +102,7 @@ func read(r *http.Request) (*collector.ExportTraceServiceRequest, error) {
 	return out, proto.Unmarshal(raw, out)
 }
 
-// take keeps the spans of a request.
+// take stores the spans of a request.
 func (c *Collector) take(request *collector.ExportTraceServiceRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,23 +156,24 @@ func attributesOf(all []*common.KeyValue) map[string]string {
 	return out
 }
 
-// Spans returns the spans so far.
+// Spans returns the spans received so far.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.spans)
 }
 
-// patience is how long Await waits.
+// patience is how long Await waits at most.
 const patience = time.Minute
 
-// Await waits until the spans of a trace have all these names, and returns them.
+// Await waits until there are spans with all these names in a trace, and returns the spans of the trace.
 func (c *Collector) Await(t testing.TB, traceID string, names ...string) []Span {
 	t.Helper()
 	return c.AwaitAll(t, func(s Span) bool { return s.TraceID == traceID }, names...)
 }
 
-// AwaitAll waits until spans that wanted reports have all these names, and returns them.
+// AwaitAll waits until there are spans with all these names among those for which wanted returns true, and returns
+// these.
 func (c *Collector) AwaitAll(t testing.TB, wanted func(Span) bool, names ...string) []Span {
 	t.Helper()
 	late := time.After(patience)
@@ -195,7 +196,7 @@ func (c *Collector) AwaitAll(t testing.TB, wanted func(Span) bool, names ...stri
 	}
 }
 
-// Find returns the span of a name, and fails the test unless there is one.
+// Find returns the span with a name. It fails the test unless there is exactly one.
 func Find(t testing.TB, spans []Span, name string) Span {
 	t.Helper()
 	found := slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return s.Name != name })
@@ -205,7 +206,7 @@ func Find(t testing.TB, spans []Span, name string) Span {
 	return found[0]
 }
 
-// Tree returns spans as text: a line for each, below its parent.
+// Tree returns the spans as text, with one line for each, below the line of its parent.
 func Tree(spans []Span) string {
 	spans = slices.Clone(spans)
 	slices.SortStableFunc(spans, func(a, b Span) int { return a.Begin.Compare(b.Begin) })

@@ -1,5 +1,5 @@
-// Package kmstest is a plugin of a key management service for tests: a server of gRPC on a unix socket, as plugins for
-// Kubernetes are.
+// Package kmstest is a plugin of a key management service for tests. Like the plugins for Kubernetes, it is a gRPC
+// server on a unix socket.
 package kmstest
 
 import (
@@ -20,12 +20,12 @@ import (
 	pb "github.com/sluicegw/sluice/schema/kms/v2/kmsv2"
 )
 
-// annotation is what the plugin adds to a wrapped key, and wants back.
+// annotation is an annotation that the plugin adds to a wrapped key, and requires to unwrap it.
 const annotation = "nonce.kmstest.sluice.dev"
 
-// Plugin encrypts with a key that follows from the id of the key.
+// Plugin encrypts with keys that are derived from their ids.
 type Plugin struct {
-	// Socket is where it listens.
+	// Socket is the path of its socket.
 	Socket string
 
 	mu      sync.Mutex // guards all below
@@ -36,7 +36,7 @@ type Plugin struct {
 	calls   int
 }
 
-// Start starts a plugin whose key has an id. It ends with the test.
+// Start starts a plugin that encrypts with the key of the given id. It is stopped at the end of the test.
 func Start(t *testing.T, keyID string) *Plugin {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "kms") // the path of a socket is short
@@ -83,14 +83,14 @@ func handle[Req, Res any](on *http.ServeMux, method string, answer func(context.
 		}))
 }
 
-// SetKey makes the key of an id the one that encrypts.
+// SetKey sets the id of the key that encrypts.
 func (p *Plugin) SetKey(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status.KeyId = id
 }
 
-// SetStatus changes what the plugin says of itself.
+// SetStatus sets the answer to Status.
 func (p *Plugin) SetStatus(version, healthz string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,7 +126,7 @@ func (p *Plugin) Calls() int {
 	return p.calls
 }
 
-// begin waits as long as the plugin is to hang, and returns the failure that a call has to have.
+// begin waits while the plugin is set to hang, and returns the error with which the call must fail; nil if it must not.
 func (p *Plugin) begin(ctx context.Context) error {
 	p.mu.Lock()
 	p.calls++
