@@ -11,9 +11,8 @@ import (
 
 // TestAPIVersions_TwoMajorsOnOneRedis rolls a new major version out to one of two gateways, and back.
 func TestAPIVersions_TwoMajorsOnOneRedis(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it names its stores itself")
-	}
+	t.Parallel()
+	sameOnEachStore(t)
 	redis := []string{"--redis", server.Server(t).URL(), "--redis-prefix", prefix(t.TempDir())}
 	callers := newCallers(t)
 	older := openShopBy(t, callers.start, racks, redis...)

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,8 +11,9 @@ import (
 // TestAPIVersions_TheCommandLineUsesOne runs tests of the command line by v1.0 of the embedded catalogue, which has all
 // that the catalogue has.
 func TestAPIVersions_TheCommandLineUsesOne(t *testing.T) {
-	if testing.Short() || os.Getenv(storeVariable) != "" {
-		t.Skip("long, and the same on each store: make test-all")
+	sameOnEachStore(t)
+	if testing.Short() {
+		t.Skip("long: make test-all")
 	}
 	t.Setenv("SLUICE_API", "v1.0")
 	for name, suite := range map[string]func(*testing.T){
@@ -37,6 +37,7 @@ func TestAPIVersions_TheCommandLineUsesOne(t *testing.T) {
 // TestAPIVersions_TheGoClientUsesOne has the Go client write, read and follow by v1.0 what it does by the newest API,
 // and compares the answers.
 func TestAPIVersions_TheGoClientUsesOne(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	var answers []string
 	for _, api := range []string{client.Unreleased, "v1", "v1.0"} {

@@ -17,9 +17,8 @@ var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 // right behind commands is what the last of them prints. Commands of clients find a gateway with the catalogue that the
 // page has made.
 func TestAPIVersions_TheManualRuns(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("no command of the page depends on the store")
-	}
+	t.Parallel()
+	sameOnEachStore(t)
 	dir := t.TempDir()
 	page, err := os.ReadFile("../docs/api-versions.md")
 	if err != nil {
@@ -71,6 +70,7 @@ func TestAPIVersions_TheManualRuns(t *testing.T) {
 }
 
 func TestAPIVersions_AGatewayServesAndReloadsThem(t *testing.T) {
+	t.Parallel()
 	shop := openJudgedShop(t, racks)
 	release := func(number string) {
 		t.Helper()

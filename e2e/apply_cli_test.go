@@ -83,6 +83,7 @@ func whole(manifest, revision string) string {
 }
 
 func TestAFolderIsAppliedInAnyOrderAndSummedUp(t *testing.T) {
+	t.Parallel()
 	g := startWith(t, "s")
 	subnet := `{"apiVersion": "openstack.k-orc.cloud/v1alpha1", "kind": "Subnet", "metadata": {"name": "sub-a", "namespace": "new"},
  "spec": {"cloudCredentialsRef": {"secretName": "s", "cloudName": "c"}, "resource": {"networkRef": "net-a", "ipVersion": 4, "cidr": "10.0.0.0/24"}}}`
@@ -103,6 +104,7 @@ func TestAFolderIsAppliedInAnyOrderAndSummedUp(t *testing.T) {
 }
 
 func TestARefusalNamesFileDocumentAndLine(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	good := network("net-a", "web", 1500)
 	dir := folder(t, map[string]string{
@@ -209,6 +211,7 @@ func TestPruneDeletesWhatHasTheLabelsAndIsInNoDocument(t *testing.T) {
 }
 
 func TestDryRunsOfTheClientAreRefusedWithAReason(t *testing.T) {
+	t.Parallel()
 	g := startWith(t, "s")
 	dir := folder(t, map[string]string{"a.yaml": network("net-a", "web", 1500)})
 	for _, verb := range []string{"create", "apply"} {
@@ -251,6 +254,7 @@ func TestDiffShowsWhatApplyWouldChange(t *testing.T) {
 }
 
 func TestScriptsReadWhatBecameOfResources(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	type line struct {
 		Outcome, Kind, Namespace, Name, UID, Revision string
@@ -299,6 +303,7 @@ func TestScriptsReadWhatBecameOfResources(t *testing.T) {
 
 // What get prints of nothing is a list, so there is nothing to do; a file without a document is a mistake.
 func TestAnEmptyListIsNothingToDo(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	list, _, _ := g.cli("", "get", "volumes", "-o", "json")
 	for _, args := range [][]string{{"apply"}, {"apply", "--prune", "-l", "a=b", "--yes"}, {"create"}, {"delete"}, {"delete", "--wait"}, {"diff"}} {
@@ -314,6 +319,7 @@ func TestAnEmptyListIsNothingToDo(t *testing.T) {
 
 // TestApplyAndCreateOfWhatTheCallerMayNotRead say that it was created, and end well.
 func TestApplyAndCreateOfWhatTheCallerMayNotRead(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t)
 	g.may(rule{Kinds: []string{"Secret"}, Verbs: []string{"CREATE"}})
 	token := filepath.Join(t.TempDir(), "token")

@@ -40,6 +40,7 @@ func auditLines(path string) (out []auditLine, err error) {
 
 func TestTheAuditLogHasEachChangeOnceWhenTheGatewayIsKilled(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	for name, flags := range map[string][]string{"bolt": nil, "redis": {"--redis", redistest.Start(t).URL(), "--redis-shards", "4"}} {
 		t.Run(name, func(t *testing.T) {
 			data, path := t.TempDir(), filepath.Join(t.TempDir(), "audit.log")
@@ -141,6 +142,7 @@ func TestTheAuditLogHasEachChangeOnceWhenTheGatewayIsKilled(t *testing.T) {
 }
 
 func TestTheAuditLogTellsRefusalsAndRevealsButNoValue(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.log")
 	g := start(t, t.TempDir(), "--audit", path)
 	g.must(`mutation { createSecret(input: {name: "s", spec: {stringData: [{key: "k", value: "hidden-value"}]}}) { secret { id metadata { updatedBy } } } }`)

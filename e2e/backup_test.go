@@ -56,6 +56,7 @@ func body(t *testing.T, g *gateway, path string) (status int, text string) {
 }
 
 func TestBackup_IsServedReadOnly(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(storeVariable) != "" {
 		t.Skip("of the embedded store")
 	}
@@ -109,6 +110,7 @@ func TestBackup_IsServedReadOnly(t *testing.T) {
 // TestBackup_IsKilled kills backups at any moment. None leaves a file under the name that was asked for, unless it is
 // complete.
 func TestBackup_IsKilled(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(storeVariable) != "" {
 		t.Skip("of the embedded store")
 	}

@@ -30,9 +30,8 @@ spec:
 
 // TestBootstrap_WithManifests fills Redis with manifests by two gateways at once, and an embedded store.
 func TestBootstrap_WithManifests(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it names its stores itself")
-	}
+	t.Parallel()
+	sameOnEachStore(t)
 	folder := manifestFolder(t)
 	redis := redistest.Start(t)
 	flags := []string{"--encryption-keys-file", keysFile(t, "a"), "--bootstrap", folder}
@@ -80,9 +79,8 @@ func TestBootstrap_WithManifests(t *testing.T) {
 
 // TestBootstrap_ARefusedFileLeavesRedisUntouched tries an export that is cut off, and manifests of which one is refused.
 func TestBootstrap_ARefusedFileLeavesRedisUntouched(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it names its stores itself")
-	}
+	t.Parallel()
+	sameOnEachStore(t)
 	folder := manifestFolder(t)
 	writeFile(t, filepath.Join(folder, "c.json"), `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "S S"}}`)
 	redis := redistest.Start(t)
@@ -110,9 +108,8 @@ func TestBootstrap_ARefusedFileLeavesRedisUntouched(t *testing.T) {
 // TestBootstrap_ASharedStoreThatIsServed: while another gateway may serve a store without resources, nothing fills it. It
 // is filled once all gateways were stopped and Redis was emptied.
 func TestBootstrap_ASharedStoreThatIsServed(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it names its stores itself")
-	}
+	t.Parallel()
+	sameOnEachStore(t)
 	folder := manifestFolder(t)
 	redis := redistest.Start(t)
 	serving := start(t, "", "--redis", redis.URL())

@@ -40,6 +40,7 @@ type Note @resource(plural: "notes", group: "example.org", version: "v1", scope:
 `
 
 func TestTheCommandLineServesCataloguesThatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
 	kinds := t.TempDir()
 	writeFile(t, filepath.Join(kinds, "odd.graphqls"), oddKinds)
 	g := start(t, "", "--catalogue", kinds)

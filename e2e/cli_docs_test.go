@@ -14,6 +14,7 @@ func TestTheLinesOfTheManualThatReadRun(t *testing.T) {
 }
 
 func TestTheLinesOfTheManualThatWriteRun(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"network.yaml": network("net-a", "core", 1500), "manifests/b.yaml": network("net-b", "web", 1500), "manifests/more/c.yaml": network("net-c", "web", 1500)})
 	g := start(t, "")
 	manual(t, g, "Writing", dir)

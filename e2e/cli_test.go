@@ -147,6 +147,7 @@ func TestAWarningOfAnUnknownVariableNamesEachOfItsCommandOnce(t *testing.T) {
 }
 
 func TestMistakesOnTheCommandLineAreOneClearLine(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	g := start(t, data, "--data", data)
 	foreign := t.TempDir()

@@ -51,6 +51,7 @@ func missing(object map[string]any, words []string) (out []string) {
 
 // The keys of errors, in all answers that the transcripts have.
 func TestErrorsHaveTheKeysThatArePromised(t *testing.T) {
+	t.Parallel()
 	known := append(promised(t, "These keys keep their meaning", "An error may have"), "code", "requestId")
 	seen := map[string]bool{}
 	var visit func(value any)
@@ -101,6 +102,7 @@ func TestErrorsHaveTheKeysThatArePromised(t *testing.T) {
 }
 
 func TestOutputForProgramsIsAsPromised(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	object := func(text string) (out map[string]any) {
 		t.Helper()
@@ -160,6 +162,7 @@ func TestOutputForProgramsIsAsPromised(t *testing.T) {
 }
 
 func TestLogsAndMetricsAreAsPromised(t *testing.T) {
+	t.Parallel()
 	g := start(t, "", "--log-format", "json", "--access-log", "--slow-log", "1ns", "--audit", filepath.Join(t.TempDir(), "audit.log"))
 	g.must(`query Named { networks { totalCount } }`)
 	g.must(`mutation { createNetwork(input: {name: "net-a", spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {}}}) { clientMutationId } }`)

@@ -24,6 +24,7 @@ func (g *gateway) completes(words ...string) []string {
 }
 
 func TestTheShellCompletesWhatTheGatewayHas(t *testing.T) {
+	t.Parallel()
 	g := someNetworks(t)
 	var plurals, more []string
 	for _, k := range kindstest.Kinds(t) {
@@ -77,6 +78,8 @@ func TestTheShellCompletesWhatTheGatewayHas(t *testing.T) {
 }
 
 func TestCompletionIsSilentWhereNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	sameOnEachStore(t)
 	out, _, code := sluice(t, "", "__complete", "get", "--server", "http://127.0.0.1:1", "")
 	if code != 0 || out != ":4\n" {
 		t.Errorf("exit %d %q", code, out)
@@ -85,6 +88,7 @@ func TestCompletionIsSilentWhereNobodyAnswers(t *testing.T) {
 
 func TestCompletionDoesNotWaitForAGatewayThatHangs(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // it is connected to and never answers
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +102,8 @@ func TestCompletionDoesNotWaitForAGatewayThatHangs(t *testing.T) {
 }
 
 func TestTheScriptsOfTheShellsAreRead(t *testing.T) {
+	t.Parallel()
+	sameOnEachStore(t)
 	for shell, check := range map[string]string{"bash": "-n", "zsh": "-n", "fish": "-n"} {
 		script, errOut, code := sluice(t, "", "completion", shell)
 		if code != 0 || !strings.Contains(script, "__complete") {
@@ -117,6 +123,7 @@ func TestTheScriptsOfTheShellsAreRead(t *testing.T) {
 }
 
 func TestBashCompletesALineThatIsTyped(t *testing.T) {
+	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("bash is not installed")

@@ -102,9 +102,8 @@ func TestCompose_TheImageIsMadeOfWhatIsThere(t *testing.T) {
 
 // TestCompose_TwoGatewaysServeBehindCaddy runs the processes of the compose file with its files, on this machine.
 func TestCompose_TwoGatewaysServeBehindCaddy(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it brings its own Redis")
-	}
+	t.Parallel()
+	sameOnEachStore(t)
 	for _, program := range []string{"caddy", "openssl"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("there is no %s", program)

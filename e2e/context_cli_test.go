@@ -58,6 +58,7 @@ func knows(t *testing.T, token string, valid bool) {
 
 // TestACommandLineThatFollowsOutlivesItsToken: its file has another one by the time the gateway revokes the first.
 func TestACommandLineThatFollowsOutlivesItsToken(t *testing.T) {
+	sameOnEachStore(t)
 	dir := ownContexts(t)
 	tokens, mine, old := filepath.Join(dir, "tokens"), filepath.Join(dir, "mine"), filepath.Join(dir, "old")
 	first := done(t, "token", "create", "first", "--group", "ops", "--ttl", "1h", "--tokens", tokens)

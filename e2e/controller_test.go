@@ -309,6 +309,7 @@ func TestTheExampleControllerActsOnTheManagedProfile(t *testing.T) {
 }
 
 func TestTheExampleControllerImportsWhatIsThere(t *testing.T) {
+	t.Parallel()
 	h := startControlled(t, "--work", "20ms")
 	unmanaged := func(name, how string) { h.spec("Network", name, `managementPolicy: unmanaged, import: {`+how+`}`) }
 	t.Run("by id", func(t *testing.T) {
@@ -361,6 +362,7 @@ func TestTheExampleControllerImportsWhatIsThere(t *testing.T) {
 }
 
 func TestTheExampleControllerLooksForWhatAChangedImportNames(t *testing.T) {
+	t.Parallel()
 	h := startControlled(t, "--work", "20ms")
 	imports := func(how string) { h.spec("Network", "net", `managementPolicy: unmanaged, import: {`+how+`}`) }
 	a, b := h.cloud.make("Network", map[string]any{"name": "xa"}), h.cloud.make("Network", map[string]any{"name": "xb"})
@@ -419,6 +421,7 @@ func TestTheExampleControllerWritesNothingWhileTheCloudIsAtWork(t *testing.T) {
 }
 
 func TestTheExampleControllerLooksAgainAsOftenAsItIsTold(t *testing.T) {
+	t.Parallel()
 	h := startControlled(t, "--work", "20ms")
 	h.spec("Network", "managed", `resyncPeriod: 100ms, resource: {mtu: 1400}`)
 	id := h.cloud.make("Network", map[string]any{"name": "theirs"})
@@ -471,6 +474,7 @@ func TestTheExampleControllerLooksAgainAsOftenAsItIsTold(t *testing.T) {
 }
 
 func TestAStateThatTheCloudDoesNotTellIsUnknown(t *testing.T) {
+	t.Parallel()
 	h := startControlled(t, "--work", "20ms")
 	h.spec("Network", "net", `resyncPeriod: 100ms, resource: {}`)
 	h.ready("Network", "net")
@@ -488,6 +492,7 @@ func TestAStateThatTheCloudDoesNotTellIsUnknown(t *testing.T) {
 }
 
 func TestTheExampleControllerFinishesWhatItBeganWhenItIsStopped(t *testing.T) {
+	t.Parallel()
 	h := startControlled(t, "--work", "20ms", "--latency", "500ms")
 	h.spec("Network", "net", `resource: {}`)
 	h.until("the controller has begun", func() error {

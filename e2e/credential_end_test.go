@@ -69,34 +69,44 @@ func soon() time.Time { return time.Now().Add(20 * time.Second).Truncate(time.Se
 
 func TestStreamsEndWithTheirCredential(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	tokens, corp := newTokenFile(t), startIssuer(t)
 	kept := tokens.add("kept", "-", time.Time{})
 	g := start(t, "", "--tokens", tokens.path, "--oidc", issuerFile(t, corp.entry("corp", nil)))
 	stays := g.caller(nil).with(kept).socket(watchNetworks, true)
 	stays.next()
-	token := func(name string, at time.Time) string {
+	token := func(t *testing.T, name string, at time.Time) string {
 		bearer := tokens.add(name, "-", at)
-		g.caller(nil).with(bearer).becomes("token token:" + name + " []")
+		g.of(t).caller(nil).with(bearer).becomes("token token:" + name + " []")
 		return bearer
 	}
 
-	t.Run("an expired token", func(t *testing.T) {
-		at := soon()
-		ends(t, g.of(t), token("temporary", at), at, nil, "the credential has expired")
+	t.Run("one that expires", func(t *testing.T) { // two that are waited for at once
+		t.Run("a token", func(t *testing.T) {
+			t.Parallel()
+			at := soon()
+			ends(t, g.of(t), token(t, "temporary", at), at, nil, "the credential has expired")
+		})
+		t.Run("a login", func(t *testing.T) {
+			t.Parallel()
+			g.of(t).knowsIssuer(corp)
+			at := soon()
+			bearer := corp.mint(order{User: "alice", Claims: map[string]any{"exp": at.Unix()}})
+			ends(t, g.of(t), bearer, at, nil, "the credential has expired")
+		})
 	})
 	t.Run("a revoked token", func(t *testing.T) {
-		bearer := token("revoked", time.Time{})
-		ends(t, g.of(t), bearer, time.Time{}, func() { tokens.revoke("revoked") }, "the credential was revoked")
+		bearer := token(t, "revoked", time.Time{})
+		revoke := func() { tokens.revoke("revoked") }
+		ends(t, g.of(t), bearer, time.Time{}, revoke, "the credential was revoked")
 	})
 	t.Run("a token that is another one now", func(t *testing.T) {
-		bearer := token("changed", time.Time{})
-		ends(t, g.of(t), bearer, time.Time{}, func() { tokens.revoke("changed"); tokens.add("changed", "ops", time.Time{}) }, "the credential was revoked")
-	})
-	t.Run("a user whose login expires", func(t *testing.T) {
-		g.knowsIssuer(corp)
-		at := soon()
-		bearer := corp.mint(order{User: "alice", Claims: map[string]any{"exp": at.Unix()}})
-		ends(t, g.of(t), bearer, at, nil, "the credential has expired")
+		bearer := token(t, "changed", time.Time{})
+		change := func() {
+			tokens.revoke("changed")
+			tokens.add("changed", "ops", time.Time{})
+		}
+		ends(t, g.of(t), bearer, time.Time{}, change, "the credential was revoked")
 	})
 	c := g.caller(nil).with(kept)
 	if a := c.http(`mutation { createNetwork(input: {name: "a", spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, managementPolicy: MANAGED, resource: {}}}) { network { id } } }`).next(); a.codes() != "" {

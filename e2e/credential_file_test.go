@@ -60,6 +60,7 @@ func replace(t *testing.T, path string, data []byte) {
 
 func TestCertificatesAreRenewedUnderConnectedClients(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	before, after, tokens := newAuthority(t), newAuthority(t), newTokenFile(t)
 	ci := tokens.add("ci", "-", time.Time{})
 	cert, key := before.files()
@@ -111,6 +112,7 @@ func read(t *testing.T, path string) []byte {
 
 func TestAFileOfTokensThatCannotBeReadEndsNobody(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	tokens := newTokenFile(t)
 	ci, ops := tokens.add("ci", "-", time.Time{}), tokens.add("ops", "-", time.Time{})
 	g := start(t, "", "--tokens", tokens.path)

@@ -36,6 +36,7 @@ func (g *gateway) update(name, revision string, resource map[string]any) answer 
 }
 
 func TestAFreshGatewayAnswersTheFirstQuery(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	a := g.post(`{ networks(first: 1) { edges { node { id } } } }`, nil)
 	if len(a.Errors) > 0 || a.Status != 200 || len(a.get("networks", "edges").([]any)) != 0 {
@@ -44,6 +45,7 @@ func TestAFreshGatewayAnswersTheFirstQuery(t *testing.T) {
 }
 
 func TestTheVerbsByHTTP(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	created := g.create("net-a", map[string]any{"mtu": 1400, "tags": []string{"x"}})
 	if created.codes() != "" || created.get("createNetwork", "clientMutationId") != "c1" || created.get("createNetwork", "network", "metadata", "namespace") != "default" {
@@ -103,6 +105,7 @@ func TestTheVerbsByHTTP(t *testing.T) {
 }
 
 func TestOneOfTwentyConcurrentUpdatesWins(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	r := g.create("net-a", map[string]any{"mtu": 1400}).get("createNetwork", "network", "metadata", "revision").(string)
 	var won, conflicts atomic.Int32
@@ -129,6 +132,7 @@ func TestOneOfTwentyConcurrentUpdatesWins(t *testing.T) {
 }
 
 func TestAThousandNetworksAreWalkedWhileOthersComeAndGo(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	const total, workers = 1000, 8
 	var wg sync.WaitGroup

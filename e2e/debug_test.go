@@ -14,6 +14,7 @@ import (
 
 // TestDebugListen_ShowsWhatAGatewayDoes, which measures its store meanwhile, and ends with the gateway.
 func TestDebugListen_ShowsWhatAGatewayDoes(t *testing.T) {
+	t.Parallel()
 	g := start(t, t.TempDir(), "--debug-listen", "127.0.0.1:0")
 	g.must(`mutation { createSecret(input: {name: "a", spec: {}}) { secret { id } } }`)
 	found := regexp.MustCompile(`"address":"(http://127\.0\.0\.1:\d+)/debug/state"`).FindStringSubmatch(g.log.String())

@@ -13,6 +13,7 @@ const watchDeletion = `subscription($after: String) { resourceChanges(kinds: ["N
 // TestANetworkIsGoneOnceAfterItsLastSubnet deletes a network that a hundred subnets rely on,
 // and then these from eight clients; meanwhile the gateway is killed.
 func TestANetworkIsGoneOnceAfterItsLastSubnet(t *testing.T) {
+	t.Parallel()
 	const subnets, clients = 100, 8
 	rounds := 4
 	if testing.Short() {

@@ -98,6 +98,7 @@ referred to by: nothing
 }
 
 func TestATreeIsReadAgainAfterChangesAlone(t *testing.T) {
+	t.Parallel()
 	g := wiredNetwork(t)
 	g.cli(subnet("sub-b"), "apply", "-f", "-")
 	to, err := url.Parse(g.address)
@@ -153,6 +154,7 @@ func TestATreeIsReadAgainAfterChangesAlone(t *testing.T) {
 }
 
 func TestATreeThatCannotBeReadForAWhileIsReadAgainWithoutAChange(t *testing.T) {
+	t.Parallel()
 	g := wiredNetwork(t, "sub-a")
 	to, err := url.Parse(g.address)
 	if err != nil {
@@ -202,6 +204,7 @@ func TestATreeThatCannotBeReadForAWhileIsReadAgainWithoutAChange(t *testing.T) {
 }
 
 func TestADeletionThatWaitsSaysWhatHoldsTheResource(t *testing.T) {
+	t.Parallel()
 	g := wiredNetwork(t, "a", "b", "c", "d", "e")
 	g.expect(0, "Network net-a PENDING (dry run): subnet/a, subnet/b, subnet/c and 2 more hold it\n  subnet/a\n  subnet/b\n  subnet/c\n  subnet/d\n  subnet/e\n", "", "delete", "network", "net-a", "--dry-run")
 	if out, _, _ := g.cli("", "get", "networks"); strings.Contains(out, "deleting") {
@@ -244,6 +247,7 @@ func TestADeletionThatWaitsSaysWhatHoldsTheResource(t *testing.T) {
 }
 
 func TestADeletionThatIsRequestedIsToldSoThoughWhatBlocksItCannotBeListed(t *testing.T) {
+	t.Parallel()
 	g := start(t, "", "--limit-held", "65536")
 	text := credentials("s") + wired()
 	for _, name := range []string{"a", "b", "c"} {
@@ -269,6 +273,7 @@ func TestADeletionThatIsRequestedIsToldSoThoughWhatBlocksItCannotBeListed(t *tes
 }
 
 func TestAKindIsGivenToAControllerAndTakenBack(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	controlled := func(kind string) string {
 		out, _, _ := g.cli("", "api-resources")
@@ -342,6 +347,7 @@ func TestNoCommandThatWritesPassesOverADryRun(t *testing.T) {
 }
 
 func TestWhatDocumentsWaitForIsToldOnceAtTheEnd(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	dir := t.TempDir()
 	text := ""

@@ -39,6 +39,7 @@ func (g *gateway) do(method, path, body string, headers ...string) (*http.Respon
 }
 
 func TestTheOtherPaths(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	redistest.Await(t, "/readyz to be ok", func() error {
 		if res, body := g.do("GET", "/readyz", ""); res.StatusCode != 200 {
@@ -61,6 +62,7 @@ func TestTheOtherPaths(t *testing.T) {
 }
 
 func TestForeignHostsAndOriginsAreRefused(t *testing.T) {
+	t.Parallel()
 	g := start(t, "", "--allowed-hosts", "api.example.com", "--allowed-origins", "https://app.example.com")
 	query := `{"query":"{ __typename }"}`
 	for _, c := range []struct {
@@ -83,6 +85,7 @@ func TestForeignHostsAndOriginsAreRefused(t *testing.T) {
 }
 
 func TestARequestHasAnIDInAnswerErrorAndLog(t *testing.T) {
+	t.Parallel()
 	g := start(t, "", "--log-level", "debug")
 	res, body := g.do("POST", "/graphql", `{"query":"{ network(name: \"\") { id } }"}`, "Content-Type", "application/json", "X-Request-Id", "req-42")
 	if res.Header.Get("X-Request-Id") != "req-42" || !strings.Contains(body, `"requestId":"req-42"`) {
@@ -97,6 +100,7 @@ func TestARequestHasAnIDInAnswerErrorAndLog(t *testing.T) {
 }
 
 func TestHostileDocumentsAreRefusedByTheLimitTheyBreak(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	aliases := ""
 	for i := range 20_000 {
@@ -135,6 +139,7 @@ func TestHostileDocumentsAreRefusedByTheLimitTheyBreak(t *testing.T) {
 }
 
 func TestAConnectionThatBecomesAWebSocketIsCountedAsSuch(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	s := g.dial()
 	defer s.close()
@@ -147,6 +152,7 @@ func TestAConnectionThatBecomesAWebSocketIsCountedAsSuch(t *testing.T) {
 }
 
 func TestAHalfSentRequestDoesNotSpoilTheEnd(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(g.address, "http://"))
 	if err != nil {
@@ -162,6 +168,7 @@ func TestAHalfSentRequestDoesNotSpoilTheEnd(t *testing.T) {
 // TestAGatewayListensWhenItsStoreIsOpen and not before: the data folder of the
 // second one is in use, so it must never accept a connection.
 func TestAGatewayListensWhenItsStoreIsOpen(t *testing.T) {
+	t.Parallel()
 	first := start(t, "", "--data", t.TempDir())
 	folder := first.cmd.Args[len(first.cmd.Args)-1]
 	address := freeAddress(t)

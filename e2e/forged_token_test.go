@@ -69,6 +69,8 @@ func (i *issuer) key() jose.JSONWebKey {
 }
 
 func TestForgedTokensAreRefused(t *testing.T) {
+	t.Parallel()
+	sameOnEachStore(t)
 	corp, lab := startIssuer(t), startIssuer(t)
 	g := start(t, "", "--oidc", issuerFile(t, corp.entry("corp", nil), lab.entry("lab", nil)))
 	g.caller(nil).with(corp.token("alice")).becomes(aliceOfCorp)
@@ -168,6 +170,8 @@ func TestForgedTokensAreRefused(t *testing.T) {
 }
 
 func TestClaimsThatNameNobodyAreRefused(t *testing.T) {
+	t.Parallel()
+	sameOnEachStore(t)
 	corp := startIssuer(t)
 	g := start(t, "", "--oidc", issuerFile(t, corp.entry("corp", map[string]string{"user": "realm.user", "groups": "realm.groups"})))
 	many := make([]string, 257)
@@ -223,6 +227,7 @@ func TestClaimsThatNameNobodyAreRefused(t *testing.T) {
 // TestAFloodOfKeyIDsAsksTheIssuerSeldom sends tokens of keys that nobody published.
 func TestAFloodOfKeyIDsAsksTheIssuerSeldom(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	const flood = 1000
 	corp := startIssuer(t)
 	g := start(t, "", "--oidc", issuerFile(t, corp.entry("corp", nil)))

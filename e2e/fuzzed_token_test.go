@@ -76,6 +76,7 @@ func same(a, b string) bool {
 }
 
 func TestFuzzedTokensAreRefused(t *testing.T) {
+	sameOnEachStore(t)
 	corp := startIssuer(t)
 	g := start(t, "", "--oidc", issuerFile(t, corp.entry("corp", nil)))
 	alice := g.caller(nil).with(corp.token("alice"))

@@ -45,17 +45,18 @@ func build(name, pkg string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, name)
-	if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, pkg).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
 	return path, nil
 }
 
-// waiting is how many tests run at once that call Parallel: those that wait more than they compute.
-const waiting = "4"
+// atOnce is how many tests run at once that call Parallel: all but those that set variables of the environment and those
+// that other tests call. They wait for processes more than they compute, so there are more than cores.
+const atOnce = "4"
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", waiting)                         // before the command line is parsed, so that it has the last word
+	_ = flag.Set("test.parallel", atOnce)                          // before the command line is parsed, so that it has the last word
 	_ = os.Setenv("SLUICE_CONTEXTS", "/nonexistent/contexts.yaml") // not those of the person who runs the tests
 	leaktest.Main(m, server.Stop, func() {
 		if dir, err := binaries(); err == nil {
@@ -212,6 +213,14 @@ func tryStartBinary(t *testing.T, path, data string, args ...string) (*gateway, 
 
 // storeVariable chooses the store of all gateways here: redis, or the embedded one.
 const storeVariable = "SLUICE_TEST_STORE"
+
+// sameOnEachStore skips a test of the run on Redis: it names its stores itself, or what it tests does not depend on them.
+func sameOnEachStore(t *testing.T) {
+	t.Helper()
+	if os.Getenv(storeVariable) != "" {
+		t.Skip("the same on each store: it ran on the embedded one")
+	}
+}
 
 // store are the flags of the store that a data folder stands for: on Redis it is a prefix.
 func store(t *testing.T, data string) []string {

@@ -88,6 +88,7 @@ func hammer(ctx context.Context, c *client.Client, rnd *rand.Rand, until time.Ti
 
 func TestTwoGatewaysOnOneRedisAgree(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}

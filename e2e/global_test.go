@@ -43,6 +43,7 @@ func roomManifest(namespace, name, site string) string {
 func campuses(t *testing.T, test func(t *testing.T, s *shop, shards int)) {
 	t.Run("embedded store", func(t *testing.T) { test(t, openShop(t, campus), 1) })
 	t.Run("redis with four shards", func(t *testing.T) {
+		sameOnEachStore(t)
 		test(t, openShop(t, campus, "--redis", server.Server(t).URL(), "--redis-prefix", prefix(t.TempDir()), "--redis-shards", "4"), 4)
 	})
 }
@@ -56,6 +57,7 @@ func sameData(t *testing.T, got answer, want string) {
 }
 
 func TestResourcesOfNamespacesReferToAGlobalKind(t *testing.T) {
+	t.Parallel()
 	campuses(t, func(t *testing.T, s *shop, shards int) {
 		floors := []string{"f1", "f2", "f3", "f4", "f5", "f6"}
 		rooms := ""
@@ -104,6 +106,7 @@ referred to by
 }
 
 func TestAGuardFromANamespaceToAGlobalKindNeedsOneShard(t *testing.T) {
+	t.Parallel()
 	campuses(t, func(t *testing.T, s *shop, shards int) {
 		guarded := s.write("guarded", guardedCampus())
 		if out, errOut, code := sluice(t, "", "catalogue", "check", guarded); code != 0 {

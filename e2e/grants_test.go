@@ -53,6 +53,7 @@ func (g *audited) bind(token, role string, namespaces ...string) {
 }
 
 func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
+	t.Parallel()
 	g := startAudited(t, "reader")
 	g.bind("reader", "viewer", "*")
 	questions := map[string]struct{ query, namespace, name string }{
@@ -122,6 +123,7 @@ func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
 
 // TestAllKindsAreThoseThatTheCallerMayList, a tree has the kinds that the caller may see, and both are no errors.
 func TestAllKindsAreThoseThatTheCallerMayList(t *testing.T) {
+	t.Parallel()
 	g := startAudited(t, "viewer", "nobody")
 	g.bind("viewer", "viewer", "*")
 	file := filepath.Join(t.TempDir(), "wired.yaml")
@@ -184,6 +186,7 @@ func lined(text string) string {
 }
 
 func TestTheCommandLineSaysWhoMayDoWhat(t *testing.T) {
+	t.Parallel()
 	g := startAudited(t, "dev", "auditor", "nobody")
 	g.administer(`mutation { createAccessRole(input: {name: "dev", spec: {rules: [{kinds: ["Network"], verbs: ["GET", "LIST", "PATCH"]}, {kinds: ["Subnet"], verbs: ["PATCH"]}]}}) { accessRole { id } } }`)
 	g.administer(`mutation { createAccessRole(input: {name: "auditor", spec: {rules: [{kinds: ["AccessBinding", "AccessRole"], verbs: ["GET", "LIST"]}]}}) { accessRole { id } } }`)
@@ -235,6 +238,7 @@ func TestTheCommandLineSaysWhoMayDoWhat(t *testing.T) {
 }
 
 func TestTheCommandLineSaysThatThereIsNoAccessControl(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	for command, want := range map[string]string{
 		"can-i delete network a":     "yes",
@@ -251,6 +255,7 @@ func TestTheCommandLineSaysThatThereIsNoAccessControl(t *testing.T) {
 }
 
 func TestTheKindsOfTheProductAreShownLikeAnyKind(t *testing.T) {
+	t.Parallel()
 	g := startAudited(t, "auditor")
 	g.administer(`mutation { createAccessRole(input: {name: "auditor", spec: {rules: [{kinds: ["AccessBinding", "AccessRole"], verbs: ["GET", "LIST", "WATCH"]}]}}) { accessRole { id } } }`)
 	g.bind("auditor", "auditor", "*")
@@ -272,6 +277,7 @@ func TestTheKindsOfTheProductAreShownLikeAnyKind(t *testing.T) {
 }
 
 func TestTheExamplesOfAccessGiveWhatTheySay(t *testing.T) {
+	t.Parallel()
 	g := startAudited(t, "ci", "network-controller", "dashboard")
 	if out, problem, code := g.cliAs("root", "apply", "-f", "../examples/access"); code != 0 {
 		t.Fatalf("%s%s", out, problem)
@@ -326,6 +332,7 @@ func TestTheExamplesOfAccessGiveWhatTheySay(t *testing.T) {
 }
 
 func TestWhoControlsAKindIsInTheAuditLog(t *testing.T) {
+	t.Parallel()
 	g := startAudited(t)
 	for _, controlled := range []bool{true, false} {
 		g.administer(fmt.Sprintf(`mutation { updateKind(input: {kind: "Network", controlled: %t}) { clientMutationId } }`, controlled))

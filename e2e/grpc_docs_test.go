@@ -13,9 +13,8 @@ import (
 
 // TestGRPCGuide_TheLinesRun runs the blocks of docs/grpc.md, one after the other, in one folder.
 func TestGRPCGuide_TheLinesRun(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it names its store itself")
-	}
+	t.Parallel()
+	sameOnEachStore(t)
 	raw, err := os.ReadFile("../docs/grpc.md")
 	if err != nil {
 		t.Fatal(err)

@@ -134,10 +134,8 @@ func (c *grpcClient) call(name, text string) (string, error) {
 }
 
 func TestGRPC_AClientFindsWhatIsServedAndReloadsChangeIt(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("the store does not matter")
-	}
 	t.Parallel()
+	sameOnEachStore(t)
 	dir := t.TempDir()
 	kinds, numbers, audit := filepath.Join(dir, "kinds"), filepath.Join(dir, "numbers.txt"), filepath.Join(dir, "audit")
 	file := filepath.Join(kinds, "crew.graphqls")
@@ -247,10 +245,8 @@ func watchCrews(t *testing.T, c *grpcClient) *connect.ServerStreamForClient[dyna
 }
 
 func TestGRPC_AStartNeedsTheNumbers(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("the store does not matter")
-	}
 	t.Parallel()
+	sameOnEachStore(t)
 	dir := t.TempDir()
 	kinds, numbers := filepath.Join(dir, "kinds"), filepath.Join(dir, "numbers.txt")
 	if err := errors.Join(os.Mkdir(kinds, 0o700), os.WriteFile(filepath.Join(kinds, "crew.graphqls"), []byte(crew), 0o600),

@@ -13,6 +13,8 @@ import (
 // TestHistory_ThatIsLostIsInTheLogTheMetricsAndTheAuditLog: a Redis that restarts without what it had acknowledged, and
 // one that is emptied. What is lost includes the rights of callers; their open streams end and show nothing more.
 func TestHistory_ThatIsLostIsInTheLogTheMetricsAndTheAuditLog(t *testing.T) {
+	t.Parallel()
+	sameOnEachStore(t)
 	for name, lose := range map[string]func(*redistest.Server){
 		"restarted empty": (*redistest.Server).Restart,
 		"FLUSHALL":        func(s *redistest.Server) { s.Do("FLUSHALL") },

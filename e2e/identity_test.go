@@ -196,6 +196,7 @@ func TestWhoAsksIsKnownByEveryTransport(t *testing.T) {
 }
 
 func TestAProxyIsTrustedByItsAddress(t *testing.T) {
+	t.Parallel()
 	for by, want := range map[string]string{"127.0.0.0/8": "proxy proxy:carol [proxy:g1]", "10.0.0.0/8,::1": "UNAUTHENTICATED"} {
 		g := start(t, "", "--trust-proxy", by)
 		c := g.caller(nil)

@@ -57,6 +57,7 @@ func (c *caller) told(open map[string]*stream, name string) {
 
 func TestKeysAreRotatedUnderConnectedClients(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	corp := startIssuer(t)
 	begin := time.Now()
 	g := start(t, "", "--oidc", issuerFile(t, corp.entry("corp", nil)))
@@ -86,6 +87,7 @@ func TestKeysAreRotatedUnderConnectedClients(t *testing.T) {
 
 func TestTheClockOfAnIssuerIsOff(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	for _, c := range []struct {
 		ahead    time.Duration
 		lifetime string
@@ -143,6 +145,7 @@ func (c *caller) unavailable() {
 
 func TestAnIssuerIsDownForAWhile(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	tokens, corp := newTokenFile(t), startIssuer(t)
 	static := tokens.add("ci", "-", time.Time{})
 	g := start(t, "", "--tokens", tokens.path, "--oidc", issuerFile(t, corp.entry("corp", nil)))
@@ -176,6 +179,7 @@ func TestAnIssuerIsDownForAWhile(t *testing.T) {
 
 func TestAnIssuerIsDownWhenTheGatewayStarts(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	tokens, corp := newTokenFile(t), startIssuer(t)
 	static, alice := tokens.add("ci", "-", time.Time{}), corp.token("alice")
 	corp.down()
@@ -196,6 +200,7 @@ func TestAnIssuerIsDownWhenTheGatewayStarts(t *testing.T) {
 // TestAnIssuerThatMisbehaves answers too much, or never, and holds up nobody else.
 func TestAnIssuerThatMisbehaves(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	const hangs = "nothing, for ever"
 	tooMuch := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

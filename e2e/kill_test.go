@@ -40,6 +40,7 @@ func TestWhatAKilledGatewayLeftIsConcluded(t *testing.T) {
 			var flags []string
 			data, callers := t.TempDir(), newCallers(t)
 			if two {
+				sameOnEachStore(t)
 				flags = []string{"--redis", redistest.Start(t).URL()}
 			}
 			open := func() *gateway { return callers.start(t, data, append([]string{"--catalogue", schema}, flags...)...) }

@@ -59,6 +59,7 @@ func writeFile(t *testing.T, path, text string) {
 }
 
 func TestAKindIsOneFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "app.graphqls"), newKinds)
 	g := start(t, "", "--catalogue", dir)
@@ -106,6 +107,7 @@ func refused(t *testing.T, args ...string) (stderr string) {
 }
 
 func TestACheckSaysHowManyKindsThereAre(t *testing.T) {
+	t.Parallel()
 	const team = "type Team @resource(plural: \"teams\", group: \"example.org\", version: \"v1\", scope: NAMESPACED) {\n  spec: TeamSpec!\n}\n\ntype TeamSpec {\n  tier: Int\n}\n"
 	dir := t.TempDir()
 	for _, c := range []struct{ kind, says string }{{"Team", "1 kind, "}, {"Crew", "2 kinds, "}} {
@@ -117,6 +119,7 @@ func TestACheckSaysHowManyKindsThereAre(t *testing.T) {
 }
 
 func TestACatalogueIsRefusedWholeByFileAndLine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	team, app := filepath.Join(dir, "team.graphqls"), filepath.Join(dir, "app.graphqls")
 	writeFile(t, team, "type Team @resource(plural: \"teams\", group: \"example.org\", version: \"v1\", scope: NAMESPACED) {\n  spec: TeamSpec!\n}\n\ntype TeamSpec {\n  email: Strin!\n  tier: Int @constraint(minLength: 3)\n}\n")
@@ -140,6 +143,7 @@ func TestACatalogueIsRefusedWholeByFileAndLine(t *testing.T) {
 }
 
 func TestAStoreIsNotServedWithLessThanItWasServedWith(t *testing.T) {
+	t.Parallel()
 	dir := catalogue(t, newKinds)
 	g := start(t, "")
 	g.must(`mutation { createProject(input: {name: "p", spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, managementPolicy: MANAGED, resource: {}}}) { project { id } } }`)
@@ -172,6 +176,8 @@ func TestAStoreIsNotServedWithLessThanItWasServedWith(t *testing.T) {
 }
 
 func TestGatewaysOfTwoCataloguesShareAStore(t *testing.T) {
+	t.Parallel()
+	sameOnEachStore(t)
 	data := []string{"--redis", redistest.Start(t).URL()}
 	older := start(t, "", append([]string{"--catalogue", catalogue(t, newKinds)}, data...)...)
 	newer := start(t, "", append([]string{"--catalogue", catalogue(t, strings.Replace(newKinds, "  tier: Int!", "  motto: String @constraint(maxLength: 100)\n  tier: Int!", 1))}, data...)...)
@@ -194,6 +200,7 @@ func TestGatewaysOfTwoCataloguesShareAStore(t *testing.T) {
 }
 
 func TestAnAuthorNamesTheFieldOfAReferenceAndLeavesTheGroupOut(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "lock.graphqls"), `
 type Person @resource(plural: "people", group: "", version: "v1", scope: NAMESPACED) { spec: PersonSpec! }

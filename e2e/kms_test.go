@@ -28,6 +28,7 @@ func revealed(t *testing.T, g *gateway) string {
 }
 
 func TestKMS_KeysAreWrappedLaterAndTheValuesStayReadable(t *testing.T) {
+	t.Parallel()
 	plugin := kmstest.Start(t, "kek-1")
 	folder := t.TempDir()
 	data := t.TempDir()
@@ -76,6 +77,7 @@ func TestKMS_KeysAreWrappedLaterAndTheValuesStayReadable(t *testing.T) {
 }
 
 func TestKMS_AStartWithoutItFailsAndIsWorthRepeating(t *testing.T) {
+	t.Parallel()
 	plugin := kmstest.Start(t, "kek-1")
 	folder := t.TempDir()
 	if out, err := runLine(t, "sluice key create a > keys", folder, "SLUICE_ENCRYPTION_KMS="+plugin.Socket); err != nil {
@@ -102,6 +104,7 @@ func TestKMS_AStartWithoutItFailsAndIsWorthRepeating(t *testing.T) {
 }
 
 func TestKMS_TheLinesOfTheManualRun(t *testing.T) {
+	t.Parallel()
 	plugin := kmstest.Start(t, "kek-1")
 	folder := t.TempDir()
 	lines := sectionLines(t, "kms.md", "Setting it up")

@@ -142,6 +142,7 @@ func logInByBrowser(t *testing.T, authority *x509.CertPool) string {
 }
 
 func TestALoginLastsLongerThanItsToken(t *testing.T) {
+	sameOnEachStore(t)
 	dir := ownContexts(t)
 	ca, cert, key, _, _ := certificates(t, dir)
 	const lifetime = 4 * time.Second

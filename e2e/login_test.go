@@ -107,6 +107,8 @@ func claimsOf(t *testing.T, token string) (claims map[string]any) {
 }
 
 func TestTheProviderLogsInByCodeWithPKCE(t *testing.T) {
+	t.Parallel()
+	sameOnEachStore(t)
 	i := startIssuer(t, "-audience", "api")
 	params := func(back, method string) url.Values {
 		return url.Values{
@@ -155,6 +157,8 @@ func TestTheProviderLogsInByCodeWithPKCE(t *testing.T) {
 }
 
 func TestTheProviderLogsInADevice(t *testing.T) {
+	t.Parallel()
+	sameOnEachStore(t)
 	i := startIssuer(t)
 	res, err := http.PostForm(i.discover().Device, url.Values{"client_id": {"sluice"}, "scope": {"openid email offline_access"}})
 	if err != nil {
@@ -185,6 +189,8 @@ func TestTheProviderLogsInADevice(t *testing.T) {
 }
 
 func TestTheProviderDoesWhatTestsAskFor(t *testing.T) {
+	t.Parallel()
+	sameOnEachStore(t)
 	i := startIssuer(t, "-lifetime", "1m")
 	claims := claimsOf(t, i.mint(order{User: "carol", Lifetime: "90s", Claims: map[string]any{"groups": 7, "nbf": nil}}))
 	if _, ok := claims["nbf"]; ok || claims["groups"] != 7.0 || claims["exp"].(float64)-claims["iat"].(float64) != 90 || claims["aud"] != "sluice" {

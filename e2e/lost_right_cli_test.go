@@ -35,6 +35,7 @@ func (g *guarded) awaitStreams(n int) {
 
 // A resource that the user may see no longer is not there for the user; that is no deletion.
 func TestALostRightIsNoDeletion(t *testing.T) {
+	t.Parallel()
 	g := startGuarded(t)
 	g.applyMatrix()
 	dir := t.TempDir()

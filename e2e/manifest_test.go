@@ -154,6 +154,7 @@ func wantSameSpec(t *testing.T, got, want string) {
 }
 
 func TestTwoDocumentsOfOneResourceThatDifferAreRefusedTogether(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.yaml": networkManifest, "b.yaml": strings.Replace(networkManifest, "- bar", "- baz", 1)} {

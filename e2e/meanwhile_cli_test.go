@@ -38,6 +38,7 @@ func (g *gateway) meanwhile(text string, happens func()) string {
 }
 
 func TestWhatLosesTheLabelsMeanwhileIsNotDeleted(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	dir := folder(t, map[string]string{"a.yaml": network("net-a", "web", 1500)})
 	for name, args := range map[string][]string{
@@ -68,6 +69,7 @@ func TestWhatLosesTheLabelsMeanwhileIsNotDeleted(t *testing.T) {
 }
 
 func TestAChangeIsMadeAgainOnWhatIsStoredThen(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
 	server := g.meanwhile("mutation PatchMetadata", func() { g.cli("", "label", "network", "net-a", "theirs=1") })

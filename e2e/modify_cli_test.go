@@ -83,6 +83,7 @@ func (g *gateway) cliBefore(args []string) (stdout, stderr string, code int) {
 }
 
 func TestNoChangeOfSomebodyElseIsLost(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
 	const writers = 4
@@ -143,6 +144,7 @@ func TestAPatchMergesIntoTheManifest(t *testing.T) {
 }
 
 func TestAPatchSaysWhatTheResourceIsToBeBefore(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
 	before := g.revision("net-a")
@@ -176,6 +178,7 @@ func TestAPatchSaysWhatTheResourceIsToBeBefore(t *testing.T) {
 }
 
 func TestDeletionByNamesLabelsAndFiles(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	for _, name := range []string{"net-a", "net-b", "net-c"} {
 		g.cli(network(name, "web", 1500), "apply", "-f", "-")
@@ -223,6 +226,7 @@ func TestDeletionByNamesLabelsAndFiles(t *testing.T) {
 }
 
 func TestWhatIsNotShownIsKeptPatchedAndSaidToDiffer(t *testing.T) {
+	t.Parallel()
 	g := start(t, "", "--catalogue", folder(t, map[string]string{"vault.graphqls": safes}))
 	const vault = "apiVersion: example.org/v1\nkind: Vault\nmetadata: {name: v}\nspec: {password: hunter2}\n"
 	g.cli(vault, "apply", "-f", "-")
@@ -247,6 +251,7 @@ func TestWhatIsNotShownIsKeptPatchedAndSaidToDiffer(t *testing.T) {
 }
 
 func TestWhatNobodyAnswersIsNotSentFurther(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	g.stop()
 	dir := folder(t, map[string]string{"a.yaml": network("net-a", "web", 1500), "b.yaml": network("net-b", "web", 1500), "c.yaml": network("net-c", "web", 1500)})
@@ -257,6 +262,7 @@ func TestWhatNobodyAnswersIsNotSentFurther(t *testing.T) {
 }
 
 func TestAPatchOfASecretLosesNoOtherKey(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	g.cli("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: one, b: two}\n", "apply", "-f", "-")
 	for _, patch := range []string{"data: {b: dGhyZWU=}", "data: {b: null}", `{"data": {}}`} {
@@ -274,6 +280,7 @@ func TestAPatchOfASecretLosesNoOtherKey(t *testing.T) {
 }
 
 func TestALabelOutlivesTheFileThatDoesNotHaveIt(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	file := network("net-a", "web", 1500)
 	apply := func(outcome, manifest string, args ...string) {

@@ -5,6 +5,7 @@ import (
 )
 
 func TestTheLinesOfOperationsRun(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"sluice.yaml": "retain-age: 2d\nlisten: 127.0.0.1:0\n"})
 	for _, at := range []struct{ page, section string }{
 		{"deployment.md", "Archives"},

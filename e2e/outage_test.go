@@ -13,6 +13,7 @@ import (
 // cuts it off without a word.
 func TestAGatewayLivesThroughAnOutageOfRedis(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}

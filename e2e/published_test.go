@@ -13,6 +13,7 @@ import (
 // TestAllPublishedManifestsThatCanBecomeReadyDo applies them backwards, first without the
 // Secrets that they name, with the controller and the cloud running.
 func TestAllPublishedManifestsThatCanBecomeReadyDo(t *testing.T) {
+	t.Parallel()
 	docs := kindstest.Manifests(t, "samples", "examples/cirros", "examples/local-config")
 	h := startControlled(t, "--work", "5ms", "--latency", "1ms")
 	namespace := "published"

@@ -21,6 +21,7 @@ type RoomSpec { floor: Int }
 // TestPurge_RemovesSensitiveValues, which lie in a record of their own, encrypted or not, on both stores: those of a
 // field that is gone, and all of a kind that is gone.
 func TestPurge_RemovesSensitiveValues(t *testing.T) {
+	sameOnEachStore(t)
 	for _, on := range []string{"", "redis"} {
 		for _, encrypted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%q, encrypted %v", on, encrypted), func(t *testing.T) {

@@ -41,6 +41,8 @@ func copyModule(t *testing.T, to string) {
 // TestAFieldOfYourOwn does what examples/quota says, and what the files of
 // testdata/own need beside: a field for everything that one can return or take.
 func TestAFieldOfYourOwn(t *testing.T) {
+	t.Parallel()
+	sameOnEachStore(t)
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}

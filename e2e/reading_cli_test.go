@@ -132,6 +132,7 @@ func TestGetTakesWhatKubectlTakes(t *testing.T) {
 }
 
 func TestATableHasTheColumnsOfTheKind(t *testing.T) {
+	t.Parallel()
 	g := someNetworks(t)
 	g.report("net-a", available("False", "no cloud"))
 	head := func(line string) (titles, first string) {
@@ -162,6 +163,7 @@ func TestATableHasTheColumnsOfTheKind(t *testing.T) {
 }
 
 func TestWhatGetPrintsIsAWholeResourceThatApplyTakesBack(t *testing.T) {
+	t.Parallel()
 	g := someNetworks(t)
 	g.report("net-a", available("True", "ready"))
 	out, errOut, code := g.cli("", "get", "net", "net-a", "-o", "json")
@@ -295,10 +297,9 @@ next:
 	}
 }
 
-// ends waits for the end.
-func (r *running) ends(code int) {
+// ends waits for the end, and returns the lines that were not read before.
+func (r *running) ends(code int) (rest string) {
 	r.t.Helper()
-	rest := ""
 	for line := range r.lines {
 		rest += line + "\n"
 	}
@@ -306,10 +307,12 @@ func (r *running) ends(code int) {
 	if got := r.cmd.ProcessState.ExitCode(); got != code {
 		r.t.Errorf("%v: exit %d, want %d\n%s", r.cmd.Args, got, code, rest)
 	}
+	return rest
 }
 
 // TestClientName_IsSentByEveryCommand, over HTTP and over a WebSocket.
 func TestClientName_IsSentByEveryCommand(t *testing.T) {
+	t.Parallel()
 	g := start(t, "", "--access-log", "--log-format", "json")
 	if out, errOut, code := g.cli(networkManifest, "apply", "-f", "-"); code != 0 {
 		t.Fatal(out, errOut)
@@ -341,6 +344,7 @@ func TestClientName_IsSentByEveryCommand(t *testing.T) {
 }
 
 func TestAPIResources_WideHasTheSizeOfEachKind(t *testing.T) {
+	t.Parallel()
 	g := someNetworks(t)
 	out, errOut, code := g.cli("", "api-resources", "-o", "wide", "--no-headers")
 	if code != 0 {
@@ -361,6 +365,7 @@ func TestAPIResources_WideHasTheSizeOfEachKind(t *testing.T) {
 }
 
 func TestGetAndDescribeGoOnWithChanges(t *testing.T) {
+	t.Parallel()
 	g := someNetworks(t)
 	table := g.run("get", "net", "--watch", "-l", "team=web", "--filter", "spec.resource.mtu<2000")
 	table.until("EVENT", "NAME", "AVAILABLE")
@@ -415,9 +420,28 @@ func TestWaitEndsWhenWhatItWaitsForHappens(t *testing.T) {
 	for r, code := range waits {
 		r.ends(code)
 	}
-	out, errOut, code := g.cli("", "wait", "net/net-a", "--for=condition=Available=False", "--timeout", "3s")
-	if code != 1 || out != "" || !strings.Contains(errOut, "timed out after 3s waiting for condition=Available=False: Available is True: ready") {
-		t.Errorf("exit %d\n%s%s", code, out, errOut)
+	if _, errOut, code := g.cli(strings.ReplaceAll(networkManifest, "net-a", "net-d"), "apply", "-f", "-"); code != 0 {
+		t.Fatal(errOut)
+	}
+	// All of these wait at the same time, for three seconds.
+	late := map[*running]string{}
+	for line, says := range map[string]string{
+		"wait net/net-a --for=condition=Available=False --timeout 3s": "timed out after 3s waiting for condition=Available=False: " +
+			"Available is True: ready",
+		"wait net -l team=web --for=delete --timeout 3s":                                     "it is there",
+		"wait net/far net/net-a -n other --for=jsonpath={.spec.resource.mtu}=1 --timeout 3s": `"net-a" does not exist`,
+		"wait net/net-d net/net-a --for=jsonpath={.status.id} --timeout 3s":                  "network/net-a condition met\n",
+	} {
+		late[g.run(strings.Fields(line)...)] = says
+	}
+	for r, says := range late {
+		said := r.ends(1)
+		if !strings.Contains(said, says) {
+			t.Errorf("%v: it does not say %q, but\n%s", r.cmd.Args, says, said)
+		}
+		if !strings.HasPrefix(says, "network/") && strings.Contains(said, "condition met") {
+			t.Errorf("%v: %s", r.cmd.Args, said)
+		}
 	}
 	for _, c := range []struct {
 		line string
@@ -427,7 +451,6 @@ func TestWaitEndsWhenWhatItWaitsForHappens(t *testing.T) {
 		{"wait net -l team=web --for=condition=Available", 0, "network/net-a condition met\n"},
 		{"wait net -l team=nobody --for=condition=Available", 3, "no networks have the labels"},
 		{"wait net -l team=nobody --for=delete", 0, ""},
-		{"wait net -l team=web --for=delete --timeout 3s", 1, "it is there"},
 		{"wait net net-a -l team=web --for=delete", 2, "does not go with names"},
 		{"wait net -l a>b --for=delete", 2, "selector"},
 	} {
@@ -435,21 +458,13 @@ func TestWaitEndsWhenWhatItWaitsForHappens(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s%s", c.line, code, out, errOut)
 		}
 	}
-	if out, errOut, code := g.cli("", "wait", "net/far", "net/net-a", "-n", "other", "--for=jsonpath={.spec.resource.mtu}=1", "--timeout", "3s"); code != 1 || !strings.Contains(errOut, `"net-a" does not exist`) {
-		t.Errorf("not all were looked at: exit %d\n%s%s", code, out, errOut)
-	}
-	if _, errOut, code := g.cli(strings.ReplaceAll(networkManifest, "net-a", "net-d"), "apply", "-f", "-"); code != 0 {
-		t.Fatal(errOut)
-	}
-	if out, errOut, code := g.cli("", "wait", "net/net-d", "net/net-a", "--for=jsonpath={.status.id}", "--timeout", "3s"); code != 1 || out != "network/net-a condition met\n" {
-		t.Errorf("not all were looked at: exit %d\n%s%s", code, out, errOut)
-	}
 	if out, _, code := g.cli("", "wait", "net/net-a", "--for=condition=Available"); code != 0 || out != "network/net-a condition met\n" {
 		t.Errorf("exit %d %q", code, out)
 	}
 }
 
 func TestAWaitSaysThatTheConnectionWasLost(t *testing.T) {
+	t.Parallel()
 	g := someNetworks(t)
 	to, err := url.Parse(g.address)
 	if err != nil {
@@ -501,6 +516,7 @@ func TestAGatewayOfTrustedDocumentsKnowsThoseOfTheCommandLine(t *testing.T) {
 }
 
 func TestAWaitForADeletionIsOverWhenANamesakeIsThere(t *testing.T) {
+	t.Parallel()
 	g := someNetworks(t)
 	// net-b is waited for after net-a; meanwhile it is replaced.
 	r := g.run("wait", "net", "net-a", "net-b", "--for=delete")
@@ -541,6 +557,7 @@ func (g *gateway) breaking(text string) string {
 }
 
 func TestAListThatBreaksOffDoesNotLookComplete(t *testing.T) {
+	t.Parallel()
 	g := someNetworks(t)
 	broken := g.breaking("subnets(")
 	for format, begins := range map[string]string{"json": "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"List\",", "yaml": "apiVersion", "name": "network/net-a\n", "jsonpath={.items[*].metadata.name}": ""} {

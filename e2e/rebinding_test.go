@@ -84,6 +84,7 @@ func TestRebinding_ADeleteWaitsForTheGuardsOfANewCatalogue(t *testing.T) {
 
 // TestRebinding_ADeleteAtOnceIsHeld deletes right after the answer of apply.
 func TestRebinding_ADeleteAtOnceIsHeld(t *testing.T) {
+	t.Parallel()
 	s := openJudgedShop(t, unguardedKinds)
 	manifests := "apiVersion: example.org/v1\nkind: Team\nmetadata: {name: t}\nspec: {}\n---\napiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {ownerRef: t}\n"
 	if _, errOut, code := s.cli(manifests, "apply", "-f", "-"); code != 0 {
@@ -102,6 +103,7 @@ func TestRebinding_ADeleteAtOnceIsHeld(t *testing.T) {
 // is guarded as the one that comes back declares, at once and for good.
 func TestRebinding_OfACatalogueThatComesBackAtOnce(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	stores := map[string][]string{
 		"embedded": {"--data", t.TempDir()},
 		"redis":    {"--redis", server.Server(t).URL(), "--redis-prefix", prefix(t.TempDir())},

@@ -133,6 +133,7 @@ func breaks() map[string]struct{ from, to, line, lost string } {
 // TestEveryBreakIsRefusedEverywhereWithItsPlace: by diff, by apply, at a reload and
 // at a start; and nothing is as it was not before.
 func TestEveryBreakIsRefusedEverywhereWithItsPlace(t *testing.T) {
+	t.Parallel()
 	s := openJudgedShop(t, racks)
 	s.must(`mutation { createRack(input: {name: "a", spec: {height: 1, token: "secret"}}) { rack { id } } }`)
 	before := s.details()
@@ -201,6 +202,7 @@ func TestEveryBreakIsRefusedEverywhereWithItsPlace(t *testing.T) {
 var hashes = regexp.MustCompile(`catalogue [0-9a-f]{16}, files [0-9a-f]{16}`)
 
 func TestApplyReplacesTheFolderAndWhatIsServed(t *testing.T) {
+	t.Parallel()
 	s := openJudgedShop(t, racks)
 	socket := s.dial()
 	defer socket.close()
@@ -250,6 +252,7 @@ func TestApplyReplacesTheFolderAndWhatIsServed(t *testing.T) {
 }
 
 func TestSIGHUPReadsTheFolderAndAcceptsNoBreak(t *testing.T) {
+	t.Parallel()
 	s := openJudgedShop(t, racks, "--allow-breaking")
 	s.write("kinds", strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1))
 	_ = s.cmd.Process.Signal(syscall.SIGHUP)
@@ -277,6 +280,7 @@ func TestSIGHUPReadsTheFolderAndAcceptsNoBreak(t *testing.T) {
 }
 
 func TestApplyWithFindingsAsksNobody(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, racks)
 	dir := s.write("next", racks+"type Broken {\n")
 	for _, args := range [][]string{{"apply", dir}, {"apply", filepath.Join(s.dir, "nothing")}} {
@@ -288,6 +292,7 @@ func TestApplyWithFindingsAsksNobody(t *testing.T) {
 }
 
 func TestTheFolderOfAGatewayMustBeReplaceable(t *testing.T) {
+	t.Parallel()
 	s := openJudgedShop(t, racks)
 	next := s.write("next", strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1))
 	before := s.details()
@@ -299,6 +304,7 @@ func TestTheFolderOfAGatewayMustBeReplaceable(t *testing.T) {
 }
 
 func TestTheEmbeddedCatalogueIsNotReplaced(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "s")
 	if err != nil {
 		t.Fatal(err)
@@ -321,6 +327,7 @@ func TestTheEmbeddedCatalogueIsNotReplaced(t *testing.T) {
 }
 
 func TestAnAdminSocketBelongsToOneGatewayThatLives(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, racks)
 	_, errOut, code := sluice(t, "", append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-socket", s.socket}, store(t, t.TempDir())...)...)
 	if want := "sluice: admin-socket: " + s.socket + ": it is in use by another process\n"; code != 1 || !strings.HasSuffix(errOut, want) {
@@ -349,6 +356,8 @@ func TestAnAdminSocketBelongsToOneGatewayThatLives(t *testing.T) {
 // TestGatewaysOfOneStoreSayWhichCatalogueEachServes: they are told one after the
 // other, and what one does not know yet it keeps.
 func TestGatewaysOfOneStoreSayWhichCatalogueEachServes(t *testing.T) {
+	t.Parallel()
+	sameOnEachStore(t)
 	redis := []string{"--redis", server.Server(t).URL(), "--redis-prefix", prefix(t.TempDir())}
 	callers := newCallers(t)
 	a := openShopBy(t, callers.start, racks, redis...)
@@ -379,6 +388,7 @@ func TestGatewaysOfOneStoreSayWhichCatalogueEachServes(t *testing.T) {
 }
 
 func TestAReloadCountsWhatBreaksWhatItTightens(t *testing.T) {
+	t.Parallel()
 	s := openJudgedShop(t, racks)
 	for i := range 3 {
 		s.must(fmt.Sprintf(`mutation { createNote(input: {name: "n%d", spec: {text: "%s"}}) { note { id } } }`, i, strings.Repeat("x", 4+i)))
@@ -399,6 +409,7 @@ func TestAReloadCountsWhatBreaksWhatItTightens(t *testing.T) {
 // TestStreamsOfCallersGoOnOverReloads with access control on: of an administrator, and of a viewer whose binding changes
 // after the reload.
 func TestStreamsOfCallersGoOnOverReloads(t *testing.T) {
+	t.Parallel()
 	tokens := newTokenFile(t)
 	root, user := tokens.add("root", "admins", time.Time{}), tokens.add("user", "team", time.Time{})
 	s := openShop(t, racks, "--tokens", tokens.path, "--admin-group", "token:admins")
@@ -445,6 +456,7 @@ func TestStreamsOfCallersGoOnOverReloads(t *testing.T) {
 
 // TestCatalogue_WhatAKindThatWentHoldsIsToldAndPurged takes a kind away whose resources hold others, and its fields.
 func TestCatalogue_WhatAKindThatWentHoldsIsToldAndPurged(t *testing.T) {
+	t.Parallel()
 	withRef := strings.Replace(racks, "type NoteSpec {\n", "type NoteSpec {\n  rackRef: String @ref(kind: \"Rack\", inverse: \"notes\", guarded: true)\n", 1)
 	without := withRef[:strings.Index(withRef, "type Note @")]
 	if !strings.Contains(withRef, "rackRef") || strings.Contains(without, "NoteSpec") {
@@ -522,6 +534,7 @@ func TestCatalogue_WhatAKindThatWentHoldsIsToldAndPurged(t *testing.T) {
 }
 
 func TestCatalogueDiff_FailsOnWhatIsAskedAndListsAllViolations(t *testing.T) {
+	t.Parallel()
 	s := openJudgedShop(t, racks)
 	for i := range 3 {
 		s.must(fmt.Sprintf(`mutation { createRack(input: {name: "r%d", spec: {label: "label %d"}}) { rack { id } } }`, i, i))

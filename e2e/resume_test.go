@@ -123,6 +123,7 @@ func (l *listener) told(name string) (more bool) {
 }
 
 func TestTenThousandEventsSurviveRestartsOfTheGateway(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}

@@ -12,6 +12,7 @@ import (
 var update = flag.Bool("update", false, "write the transcripts of testdata anew")
 
 func TestScreenOfFilesThatAreAppliedAndRead(t *testing.T) {
+	t.Parallel()
 	s := openTerminal(t, map[string]string{"nets/a.yaml": network("net-a", "web", 1500) + "---\n" + network("net-b", "db", 1500), "nets/more/c.yaml": network("net-c", "web", 9000)})
 	drawn := filepath.Join(s.folder, "drawn") // all that is ever drawn
 	s.tmux("pipe-pane", "-t", "s", "cat > "+drawn)
@@ -24,6 +25,7 @@ func TestScreenOfFilesThatAreAppliedAndRead(t *testing.T) {
 }
 
 func TestScreenOfARefusalThatIsMended(t *testing.T) {
+	t.Parallel()
 	s := openTerminal(t, map[string]string{"nets.yaml": network("net-a", "web", 15000) + "---\n" + strings.Replace(network("net-b", "web", 1500), "mtu:", "mut:", 1) + "---\n" + network("net-c", "web", 1500)})
 	s.runs("sluice apply -f nets.yaml; echo exit $?", "sed -i 's/15000/9000/; s/mut:/mtu:/' nets.yaml", "sluice apply -f nets.yaml; echo exit $?")
 	s.records("two of three documents are refused, with their lines; the file is mended")
@@ -31,6 +33,7 @@ func TestScreenOfARefusalThatIsMended(t *testing.T) {
 }
 
 func TestScreenOfAConflictAndForce(t *testing.T) {
+	t.Parallel()
 	s := openTerminal(t, nil)
 	s.g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
 	s.runs("sluice get network net-a -o yaml > mine.yaml", "sed -i 's/mtu: 1500/mtu: 9000/' mine.yaml", "sluice apply -f mine.yaml --dry-run", "sluice label network net-a team=db --overwrite", "sluice apply -f mine.yaml; echo exit $?")
@@ -41,6 +44,7 @@ func TestScreenOfAConflictAndForce(t *testing.T) {
 }
 
 func TestScreenOfAWatch(t *testing.T) {
+	t.Parallel()
 	s := openTerminal(t, map[string]string{"a.yaml": network("net-a", "web", 1500)})
 	s.runs("sluice apply -f a.yaml")
 	s.types("sluice get networks --watch")
@@ -59,6 +63,7 @@ func TestScreenOfAWatch(t *testing.T) {
 }
 
 func TestScreenOfAnEditThatIsRefusedAndMended(t *testing.T) {
+	t.Parallel()
 	s := openTerminal(t, map[string]string{"a.yaml": network("net-a", "web", 1500)})
 	s.runs("sluice apply -f a.yaml")
 	s.edits(`if grep -q '^#' "$1"; then sed -i s/90000/9000/ "$1"; else sed -i s/1500/90000/ "$1"; fi`)
@@ -71,6 +76,7 @@ func TestScreenOfAnEditThatIsRefusedAndMended(t *testing.T) {
 }
 
 func TestScreenOfAStatusThatIsEditedWhileOthersWrite(t *testing.T) {
+	t.Parallel()
 	s := openTerminal(t, map[string]string{"a.yaml": network("net-a", "web", 1500)})
 	s.runs("sluice control network", "sluice apply -f a.yaml")
 	s.edits(`sed -i '/^status:/,$d' "$1"; echo 'status: {conditions: [{type: Available, status: "True"}]}' >> "$1"`)
@@ -84,6 +90,7 @@ func TestScreenOfAStatusThatIsEditedWhileOthersWrite(t *testing.T) {
 }
 
 func TestScreenOfAPruneThatAsks(t *testing.T) {
+	t.Parallel()
 	s := openTerminal(t, map[string]string{"nets/a.yaml": network("net-a", "web", 1500), "nets/b.yaml": network("net-b", "web", 1500), "nets/c.yaml": network("net-c", "web", 1500)})
 	s.runs("sluice apply -f nets", "rm nets/b.yaml nets/c.yaml", "sluice apply -f nets --prune -l team=web --dry-run")
 	s.types("sluice apply -f nets --prune -l team=web; echo exit $?")
@@ -100,6 +107,7 @@ func TestScreenOfAPruneThatAsks(t *testing.T) {
 }
 
 func TestScreenOfDeletions(t *testing.T) {
+	t.Parallel()
 	s := openTerminal(t, map[string]string{"a.yaml": network("net-a", "web", 1500) + "---\n" + network("net-b", "web", 1500), "c.yaml": network("net-c", "db", 1500)})
 	s.runs("sluice apply -f a.yaml -f c.yaml", "sluice delete networks -l team=web --dry-run", "sluice delete networks -l team=web", "sluice delete -f c.yaml",
 		"sluice delete network net-c; echo exit $?", "sluice delete network/net-c --ignore-not-found; echo exit $?", "sluice delete networks -l ''; echo exit $?", "sluice get networks")
@@ -108,6 +116,7 @@ func TestScreenOfDeletions(t *testing.T) {
 }
 
 func TestScreenOfADiff(t *testing.T) {
+	t.Parallel()
 	s := openTerminal(t, map[string]string{"a.yaml": network("net-a", "web", 1500)})
 	s.runs("sluice diff -f a.yaml; echo exit $?")
 	s.records("nothing is stored")
@@ -117,6 +126,7 @@ func TestScreenOfADiff(t *testing.T) {
 }
 
 func TestScreenOfLabelsAndPatches(t *testing.T) {
+	t.Parallel()
 	s := openTerminal(t, map[string]string{"a.yaml": network("net-a", "web", 1500), "b.yaml": network("net-b", "web", 1500)})
 	s.runs("sluice create -f a.yaml --dry-run=server", "sluice create -f a.yaml -f b.yaml", "sluice create -f a.yaml; echo exit $?", "sluice label network net-a team=db; echo exit $?",
 		"sluice label network net-a team=db stage=prod --overwrite", "sluice label networks -l team=web stage=test", "sluice annotate network/net-a example.org/owner='Ada Lovelace'",
@@ -142,6 +152,7 @@ func subnet(name string) string {
 }
 
 func TestScreenOfATreeThatIsWatched(t *testing.T) {
+	t.Parallel()
 	s := openTerminal(t, map[string]string{"sub.yaml": subnet("sub-a") + "---\n" + subnet("sub-b")})
 	s.runs("sluice apply -f sub.yaml", "sluice tree subnet sub-a", "sluice tree network net-a; echo exit $?")
 	s.records("what is missing")
@@ -160,6 +171,7 @@ func TestScreenOfATreeThatIsWatched(t *testing.T) {
 }
 
 func TestScreenOfADeletionThatWaits(t *testing.T) {
+	t.Parallel()
 	s := openTerminal(t, map[string]string{"a.yaml": wired("sub-a", "sub-b", "sub-c", "sub-d")})
 	s.runs("sluice apply -f a.yaml", "sluice delete network net-a --dry-run", "sluice finalize subnet sub-d --add example.org/cloud", "sluice delete network net-a",
 		"sluice get networks", "sluice delete subnets -l '!team'", "sluice delete network net-a --wait --timeout 200ms; echo exit $?")

@@ -11,6 +11,7 @@ import (
 // clients, while the gateway is killed and started again. Its description and its two
 // values are one number: whatever is read is whole, and of the revision that it says.
 func TestTheValuesOfASecretAreOfItsRevision(t *testing.T) {
+	t.Parallel()
 	data, keys := t.TempDir(), keysFile(t, "a")
 	var mu sync.Mutex
 	numbers := map[string]string{} // by revision, as the answers to writes and reads have it

@@ -43,6 +43,7 @@ const revealQuery = `{ reveal(kind: "Secret", name: "s") { resourceId kind names
 // TestASecretIsWhereItBelongsAlone uses a Secret in every way, and searches all that is
 // said and all that is stored for its value, in plain form and in base64.
 func TestASecretIsWhereItBelongsAlone(t *testing.T) {
+	sameOnEachStore(t)
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}
@@ -266,6 +267,7 @@ func (w *witness) reveals() {
 }
 
 func TestAGatewayWithoutKeysIsNotStartedOverEncryptedValues(t *testing.T) {
+	t.Parallel()
 	data, file := t.TempDir(), keysFile(t, "a")
 	g := start(t, data, "--encryption-keys-file", file)
 	if a := g.post(`mutation { upsertSecret(input: {name: "s", spec: {stringData: [{key: "a", value: "planted"}]}}) { created } }`, nil); len(a.Errors) > 0 {
@@ -301,6 +303,7 @@ func TestAGatewayWithoutKeysIsNotStartedOverEncryptedValues(t *testing.T) {
 }
 
 func TestTheStartIsRefusedByAMalformedKey(t *testing.T) {
+	t.Parallel()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -357,6 +360,7 @@ func TestManyLargeSecretsAtOnceAreOverTheLimit(t *testing.T) {
 }
 
 func TestRevealIsRefusedInTheWordsOfTheAPI(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	id := func(kind, name string) string {
 		return g.must(`mutation { upsert`+kind+`(input: {name: "`+name+`", spec: {}}) { x: `+strings.ToLower(kind)+` { id } } }`).get("upsert"+kind, "x", "id").(string)

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -382,9 +381,8 @@ func overGRPC(t *testing.T) func(s *teamService) string {
 }
 
 func TestResourceService_NothingIsLostWhoeverIsKilled(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it is on Redis in any case")
-	}
+	t.Parallel()
+	sameOnEachStore(t)
 	seeds, long := uint64(10), 2500*time.Millisecond
 	if testing.Short() {
 		seeds, long = 1, 1500*time.Millisecond

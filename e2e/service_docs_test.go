@@ -13,9 +13,8 @@ import (
 
 // TestServicesGuide_TheLinesRun runs the blocks of docs/services.md, one after the other, in one folder.
 func TestServicesGuide_TheLinesRun(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it names its store itself")
-	}
+	t.Parallel()
+	sameOnEachStore(t)
 	raw, err := os.ReadFile("../docs/services.md")
 	if err != nil {
 		t.Fatal(err)

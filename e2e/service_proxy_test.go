@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -174,9 +173,8 @@ func (h *uidHistory) take(change *client.Change) {
 }
 
 func TestResourceService_AHostileProxyMakesNoFalseSuccess(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it is on Redis in any case")
-	}
+	t.Parallel()
+	sameOnEachStore(t)
 	seeds, long := uint64(3), 5*time.Second
 	if testing.Short() {
 		seeds, long = 1, 2*time.Second

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -98,9 +97,8 @@ func (n *noteWriter) write(ctx context.Context, t *testing.T, r *rules) {
 // TestResourceService_ReviewsGoOnWhoeverIsKilled lets two gateways write what a service reviews, while gateways are killed
 // and the service is down for a while. Nothing is stored that the service has not accepted.
 func TestResourceService_ReviewsGoOnWhoeverIsKilled(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it is on Redis in any case")
-	}
+	t.Parallel()
+	sameOnEachStore(t)
 	rounds := 6
 	if testing.Short() {
 		rounds = 2

@@ -9,6 +9,7 @@ import (
 )
 
 func TestAShortNameIsTakenWhereverTheNameOfAKindIs(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	if out, errOut, code := g.cli(networkManifest, "apply", "-f", "-"); code != 0 {
 		t.Fatal(out, errOut)
@@ -23,6 +24,7 @@ func TestAShortNameIsTakenWhereverTheNameOfAKindIs(t *testing.T) {
 }
 
 func TestTheCatalogueTellsShortNamesAndColumns(t *testing.T) {
+	t.Parallel()
 	type column struct {
 		Title, Path string
 		Wide        bool

@@ -15,6 +15,8 @@ import (
 )
 
 func TestASignalEndsAStartThatWaitsForAPipe(t *testing.T) {
+	t.Parallel()
+	sameOnEachStore(t)
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +78,7 @@ const waitsForRedis = "Redis does not answer; it is asked again until ready-time
 
 func TestServe_WaitsForRedis(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	server := redistest.Start(t)
 	server.Kill()
 	cmd, said := serveOnRedis(t, server.URL())
@@ -97,6 +100,7 @@ func TestServe_WaitsForRedis(t *testing.T) {
 
 func TestServe_WaitsForRedisUntilReadyTimeout(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	server := redistest.Start(t)
 	server.Kill()
 	begin := time.Now()
@@ -114,6 +118,7 @@ func TestServe_WaitsForRedisUntilReadyTimeout(t *testing.T) {
 
 func TestServe_EndsAtASignalWhileItWaitsForRedis(t *testing.T) {
 	t.Parallel()
+	sameOnEachStore(t)
 	server := redistest.Start(t)
 	server.Kill()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
@@ -131,6 +136,7 @@ func TestServe_EndsAtASignalWhileItWaitsForRedis(t *testing.T) {
 }
 
 func TestAnIndexOfNoBytesIsNone(t *testing.T) {
+	t.Parallel()
 	g := start(t, "", "--index-memory", "0")
 	if _, body := g.do("GET", "/metrics", ""); !strings.Contains(body, "\nsluice_index_limit_bytes 0\n") || !strings.Contains(body, "\nsluice_index_kinds 0\n") {
 		t.Error("there is an index")

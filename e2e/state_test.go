@@ -24,9 +24,8 @@ import (
 
 // TestState_TheLinesOfTheManualRun runs the blocks of docs/state.md, one after the other, in one folder.
 func TestState_TheLinesOfTheManualRun(t *testing.T) {
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it names its stores itself")
-	}
+	t.Parallel()
+	sameOnEachStore(t)
 	raw, err := os.ReadFile("../docs/state.md")
 	if err != nil {
 		t.Fatal(err)
@@ -121,9 +120,7 @@ func exportedLines(t *testing.T, path string) map[string]string {
 // Redis, and compares what is exported there.
 func TestState_IsTheSameOnTheOtherStore(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it names its stores itself")
-	}
+	sameOnEachStore(t)
 	keys := []string{"--encryption-keys-file", keysFile(t, "a")}
 	data := t.TempDir()
 	g := start(t, "", append([]string{"--data", data}, keys...)...)
@@ -179,9 +176,7 @@ func TestState_IsTheSameOnTheOtherStore(t *testing.T) {
 // and a bootstrap that is begun again ends with what the file has.
 func TestState_IsWholeAfterKills(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it names its stores itself")
-	}
+	sameOnEachStore(t)
 	rounds, resources := 20, 2000
 	if testing.Short() {
 		rounds, resources = 3, 300
@@ -247,9 +242,7 @@ func TestState_IsWholeAfterKills(t *testing.T) {
 // whole; else the command fails and leaves nothing. The next start serves everything.
 func TestState_AnExportOfAKilledGatewayIsNone(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(storeVariable) != "" {
-		t.Skip("it names its stores itself")
-	}
+	sameOnEachStore(t)
 	rounds, resources := 20, 2000
 	if testing.Short() {
 		rounds, resources = 3, 600
@@ -349,6 +342,7 @@ func restoresSome(t *testing.T, g *gateway, file string, keys []string) {
 // TestState_ManifestsByAnotherCatalogue prints resources by a catalogue that lacks a kind, whose name is a short name of
 // another one now, and a field.
 func TestState_ManifestsByAnotherCatalogue(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, racks)
 	s.must(`mutation { createRack(input: {name: "a", spec: {height: 1, label: "l"}}) { rack { id } } }`)
 	s.must(`mutation { createNote(input: {name: "n", spec: {text: "x"}}) { note { id } } }`)

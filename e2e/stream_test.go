@@ -105,6 +105,7 @@ func (s *socket) refusal(id string) (code string) {
 const watchNetworks = `subscription($after: String) { networkChanges(after: $after) { type cursor revision network { metadata { name } } } }`
 
 func TestAStreamResumesByCursorAfterTheGatewayWasKilled(t *testing.T) {
+	t.Parallel()
 	data, callers := t.TempDir(), newCallers(t)
 	g := callers.start(t, data)
 	s := g.dial()
@@ -182,6 +183,7 @@ func TestAStreamResumesByCursorAfterTheGatewayWasKilled(t *testing.T) {
 }
 
 func TestCursorsThatCannotResumeAreRefused(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	g := newCallers(t).start(t, data, "--retain-entries", "5")
 	old := g.position()
@@ -200,6 +202,7 @@ func TestCursorsThatCannotResumeAreRefused(t *testing.T) {
 }
 
 func TestAnExpiredCursorWithASnapshotBeginsAnewWithTheState(t *testing.T) {
+	t.Parallel()
 	g := newCallers(t).start(t, "", "--retain-entries", "5")
 	old := g.position()
 	want := map[string]bool{}
@@ -227,6 +230,7 @@ func TestAnExpiredCursorWithASnapshotBeginsAnewWithTheState(t *testing.T) {
 }
 
 func TestASubscriptionByPostIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	if a := g.post(`subscription { networkChanges { type } }`, nil); a.codes() != "BAD_USER_INPUT" || a.Status != http.StatusNotAcceptable {
 		t.Errorf("%+v", a)
@@ -234,6 +238,7 @@ func TestASubscriptionByPostIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestSIGTERMDrainsAndExitsClean(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	g := start(t, data)
 	s := g.dial()

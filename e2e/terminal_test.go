@@ -33,6 +33,7 @@ func (g *gateway) command(stdin io.Reader, args ...string) (cmd *exec.Cmd, out, 
 }
 
 func TestStoredTextDoesNotReachTheTerminalAsCommands(t *testing.T) {
+	t.Parallel()
 	g := startWith(t, "cloud-config")
 	if out, errOut, code := g.cli(networkManifest, "apply", "-f", "-"); code != 0 {
 		t.Fatal(out, errOut)
@@ -62,6 +63,7 @@ func TestStoredTextDoesNotReachTheTerminalAsCommands(t *testing.T) {
 }
 
 func TestWhoWaitsForInputCanBeStopped(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		for _, args := range [][]string{{"apply", "-f", "-"}, {"patch", "network", "net-a", "--patch-file", "-"}} {
@@ -93,6 +95,7 @@ func stopWhileItReads(t *testing.T, g *gateway, signal os.Signal, args []string)
 }
 
 func TestASignalEndsWhatReadsACatalogue(t *testing.T) {
+	t.Parallel()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -166,6 +169,7 @@ func TestATextIsKeptWhenTheEditorIsEnded(t *testing.T) {
 }
 
 func TestThePasswordOfAGatewayIsNotPrinted(t *testing.T) {
+	t.Parallel()
 	for _, server := range []string{"http://user:hunter2@127.0.0.1:1", "ftp://user:hunter2@127.0.0.1:1", "http://user:hunter2@%zz", "http://user:hunter2@127.0.0.1:1/a?b=c"} {
 		for _, args := range [][]string{{"get", "networks"}, {"watch", "networks"}, {"apply", "-f", "../examples/network.yaml"}} {
 			out, errOut, code := sluice(t, "", append(args, "--server", server)...)
@@ -181,6 +185,7 @@ func TestThePasswordOfAGatewayIsNotPrinted(t *testing.T) {
 }
 
 func TestManyLargeResourcesAreListed(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}
@@ -204,6 +209,7 @@ func TestManyLargeResourcesAreListed(t *testing.T) {
 }
 
 func TestWriting_FailsWhereTheOutputIsOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	g := startWith(t, "s")
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("there is no /dev/full: Linux only")

@@ -45,6 +45,7 @@ func newNetwork(name string) string {
 // TestTrace_AWriteIsFollowedFromTheRequestToTheStoreAndToSubscriptions has two gateways on Redis, and one on the
 // embedded store, which is subscribed to itself.
 func TestTrace_AWriteIsFollowedFromTheRequestToTheStoreAndToSubscriptions(t *testing.T) {
+	sameOnEachStore(t)
 	exportSoon(t)
 	for _, c := range []struct {
 		name, group string

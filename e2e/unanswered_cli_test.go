@@ -42,6 +42,7 @@ func TestALostAnswerToAChangeSaysThatItMayHaveBeenMade(t *testing.T) {
 }
 
 func TestAnInterruptedCommandSendsNoMore(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	path, err := binary()
 	if err != nil {

@@ -13,6 +13,7 @@ type ItemSpec { text: String @constraint(maxLength: 20), n: Int }
 // TestUnreadable_IsToldByEveryCommand: a type that was changed makes one of three resources unreadable. No command passes
 // over it in silence.
 func TestUnreadable_IsToldByEveryCommand(t *testing.T) {
+	t.Parallel()
 	s := openJudgedShop(t, itemKinds)
 	for name, spec := range map[string]string{"a": "{n: 1}", "bad": "{text: hello}", "c": "{n: 3}"} {
 		manifest := "apiVersion: example.org/v1\nkind: Item\nmetadata: {name: " + name + ", labels: {u: x}}\nspec: " + spec + "\n"
@@ -84,6 +85,7 @@ func TestUnreadable_IsToldByEveryCommand(t *testing.T) {
 
 // TestUnreadable_DependentsAreInATree: a resource that cannot be read and relies on another is in the tree of that one.
 func TestUnreadable_DependentsAreInATree(t *testing.T) {
+	t.Parallel()
 	const kinds = `type Item @resource(plural: "items", group: "example.org", version: "v1", scope: NAMESPACED) { spec: ItemSpec! }
 type ItemSpec { text: String @constraint(maxLength: 20), boxRef: String @ref(kind: "Box", inverse: "items", guarded: true) @constraint(maxLength: 20) }
 type Box @resource(plural: "boxes", group: "example.org", version: "v1", scope: NAMESPACED) { spec: BoxSpec! }

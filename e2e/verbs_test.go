@@ -88,6 +88,7 @@ func TestWhatIsRemovedInAnEditIsCleared(t *testing.T) {
 }
 
 func TestWatchSurvivesARestartOfTheGateway(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	g := start(t, data)
 	g.create("before", nil)
@@ -157,6 +158,7 @@ func TestWatchSurvivesARestartOfTheGateway(t *testing.T) {
 }
 
 func TestWatchSaysWhenItHasToStartOver(t *testing.T) {
+	t.Parallel()
 	g := start(t, "", "--retain-entries", "5")
 	old := g.position()
 	for i := range 10 {
@@ -181,6 +183,7 @@ func TestWatchSaysWhenItHasToStartOver(t *testing.T) {
 }
 
 func TestGetOfAllNamespacesAndByLabel(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	for _, ns := range []string{"a", "b"} {
 		g.cli(networkManifest, "apply", "-n", ns, "-f", "-")
@@ -209,6 +212,7 @@ func TestGetOfAllNamespacesAndByLabel(t *testing.T) {
 }
 
 func TestPatchUpsertAndStatusByHTTP(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	r := g.create("net-a", map[string]any{"mtu": 1400, "tags": []string{"x"}}).get("createNetwork", "network", "metadata", "revision").(string)
 	patch := func(revision string, spec map[string]any) answer {
@@ -246,6 +250,7 @@ func TestPatchUpsertAndStatusByHTTP(t *testing.T) {
 }
 
 func TestFiltersOrdersReferencesAndInversesByHTTP(t *testing.T) {
+	t.Parallel()
 	g := start(t, "")
 	for i, mtu := range []any{1400, 1500, nil} {
 		resource := map[string]any{"external": i == 0}

@@ -17,6 +17,9 @@ import (
 // binary from there as `go install` does: with all files that are embedded, and without a replacement of a module. It
 // builds nothing.
 func TestMain_InstallsFromAModuleProxy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
