@@ -19,7 +19,7 @@ need     = @command -v $(1) >/dev/null 2>&1 && exit 0; \
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build release npm-package helm helm-update portable npm console test test-all test-next vulnerabilities redis-server tmux python postgres promtool alerts browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
+.PHONY: help run build release npm-package helm helm-update portable npm console test test-all test-packages test-e2e test-next vulnerabilities redis-server tmux python postgres promtool alerts browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
 
 help: ## print this help
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,18 +57,32 @@ portable: ## fail if the code of the binary is not valid on macOS or Windows
 console: npm ## fetch GraphiQL for the page at /, checked by its hashes; does nothing the second time
 	graph/console/fetch.sh
 
-# e2e takes longest, so it begins first, here and in test-all.
+# e2e takes longest, so it begins first.
 TESTED := ./e2e ./...
+# Many tests wait for processes or the clock, so one package more than there are cores is tested at a time.
+AT_ONCE = -p $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 test: redis-server tmux python postgres ## vet and run the tests, the long ones smaller or not at all: four minutes on two cores
 	$(GO) vet ./...
-	$(GO) test -short -vet=off -shuffle=on -timeout 9m $(TESTED)
+	$(GO) test -short -vet=off -shuffle=on $(AT_ONCE) -timeout 9m $(TESTED)
 
-# e2e drives the built binary, so the race detector is of no use there; it has it once, beside the packages.
-test-all: redis-server tmux python postgres ## vet and run all tests in full, with the race detector where there is a C compiler: twenty minutes
+# e2e drives the built binary and waits for it most of the time, so it runs beside the packages.
+test-all: redis-server tmux python postgres ## vet and run all tests in full, with the race detector where there is a C compiler: fifteen minutes
 	$(GO) vet ./...
-	$(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m ./e2e ./...
+	$(MAKE) --no-print-directory -j 2 test-packages test-e2e
+
+# These read files and run programs: the race detector has nothing to look at.
+PLAIN := ./cmd/sluicerelease ./internal/arch
+
+test-packages:
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m $$($(GO) list ./... | grep -v -e '/e2e$$' $(PLAIN:.%=-e '%$$'))
+
+# On Redis without the race detector, which is of no use to what drives a binary: it looks once at the tests themselves.
+# The binary is built with the variables of make, not with those of the race detector.
+test-e2e:
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -exec 'env CGO_ENABLED=$(CGO_ENABLED)' -vet=off -shuffle=on -timeout 20m ./e2e
 	SLUICE_TEST_STORE=redis $(GO) test -vet=off -shuffle=on -timeout 20m ./e2e
+	$(GO) test -vet=off -shuffle=on -timeout 9m $(PLAIN)
 	$(if $(RACE),$(GO) test -vet=off -shuffle=on -timeout 9m $(REDUCED))
 
 # The release of Go after that of go.mod, and the tool that looks for known vulnerabilities.
@@ -144,7 +158,7 @@ fuzz: ## fuzz every decoder for FUZZTIME each
 	done
 
 e2e: redis-server tmux console browser ## drive the built binary from outside, by other people's clients and a browser too
-	$(GO) test -tags clients $(RACE) -count=1 -timeout 15m ./e2e/...
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test -tags clients $(RACE) -count=1 -timeout 15m ./e2e/...
 
 hostile: ## measure what hostile clients cost the built gateway, CPU and memory; HOSTILE_SEED and HOSTILE_DOCUMENTS choose the random ones (Linux)
 	$(GO) test -tags hostile -count=1 -parallel 2 -timeout 15m -v -run '^TestHostile$$' ./e2e
