@@ -21,7 +21,14 @@ import (
 // error.
 const Domain = "sluice"
 
-// codeOf returns the code of gRPC for an error.
+// CodeOf returns the code of gRPC for an error of a call.
+func CodeOf(ctx context.Context, e *failure.Error) connect.Code {
+	if ctx.Err() == context.Canceled && e.Code == failure.CodeTimeout && e.Outcome == "" {
+		return connect.CodeCanceled
+	}
+	return codeOf(e)
+}
+
 func codeOf(e *failure.Error) connect.Code {
 	if e.Outcome != "" { // a client must not send it again by itself
 		return connect.CodeUnknown
@@ -61,15 +68,22 @@ func codeOf(e *failure.Error) connect.Code {
 // values are wrong, and a RetryInfo if the same request may succeed later.
 func Error(ctx context.Context, e *failure.Error) *connect.Error { return errorOf(ctx, e, nil) }
 
+// Connect returns the refusal as the error for a client of gRPC.
+func (r *Refusal) Connect(ctx context.Context) *connect.Error {
+	return detailed(ctx, connect.NewError(r.Code, errorText(shorten(r.Error.Message))), r.Error, nil)
+}
+
 // errorOf is Error with a translation of the paths; translate may be nil.
 func errorOf(ctx context.Context, e *failure.Error, translate func(path string) string) *connect.Error {
+	return detailed(ctx, connect.NewError(CodeOf(ctx, e), errorText(shorten(e.Message))), e, translate)
+}
+
+// detailed returns out with the details of an error.
+func detailed(
+	ctx context.Context, out *connect.Error, e *failure.Error, translate func(path string) string,
+) *connect.Error {
 	if translate == nil {
 		translate = func(path string) string { return path }
-	}
-	text := errorText(shorten(e.Message))
-	out := connect.NewError(codeOf(e), text)
-	if ctx.Err() == context.Canceled && e.Code == failure.CodeTimeout {
-		out = connect.NewError(connect.CodeCanceled, text)
 	}
 	add := func(m protobuf.Message) {
 		if detail, err := connect.NewErrorDetail(m); err == nil {
@@ -80,15 +94,31 @@ func errorOf(ctx context.Context, e *failure.Error, translate func(path string) 
 	if violations := violationsOf(e, translate); len(violations) > 0 {
 		add(&errdetails.BadRequest{FieldViolations: violations})
 	}
-	if e.Retryable {
-		after := max(time.Duration(e.RetryAfter)*time.Second, minRetry)
+	if after := retryAfter(e, out.Code()); after > 0 {
 		add(&errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 	}
 	return out
 }
 
-// minRetry is the pause that a RetryInfo has if no longer one is known.
-const minRetry = 100 * time.Millisecond
+// Pauses that a RetryInfo has if none is known: minRetry for what may succeed soon, and unavailableRetry for what this
+// gateway does not do by itself, like a write where it is read-only. Clients repeat what is UNAVAILABLE, as another
+// gateway may do it.
+const (
+	minRetry         = 100 * time.Millisecond
+	unavailableRetry = 5 * time.Second
+)
+
+// retryAfter returns the pause before a client sends a call again; 0 if it should not.
+func retryAfter(e *failure.Error, code connect.Code) time.Duration {
+	pause := time.Duration(e.RetryAfter) * time.Second
+	switch {
+	case e.Retryable:
+		return max(pause, minRetry)
+	case code == connect.CodeUnavailable:
+		return max(pause, unavailableRetry)
+	}
+	return 0
+}
 
 // shorten returns a text of an error as protobuf accepts it, and no longer than a path may be.
 func shorten(text string) string { return strings.ToValidUTF8(failure.ShortenPath(text), "�") }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -37,10 +38,62 @@ type world struct {
 	options []connect.ClientOption
 	// beforeEvent is called before each event of a stream.
 	beforeEvent atomic.Pointer[func()]
+	// room is the most bytes that a request may have in memory; 0 for any number. held is the most that one had.
+	room, held atomic.Int64
+	// refused are the methods of calls that were refused before they ran.
+	refused refusedMethods
 }
 
-// edge takes the caller from a header, and bounds nothing.
+// refusedMethods collects names of methods.
+type refusedMethods struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (r *refusedMethods) add(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.names = append(r.names, name)
+}
+
+// take returns the names, and forgets them.
+func (r *refusedMethods) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.names
+	r.names = nil
+	return out
+}
+
+// edge takes the caller from a header, and bounds only the memory of requests.
 type edge struct{ world *world }
+
+func (e edge) Refuse(w http.ResponseWriter, r *http.Request, call rpc.Call, refused *rpc.Refusal) {
+	e.Refused(r.Context(), call, refused.Error)
+	if writer := connect.NewErrorWriter(); !refused.Foreign && writer.IsSupported(r) {
+		_ = writer.Write(w, r, refused.Connect(r.Context()))
+		return
+	}
+	w.WriteHeader(refused.Status)
+	_, _ = w.Write([]byte(refused.Error.Message))
+}
+
+func (e edge) Refused(_ context.Context, call rpc.Call, err error) *failure.Error {
+	e.world.refused.add(call.Method)
+	return toCaller(err)
+}
+
+func (e edge) Receive(_ context.Context, bytes int) error {
+	if room := e.world.room.Load(); room > 0 && int64(bytes) > room {
+		return &failure.Error{Code: failure.CodeUnavailable, Message: "no room", Retryable: true}
+	}
+	for {
+		held := e.world.held.Load()
+		if int64(bytes) <= held || e.world.held.CompareAndSwap(held, int64(bytes)) {
+			return nil
+		}
+	}
+}
 
 func (edge) Call(ctx context.Context, _ rpc.Call, run func(context.Context) error) *failure.Error {
 	return toCaller(run(ctx))
@@ -62,6 +115,9 @@ func (edge) Answer(context.Context, int) error { return nil }
 func toCaller(err error) *failure.Error {
 	if err == nil {
 		return nil
+	}
+	if known, ok := errors.AsType[*failure.Error](err); ok {
+		return known
 	}
 	return failure.Of(err, backend.Key{})
 }

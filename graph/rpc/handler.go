@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpcreflect"
@@ -19,18 +20,30 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/proto"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Call describes a call of a method.
+// Call describes a call of a method. It is zero but for Streams for a method that does not exist.
 type Call struct {
-	// Method is the name of the method, and Kind the name of its kind.
-	Method, Kind string
+	// Service is the full name of the service, Method the name of the method, and Kind the name of its kind.
+	Service, Method, Kind string
 	// Verb that the method corresponds to.
 	Verb descriptor.Verb
+	// System is the protocol, [SystemGRPC] or [SystemConnect].
+	System string
+	// Streams is whether the method streams its answers.
+	Streams bool
 }
 
 // Edge limits, measures and logs calls. Its errors are meant for callers.
 type Edge interface {
+	// Refuse answers a request that keeps to no protocol, or names no method.
+	Refuse(w http.ResponseWriter, r *http.Request, call Call, refused *Refusal)
+	// Refused records a call that is refused before it runs, and returns the error for the caller.
+	Refused(ctx context.Context, call Call, err error) *failure.Error
+	// Receive sets how many bytes of its request a call has in memory. It returns an error if there is no room for
+	// more.
+	Receive(ctx context.Context, bytes int) error
 	// Call runs a call with a single answer.
 	Call(ctx context.Context, call Call, run func(context.Context) error) *failure.Error
 	// Stream runs a call with a stream of answers. The context of run ends when the stream must
@@ -39,11 +52,12 @@ type Edge interface {
 	// Event returns the context in which the next event of a stream is read and sent. The caller
 	// calls done afterwards.
 	Event(ctx context.Context) (event context.Context, done func())
-	// Answer reports the size of an answer, or of an event. It returns an error if that is too large.
+	// Answer reports the size of an answer, of an event, or of a part of an answer. It returns an error if the answer is
+	// too large.
 	Answer(ctx context.Context, bytes int) error
 }
 
-// Config of a handler. All fields are required but HideReflection.
+// Config of a handler. Messages, Service, Edge and MaxRequest are required.
 type Config struct {
 	// Messages of the kinds of Service.
 	Messages *proto.Schema
@@ -52,6 +66,10 @@ type Config struct {
 	// MaxRequest is the maximum size of a request in bytes, before and after
 	// decompression.
 	MaxRequest int
+	// RequestSetting is the setting that MaxRequest is of; empty for none.
+	RequestSetting string
+	// Tracer makes spans of events that were caused by traced writes; nil makes none.
+	Tracer *span.Tracer
 	// HideReflection serves no reflection.
 	HideReflection bool
 }
@@ -70,12 +88,29 @@ func (c Config) Validate() error {
 
 // Handler serves the methods of a catalogue, and reflection.
 type Handler struct {
-	cfg Config
-	mux *http.ServeMux
-	// names are the names of the services. paths are the paths of the methods, with whether they
-	// stream.
+	cfg      Config
+	receiver receiver
+	// names are the names of the services.
 	names []string
-	paths map[string]bool
+	// methods are by their paths, and reflection services by theirs, with a slash at the end.
+	methods    map[string]*method
+	reflection map[string]http.Handler
+}
+
+// method is a method with its handler.
+type method struct {
+	descriptor protoreflect.MethodDescriptor
+	call       Call
+	handler    http.Handler
+	// most is the most bytes of a request.
+	most int
+}
+
+// callOf returns the call of a request of the method.
+func (m *method) callOf(in *incoming) Call {
+	out := m.call
+	out.System = in.form.system
+	return out
 }
 
 // kind is a kind with the shapes of its messages.
@@ -90,7 +125,12 @@ func New(cfg Config) (*Handler, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("rpc: %w", err)
 	}
-	h := &Handler{cfg: cfg, mux: http.NewServeMux(), paths: map[string]bool{}}
+	h := &Handler{
+		cfg:        cfg,
+		receiver:   receiver{edge: cfg.Edge, most: cfg.MaxRequest, setting: cfg.RequestSetting},
+		methods:    map[string]*method{},
+		reflection: map[string]http.Handler{},
+	}
 	c := compiler{messages: cfg.Messages, done: map[shapeKey]*shape{}}
 	for i := range cfg.Messages.Kinds {
 		k, err := h.compile(&c, &cfg.Messages.Kinds[i])
@@ -128,12 +168,45 @@ func (h *Handler) compile(c *compiler, of *proto.Kind) (*kind, error) {
 func (h *Handler) HasService(name string) bool { return slices.Contains(h.names, name) }
 
 // ServeHTTP implements [http.Handler].
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m := h.methods[r.URL.Path]
+	if m == nil {
+		h.serveOther(w, r)
+		return
+	}
+	in, refused := open(w, r, m.call.Streams)
+	if refused != nil {
+		h.cfg.Edge.Refuse(w, r, m.call, refused)
+		return
+	}
+	r = r.WithContext(context.WithValue(r.Context(), incomingKey{}, in))
+	r.Body = in
+	m.handler.ServeHTTP(w, r)
+}
+
+// serveOther serves reflection, and refuses a method that there is not.
+func (h *Handler) serveOther(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	if handler := h.reflection[path[:strings.LastIndexByte(path, '/')+1]]; handler != nil {
+		handler.ServeHTTP(w, r)
+		return
+	}
+	h.cfg.Edge.Refuse(w, r, Call{}, &Refusal{
+		Error: &failure.Error{
+			Code: failure.CodeNotFound,
+			Message: fmt.Sprintf(
+				"there is no method %s; sluice proto print shows those of a catalogue, as does reflection", quoted(path),
+			),
+		},
+		Code:   connect.CodeUnimplemented,
+		Status: http.StatusNotFound,
+	})
+}
 
 // Has reports whether a path belongs to a method, and whether the method streams its answers.
 func (h *Handler) Has(path string) (has, streams bool) {
-	streams, has = h.paths[path]
-	return has, streams
+	m := h.methods[path]
+	return m != nil, m != nil && m.call.Streams
 }
 
 // procedureOf returns the path of a method.
@@ -151,57 +224,83 @@ func (h *Handler) serve(k *kind) {
 		descriptor.VerbList:   h.list,
 		descriptor.VerbDelete: h.delete,
 	} {
-		if m := k.Method(verb); m != nil {
-			h.mux.Handle(procedureOf(m), h.unary(k, verb, answer))
-			h.paths[procedureOf(m)] = false
+		if m := h.add(k, verb, h.cfg.MaxRequest); m != nil {
+			m.handler = h.unary(k, m, answer)
 		}
 	}
-	if m := k.Method(descriptor.VerbWatch); m != nil {
-		h.mux.Handle(procedureOf(m), h.stream(k, m))
-		h.paths[procedureOf(m)] = true
+	if m := h.add(k, descriptor.VerbWatch, min(h.cfg.MaxRequest, maxWatch)); m != nil {
+		m.call.Streams = true
+		m.handler = h.stream(k, m)
 	}
+}
+
+// maxWatch is the most bytes of the request of a stream, which has a cursor and a namespace.
+const maxWatch = 64 << 10
+
+// add adds the method of a verb, without its handler; nil if the kind does not have it.
+func (h *Handler) add(k *kind, verb descriptor.Verb, most int) *method {
+	of := k.Method(verb)
+	if of == nil {
+		return nil
+	}
+	m := &method{
+		descriptor: of,
+		call: Call{
+			Service: string(of.Parent().FullName()), Method: string(of.Name()), Kind: k.Name, Verb: verb,
+		},
+		most: most,
+	}
+	h.methods[procedureOf(of)] = m
+	return m
 }
 
 // options returns the options of a method's handler.
-func (h *Handler) options(m protoreflect.MethodDescriptor) connect.HandlerOption {
-	return connect.WithHandlerOptions(
-		codecs(),
-		connect.WithSchema(m),
-		connect.WithReadMaxBytes(h.cfg.MaxRequest),
-		connect.WithRequestInitializer(func(_ connect.Spec, message any) error {
-			if dynamic, ok := message.(*dynamicpb.Message); ok {
-				*dynamic = *dynamicpb.NewMessage(m.Input())
-			}
-			return nil
-		}),
-	)
+func (m *method) options() connect.HandlerOption {
+	return connect.WithHandlerOptions(codecs(), connect.WithSchema(m.descriptor))
 }
 
-// request is a call of a unary method.
+// request is a call of a method.
 type request struct {
 	kind    *kind
 	method  protoreflect.MethodDescriptor
 	message protoreflect.Message
+	// tree is how much memory was charged for the resource in the message, as the service takes it.
+	tree int
 	// header of the answer.
 	header http.Header
 	// path translates the paths of errors; nil leaves them unchanged.
 	path func(string) string
 }
 
+// decode decodes the message of the request, and refuses fields that the gateway does not know.
+func (h *Handler) decode(ctx context.Context, r *request, in *incoming) error {
+	message, tree, err := h.receiver.decode(ctx, in, r.method.Input())
+	if err != nil {
+		return err
+	}
+	r.message, r.tree = message.ProtoReflect(), tree
+	return r.refuseUnknown()
+}
+
 // unaryMethod answers a call.
 type unaryMethod func(ctx context.Context, r *request) (*dynamicpb.Message, error)
 
 // unary returns the handler of a unary method.
-func (h *Handler) unary(k *kind, verb descriptor.Verb, answer unaryMethod) http.Handler {
-	m := k.Method(verb)
-	call := Call{Method: string(m.Name()), Kind: k.Name, Verb: verb}
-	return connect.NewUnaryHandler(procedureOf(m), func(
-		ctx context.Context, req *connect.Request[dynamicpb.Message],
+func (h *Handler) unary(k *kind, m *method, answer unaryMethod) http.Handler {
+	return connect.NewUnaryHandler(procedureOf(m.descriptor), func(
+		ctx context.Context, _ *connect.Request[noMessage],
 	) (*connect.Response[dynamicpb.Message], error) {
-		r := &request{kind: k, method: m, message: req.Msg.ProtoReflect(), header: http.Header{}}
+		in := incomingOf(ctx)
+		call := m.callOf(in)
+		ctx, cancel := in.within(ctx)
+		defer cancel()
+		if err := h.receiver.receive(ctx, in, m.most); err != nil {
+			return nil, Error(ctx, h.cfg.Edge.Refused(ctx, call, err))
+		}
+		r := &request{kind: k, method: m.descriptor, header: http.Header{}}
 		var out *dynamicpb.Message
 		failed := h.cfg.Edge.Call(ctx, call, func(ctx context.Context) (err error) {
-			if err := r.refuseUnknown(); err != nil {
+			if err := h.decode(ctx, r, in); err != nil {
 				return err
 			}
 			out, err = answer(ctx, r)
@@ -215,7 +314,7 @@ func (h *Handler) unary(k *kind, verb descriptor.Verb, answer unaryMethod) http.
 			res.Header()[name] = values
 		}
 		return res, nil
-	}, h.options(m))
+	}, m.options())
 }
 
 // reflect adds the reflection service, with which tools find the methods.
@@ -234,7 +333,7 @@ func (h *Handler) reflect() error {
 		grpcreflect.NewHandlerV1, grpcreflect.NewHandlerV1Alpha,
 	} {
 		path, handler := add(reflector, limit)
-		h.mux.Handle(path, handler)
+		h.reflection[path] = handler
 	}
 	return nil
 }

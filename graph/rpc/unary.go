@@ -80,6 +80,7 @@ func (h *Handler) resource(ctx context.Context, r *request) (*input, error) {
 		return nil, err
 	}
 	spent := budget.From(ctx)
+	spent.Unexpect(r.tree)
 	if err := spent.Spend(budget.Steps, in.values*budget.InputValue+in.texts/budget.InputBytes); err != nil {
 		return nil, err
 	}
@@ -232,13 +233,16 @@ func (h *Handler) list(ctx context.Context, r *request) (*dynamicpb.Message, err
 	return h.page(ctx, r, page)
 }
 
+// chargedBytes is how much of a page is made before it is charged.
+const chargedBytes = 16 << 10
+
 // page returns a page as the answer. It leaves out resources at the end if the answer
 // would be too large.
 func (h *Handler) page(ctx context.Context, r *request, page *query.Page) (*dynamicpb.Message, error) {
 	out := dynamicpb.NewMessage(r.method.Output())
 	list := out.Mutable(out.Descriptor().Fields().ByName(r.kind.ResourcesField)).List()
 	spent := budget.From(ctx)
-	bytes, sent := 0, 0
+	bytes, charged, sent := 0, 0, 0
 	for i := range page.Edges {
 		if err := spent.Spend(budget.Objects, 1); err != nil {
 			return nil, err
@@ -252,6 +256,13 @@ func (h *Handler) page(ctx context.Context, r *request, page *query.Page) (*dyna
 		bytes += n
 		sent++
 		list.Append(protoreflect.ValueOfMessage(resource))
+		if bytes-charged < chargedBytes {
+			continue
+		}
+		if err := h.cfg.Edge.Answer(ctx, bytes-charged); err != nil {
+			return nil, err
+		}
+		charged = bytes
 	}
 	more := sent < len(page.Edges)
 	if !more {
@@ -263,5 +274,5 @@ func (h *Handler) page(ctx context.Context, r *request, page *query.Page) (*dyna
 	if more && sent > 0 {
 		setText(out, "next_page_token", page.Cursor(sent-1))
 	}
-	return out, h.cfg.Edge.Answer(ctx, bytes)
+	return out, h.cfg.Edge.Answer(ctx, bytes-charged)
 }

@@ -6,39 +6,50 @@ import (
 	"net/http"
 
 	"connectrpc.com/connect"
+	"go.opentelemetry.io/otel/trace"
 	protobuf "google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/proto"
+	"github.com/sluicegw/sluice/internal/span"
 )
 
 // stream returns the handler of the method that streams changes.
-func (h *Handler) stream(k *kind, m protoreflect.MethodDescriptor) http.Handler {
-	call := Call{Method: string(m.Name()), Kind: k.Name, Verb: descriptor.VerbWatch}
+func (h *Handler) stream(k *kind, m *method) http.Handler {
 	path := renamed(map[string]string{"after": "cursor"})
-	return connect.NewServerStreamHandler(procedureOf(m), func(
-		ctx context.Context, req *connect.Request[dynamicpb.Message], to *connect.ServerStream[dynamicpb.Message],
+	return connect.NewServerStreamHandler(procedureOf(m.descriptor), func(
+		ctx context.Context, _ *connect.Request[noMessage], to *connect.ServerStream[dynamicpb.Message],
 	) error {
-		w := watch{handler: h, kind: k, message: m.Output(), to: to}
-		failed := h.cfg.Edge.Stream(ctx, call, func(ctx context.Context) error {
-			return w.run(ctx, &request{kind: k, message: req.Msg.ProtoReflect()})
-		})
+		in := incomingOf(ctx)
+		call := m.callOf(in)
+		ctx, cancel := in.within(ctx)
+		defer cancel()
+		r := &request{kind: k, method: m.descriptor}
+		err := h.receiver.receive(ctx, in, m.most)
+		if err == nil {
+			err = h.decode(ctx, r, in)
+		}
+		if err != nil {
+			return Error(ctx, h.cfg.Edge.Refused(ctx, call, err))
+		}
+		w := watch{handler: h, kind: k, call: call, message: m.descriptor.Output(), to: to}
+		failed := h.cfg.Edge.Stream(ctx, call, func(ctx context.Context) error { return w.run(ctx, r) })
 		if failed == nil {
 			return nil
 		}
 		return errorOf(ctx, failed, path)
-	}, h.options(m))
+	}, m.options())
 }
 
 // watch is a stream of the changes of a kind.
 type watch struct {
 	handler *Handler
 	kind    *kind
+	call    Call
 	message protoreflect.MessageDescriptor
 	to      *connect.ServerStream[dynamicpb.Message]
 	// pending are changes that were read and not sent yet.
@@ -49,9 +60,6 @@ type watch struct {
 
 // run sends changes until ctx ends or the stream fails.
 func (w *watch) run(ctx context.Context, r *request) error {
-	if err := r.refuseUnknown(); err != nil {
-		return err
-	}
 	req := change.Request{
 		Kinds:      []string{w.kind.Name},
 		FieldNames: failure.APINames,
@@ -105,10 +113,7 @@ func (w *watch) next(ctx context.Context, changes *change.Stream) error {
 	}
 	c := &w.pending[0]
 	w.pending = w.pending[1:]
-	out, err := w.event(ctx, c)
-	if err == nil {
-		err = w.handler.cfg.Edge.Answer(ctx, protobuf.Size(out))
-	}
+	out, err := w.deliver(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -118,6 +123,46 @@ func (w *watch) next(ctx context.Context, changes *change.Stream) error {
 	}
 	w.cursor = c.Cursor
 	return nil
+}
+
+// deliver returns the message of a change, and charges for it.
+func (w *watch) deliver(ctx context.Context, c *change.Change) (*dynamicpb.Message, error) {
+	ctx, traced := w.trace(ctx, c)
+	defer traced.End()
+	out, err := w.event(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return out, w.handler.cfg.Edge.Answer(ctx, protobuf.Size(out))
+}
+
+// trace begins the span of the event of a change, if the request that made the change was traced: in a trace of its own,
+// with a link to the write, which may be one of another gateway.
+func (w *watch) trace(ctx context.Context, c *change.Change) (context.Context, span.Span) {
+	tracer := w.handler.cfg.Tracer
+	if tracer == nil {
+		return ctx, span.Span{}
+	}
+	written := c.Trace()
+	if written == "" {
+		return ctx, span.Span{}
+	}
+	ctx, traced := tracer.Linked(ctx, span.Deliver, trace.SpanKindConsumer, written)
+	if !traced.Recording() {
+		return ctx, traced
+	}
+	traced.Set(
+		span.RPCSystem.String(w.call.System),
+		span.RPCService.String(w.call.Service),
+		span.RPCMethod.String(w.call.Method),
+		span.Kind.String(c.Key.Kind),
+		span.Change.String(string(c.Type)),
+		span.WriteTrace.String(span.TraceID(written)),
+	)
+	if c.Stored != nil {
+		traced.Set(span.UID.String(c.Stored.UID))
+	}
+	return ctx, traced
 }
 
 // event returns the message of a change.

@@ -3,7 +3,6 @@ package rpc
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -20,12 +19,26 @@ import (
 // request and more than fifty in memory.
 const MaxValues = 200_000
 
-// errTooMany is the error for a message with more values.
-var errTooMany = errors.New("the message has more than the 200000 values that are accepted")
+// errTooMany returns the error for a message with more values.
+func errTooMany() error {
+	return failure.BadInput("", "the message has more than the %d values that are accepted", MaxValues)
+}
 
-// codecs returns codecs that refuse messages with too many values before they decode them.
+// malformed returns the error for a message that cannot be decoded.
+func malformed(err error) error {
+	return failure.BadInput("", "the body is no message of this method: %v", err)
+}
+
+// noMessage is what connect reads in the place of a request, see [incoming].
+type noMessage struct{}
+
+// codecs returns codecs for answers.
 func codecs() connect.HandlerOption {
-	return connect.WithHandlerOptions(connect.WithCodec(binaryCodec{}), connect.WithCodec(jsonCodec{}))
+	return connect.WithHandlerOptions(
+		connect.WithCodec(binaryCodec{}),
+		connect.WithCodec(jsonCodec{name: codecJSON}),
+		connect.WithCodec(jsonCodec{name: codecJSON + "; charset=" + contentCharset}),
+	)
 }
 
 // binaryCodec is the binary form of messages.
@@ -34,7 +47,7 @@ type binaryCodec struct{}
 var _ connect.Codec = binaryCodec{}
 
 // Name implements [connect.Codec].
-func (binaryCodec) Name() string { return "proto" }
+func (binaryCodec) Name() string { return codecProto }
 
 // Marshal implements [connect.Codec].
 func (binaryCodec) Marshal(v any) ([]byte, error) {
@@ -45,18 +58,28 @@ func (binaryCodec) Marshal(v any) ([]byte, error) {
 	return protobuf.Marshal(m)
 }
 
-// Unmarshal implements [connect.Codec].
-func (binaryCodec) Unmarshal(data []byte, v any) error {
+// Unmarshal implements [connect.Codec] for a [noMessage].
+func (binaryCodec) Unmarshal([]byte, any) error { return nil }
+
+// jsonCodec is the JSON form of messages.
+type jsonCodec struct{ name string }
+
+var _ connect.Codec = jsonCodec{}
+
+// Name implements [connect.Codec].
+func (c jsonCodec) Name() string { return c.name }
+
+// Marshal implements [connect.Codec].
+func (jsonCodec) Marshal(v any) ([]byte, error) {
 	m, ok := v.(protobuf.Message)
 	if !ok {
-		return errors.New("no message")
+		return nil, errors.New("no message")
 	}
-	left := MaxValues
-	if err := countValues(m.ProtoReflect().Descriptor(), data, &left, maxMessageDepth); err != nil {
-		return err
-	}
-	return protobuf.Unmarshal(data, m)
+	return protojson.Marshal(m)
 }
+
+// Unmarshal implements [connect.Codec] for a [noMessage].
+func (jsonCodec) Unmarshal([]byte, any) error { return nil }
 
 // maxMessageDepth is the maximum nesting of messages; deeper ones are refused.
 const maxMessageDepth = 100
@@ -64,17 +87,17 @@ const maxMessageDepth = 100
 // countValues subtracts the number of values in a message from left.
 func countValues(of protoreflect.MessageDescriptor, data []byte, left *int, depth int) error {
 	if depth == 0 {
-		return errors.New("the message is nested too deeply")
+		return failure.BadInput("", "the message is nested in more than the %d levels that are accepted", maxMessageDepth)
 	}
 	for len(data) > 0 {
 		number, typ, n := protowire.ConsumeTag(data)
 		if n < 0 {
-			return protowire.ParseError(n)
+			return malformed(protowire.ParseError(n))
 		}
 		data = data[n:]
 		n = protowire.ConsumeFieldValue(number, typ, data)
 		if n < 0 {
-			return protowire.ParseError(n)
+			return malformed(protowire.ParseError(n))
 		}
 		*left--
 		if f := of.Fields().ByNumber(number); f != nil && typ == protowire.BytesType {
@@ -84,7 +107,7 @@ func countValues(of protoreflect.MessageDescriptor, data []byte, left *int, dept
 			}
 		}
 		if *left < 0 {
-			return errTooMany
+			return errTooMany()
 		}
 		data = data[n:]
 	}
@@ -114,41 +137,6 @@ func countInside(f protoreflect.FieldDescriptor, value []byte, left *int, depth 
 	return nil
 }
 
-// jsonCodec is the JSON form of messages.
-type jsonCodec struct{}
-
-var _ connect.Codec = jsonCodec{}
-
-// Name implements [connect.Codec].
-func (jsonCodec) Name() string { return "json" }
-
-// Marshal implements [connect.Codec].
-func (jsonCodec) Marshal(v any) ([]byte, error) {
-	m, ok := v.(protobuf.Message)
-	if !ok {
-		return nil, errors.New("no message")
-	}
-	return protojson.Marshal(m)
-}
-
-// Unmarshal implements [connect.Codec]. It refuses unknown fields.
-func (jsonCodec) Unmarshal(data []byte, v any) error {
-	m, ok := v.(protobuf.Message)
-	if !ok {
-		return errors.New("no message")
-	}
-	if len(data) == 0 {
-		return errors.New("an empty body is no JSON; {} is accepted")
-	}
-	if jsonValues(data) > MaxValues {
-		return errTooMany
-	}
-	if err := protojson.Unmarshal(data, m); err != nil {
-		return withoutValues(err)
-	}
-	return nil
-}
-
 // jsonErrorForm finds in an error of protojson where it is, and what it says before it quotes the text.
 var jsonErrorForm = regexp.MustCompile(`\(line (\d+:\d+)\): ` +
 	`(unknown field "(?:[^"\\]|\\.)*"|invalid value for \w+ (?:field \w+|key)|` +
@@ -159,10 +147,10 @@ func withoutValues(err error) error {
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // protojson puts either kind of blank
 	found := jsonErrorForm.FindStringSubmatch(text)
 	if found == nil {
-		return errors.New("the body is no JSON of this message")
+		return failure.BadInput("", "the body is no JSON of this message")
 	}
 	what := failure.ShortenPath(cmp.Or(found[2], "something else is accepted here"))
-	return fmt.Errorf("line %s: %s", found[1], what)
+	return failure.BadInput("", "line %s: %s", found[1], what)
 }
 
 // jsonValues returns how many values a text of JSON has, or more: commas and opening brackets outside strings.

@@ -1,9 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -50,11 +50,17 @@ func (s *Server) addMethods(g *Generation) error {
 		version = unreleased
 	}
 	var err error
+	setting := ""
+	if s.cfg.Limits.Body <= maxCall {
+		setting = "limit-body"
+	}
 	g.methods, err = rpc.New(rpc.Config{
 		Messages:       of.Messages,
 		Service:        of.Service,
 		Edge:           &methodsEdge{Server: s, generation: g, version: version},
 		MaxRequest:     int(min(s.cfg.Limits.Body, maxCall)),
+		RequestSetting: setting,
+		Tracer:         s.cfg.Tracer,
 		HideReflection: s.cfg.HideIntrospection,
 	})
 	return err
@@ -102,14 +108,24 @@ const maxHealth = 4 << 10
 
 // refuseCall answers a call that is refused before it is executed.
 func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, err error) {
-	known := s.callError(r.Context(), typeCall, "none", err)
+	known := s.callError(r.Context(), typeCall, none, err)
 	s.logRefused(r, known.Code)
+	traceRefusedCall(r.Context(), known)
+	writeRefusal(w, r, &rpc.Refusal{
+		Error:  known,
+		Code:   rpc.CodeOf(r.Context(), known),
+		Status: transport.Status(w, known),
+	})
+}
+
+// writeRefusal answers a call that is not executed: in its protocol, or as JSON if it keeps to none.
+func writeRefusal(w http.ResponseWriter, r *http.Request, refused *rpc.Refusal) {
 	errorWriter := connect.NewErrorWriter()
-	if !errorWriter.IsSupported(r) {
-		refuse(w, r, transport.Status(w, known), known.Code, known.Message)
+	if refused.Foreign || !errorWriter.IsSupported(r) {
+		refuse(w, r, refused.Status, refused.Error.Code, refused.Error.Message)
 		return
 	}
-	_ = errorWriter.Write(w, r, rpc.Error(r.Context(), known)) // the client may have gone
+	_ = errorWriter.Write(w, r, refused.Connect(r.Context())) // the client may have gone
 }
 
 // call is the state of a call that is being answered. It is part of the call's context.
@@ -120,9 +136,30 @@ type call struct {
 	// and the span of the request.
 	streams func()
 	share   *budget.Share
+	// room is the room of requests. The call has taken parts of it.
+	room  *budget.Room
+	parts int
 	// answer is the size of the answer in bytes. abort closes the connection.
 	answer int
 	abort  func()
+}
+
+// bodyPart is how many bytes of a request are taken at once. The first part is free: connections are bounded, and small
+// requests need no more.
+const bodyPart = 16 << 10
+
+// receive takes or gives back memory, so that the call has enough for this many bytes of its request.
+func (c *call) receive(bytes int) error {
+	parts := max(bytes-1, 0) / bodyPart
+	for ; c.parts < parts; c.parts++ {
+		if !c.room.Take(bodyPart) {
+			return budget.ErrBusy
+		}
+	}
+	for ; c.parts > parts; c.parts-- {
+		c.room.Give(bodyPart)
+	}
+	return nil
 }
 
 type callKey struct{}
@@ -136,7 +173,11 @@ func callOf(ctx context.Context) *call {
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 	methods := s.generation.Load().methods
 	if methods == nil {
-		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, "no standard methods are served")
+		writeRefusal(w, r, &rpc.Refusal{
+			Error:  &failure.Error{Code: failure.CodeNotFound, Message: "no standard methods are served"},
+			Code:   connect.CodeUnimplemented,
+			Status: http.StatusNotFound,
+		})
 		return
 	}
 	done, err := s.admit(r.Context(), transport.UseRequest)
@@ -144,15 +185,14 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 		s.refuseCall(w, r, err)
 		return
 	}
-	c := &call{admitted: func() {}, streams: func() {}}
+	c := &call{admitted: func() {}, streams: func() {}, room: s.memory.Requests()}
 	if done != nil {
 		c.admitted = sync.OnceFunc(done)
 	}
 	defer c.admitted()
 	control := http.NewResponseController(w)
 	c.abort = func() { _ = control.SetWriteDeadline(time.Now()) }
-	body := &chargedBody{ReadCloser: r.Body, room: s.memory.Requests()}
-	defer body.giveBack()
+	defer func() { _ = c.receive(0) }()
 	ctx := context.WithValue(r.Context(), callKey{}, c)
 	if _, streams := methods.Has(r.URL.Path); streams {
 		// The deadlines of the server are meant for requests, not for streams.
@@ -177,9 +217,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 		ctx = budget.WithShared(ctx, budget.Shared{Memory: c.share, CPUSlots: s.cpuSlots})
 	}
 	defer c.share.Close()
-	r = r.WithContext(ctx)
-	r.Body = body
-	methods.ServeHTTP(w, r)
+	methods.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // streamWriteTime is how long a client may take to accept one write of a stream.
@@ -219,40 +257,6 @@ func (w *callWriter) setDeadline(timeout time.Duration) {
 // Unwrap lets [http.ResponseController] use the methods of the wrapped writer.
 func (w *callWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// chargedBody is the body of a request that claims memory for its bytes. The first part is free, because connections
-// are limited and most requests are small.
-type chargedBody struct {
-	io.ReadCloser
-	room *budget.Room
-	read int64
-	// parts is the number of parts for which memory was claimed.
-	parts int64
-}
-
-// bodyPart is the size of a part in bytes.
-const bodyPart = 16 << 10
-
-// Read implements [io.Reader].
-func (b *chargedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.read += int64(n)
-	for b.read > (b.parts+1)*bodyPart {
-		if !b.room.Take(bodyPart) {
-			return 0, connect.NewError(connect.CodeUnavailable, budget.ErrBusy)
-		}
-		b.parts++
-	}
-	return n, err
-}
-
-// giveBack returns the claimed memory.
-func (b *chargedBody) giveBack() {
-	for range b.parts {
-		b.room.Give(bodyPart)
-	}
-	b.parts = 0
-}
-
 // methodsEdge limits, measures and logs the calls of a generation.
 type methodsEdge struct {
 	*Server
@@ -263,11 +267,35 @@ type methodsEdge struct {
 
 var _ rpc.Edge = (*methodsEdge)(nil)
 
+// Refuse implements [rpc.Edge].
+func (e *methodsEdge) Refuse(w http.ResponseWriter, r *http.Request, of rpc.Call, refused *rpc.Refusal) {
+	e.Refused(r.Context(), of, refused.Error)
+	writeRefusal(w, r, refused)
+}
+
+// Refused implements [rpc.Edge].
+func (e *methodsEdge) Refused(ctx context.Context, of rpc.Call, err error) *failure.Error {
+	known := e.callError(ctx, typeOf(of), cmp.Or(of.Kind, none), err)
+	e.log(ctx, of, typeOf(of), known)
+	traceRefusedCall(ctx, known)
+	return known
+}
+
+// Receive implements [rpc.Edge].
+func (e *methodsEdge) Receive(ctx context.Context, bytes int) error {
+	c := callOf(ctx)
+	if c == nil {
+		return nil
+	}
+	return c.receive(bytes)
+}
+
 // Call implements [rpc.Edge].
 func (e *methodsEdge) Call(ctx context.Context, of rpc.Call, run func(context.Context) error) *failure.Error {
 	begin := time.Now()
 	spent := budget.NewShared(e.cfg.Limits.budget(), budget.SharedFrom(ctx))
 	defer spent.End()
+	ctx, traced := e.traceCall(ctx, of, begin)
 	err := e.recovering(budget.With(ctx, spent), run)
 	took := time.Since(begin)
 	span.Observe(ctx, e.metrics.operation.WithLabelValues(typeCall, of.Kind, string(of.Verb)), took.Seconds())
@@ -286,6 +314,8 @@ func (e *methodsEdge) Call(ctx context.Context, of rpc.Call, run func(context.Co
 	}
 	failed := e.failed(ctx, of, typeCall, err)
 	e.answered(ctx, of, typeCall, failed, zap.Float64("durationSeconds", took.Seconds()))
+	span.Observe(ctx, e.metrics.calls.WithLabelValues(of.Method, codeText(ctx, failed)), took.Seconds())
+	endCall(ctx, traced, of, failed, spent)
 	if c := callOf(ctx); c != nil {
 		c.share.Keep(int64(c.answer), c.abort)
 	}
@@ -316,6 +346,9 @@ func (e *methodsEdge) describe(ctx context.Context, of rpc.Call, typ string) []z
 	if e.version != "" {
 		fields = append(fields, zap.String("version", e.version))
 	}
+	if of.Method == "" {
+		return fields
+	}
 	return append(
 		fields,
 		zap.String("operationName", of.Method),
@@ -324,11 +357,24 @@ func (e *methodsEdge) describe(ctx context.Context, of rpc.Call, typ string) []z
 	)
 }
 
+// typeOf returns the type of a call in metrics and in the access log.
+func typeOf(of rpc.Call) string {
+	if of.Streams {
+		return typeStream
+	}
+	return typeCall
+}
+
 // answered counts a call, and writes a line of the access log.
 func (e *methodsEdge) answered(ctx context.Context, of rpc.Call, typ string, failed *failure.Error, more ...zap.Field) {
 	if e.version != "" {
 		e.metrics.versions.WithLabelValues(e.version).Inc()
 	}
+	e.log(ctx, of, typ, failed, more...)
+}
+
+// log writes a line of the access log.
+func (e *methodsEdge) log(ctx context.Context, of rpc.Call, typ string, failed *failure.Error, more ...zap.Field) {
 	if !e.cfg.AccessLog {
 		return
 	}
@@ -342,10 +388,12 @@ func (e *methodsEdge) answered(ctx context.Context, of rpc.Call, typ string, fai
 
 // Stream implements [rpc.Edge].
 func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.Context) error) *failure.Error {
+	ctx, traced := e.traceCall(ctx, of, time.Now())
 	done, err := e.admit(ctx, transport.UseSubscription)
 	if err != nil {
 		failed := e.failed(ctx, of, typeStream, err)
 		e.answered(ctx, of, typeStream, failed)
+		endCall(ctx, traced, of, failed, nil)
 		return failed
 	}
 	if done != nil {
@@ -355,6 +403,7 @@ func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.
 		c.admitted()
 		c.streams()
 	}
+	endCall(ctx, traced, of, nil, nil)
 	ctx, cancel := context.WithCancelCause(span.Detach(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(e.methodStreams, func() {
@@ -374,7 +423,11 @@ func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.
 	lifetime, end := access.CallerFrom(ctx).Identity.Lifetime(ctx)
 	defer end()
 	e.answered(ctx, of, typeStream, nil)
-	return e.failed(ctx, of, typeStream, e.recovering(lifetime, run))
+	failed := e.failed(ctx, of, typeStream, e.recovering(lifetime, run))
+	if failed != nil && (failed.Code == failure.CodeUnauthenticated || failed.Code == failure.CodeForbidden) {
+		e.log(ctx, of, typeStream, failed) // the first line says only that it began
+	}
+	return failed
 }
 
 // Event implements [rpc.Edge]. An event has a smaller budget than a call.
@@ -398,7 +451,7 @@ func (e *methodsEdge) Answer(ctx context.Context, bytes int) error {
 		return err
 	}
 	if c := callOf(ctx); c != nil {
-		c.answer = 2 * bytes
+		c.answer += 2 * bytes
 	}
 	return spent.Grow(ctx, 2*bytes)
 }
@@ -454,7 +507,10 @@ func (h healthChecker) Check(ctx context.Context, req *grpchealth.CheckRequest) 
 	s := h.server
 	methods := s.generation.Load().methods
 	if req.Service != "" && (methods == nil || !methods.HasService(req.Service)) {
-		return nil, connect.NewError(connect.CodeNotFound, errors.New("there is no such service"))
+		return nil, rpc.Error(ctx, &failure.Error{
+			Code:    failure.CodeNotFound,
+			Message: "there is no such service; a name like sluice.kinds.v1.TeamService, or none, is accepted",
+		})
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/proto"
 	"github.com/sluicegw/sluice/graph/server"
@@ -43,7 +44,13 @@ type methods struct {
 // newMethods serves the standard methods of the narrow catalogue.
 func newMethods(t *testing.T, cfg server.Config) *methods {
 	t.Helper()
-	m := &methods{changing: newChanging(t, cfg)}
+	return newMethodsOver(t, plain, cfg)
+}
+
+// newMethodsOver is newMethods with another store.
+func newMethodsOver(t *testing.T, wrap func(backend.Store) backend.Store, cfg server.Config) *methods {
+	t.Helper()
+	m := &methods{changing: newChangingOver(t, wrap, cfg)}
 	var err error
 	if m.numbers, err = proto.NewNumbers(proto.DefaultPackage); err != nil {
 		t.Fatal(err)
@@ -447,5 +454,75 @@ func TestServeMethods_ACancelledCallLeavesNothing(t *testing.T) {
 			t.Fatal(err, stream.Err())
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestServeMethods_WhatNoMethodSeesIsLoggedAndCountedToo sends requests that do not keep to their protocol.
+func TestServeMethods_WhatNoMethodSeesIsLoggedAndCountedToo(t *testing.T) {
+	core, lines := observer.New(zap.InfoLevel)
+	m := newMethods(t, server.Config{AccessLog: true, Logger: zap.New(core)})
+	send := func(path, contentType, body string) *http.Response {
+		t.Helper()
+		url := "http://" + m.address + path
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", contentType)
+		req.Header.Set("Authorization", "Bearer "+m.token)
+		res, err := m.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		return res
+	}
+	const get = "/sluice.kinds.v1.ShelfService/GetShelf"
+	for _, c := range []struct{ path, contentType, body, name, code string }{
+		{get, "application/json", "{", "GetShelf", "BAD_USER_INPUT"},
+		{get, "text/plain", "{}", "GetShelf", "BAD_USER_INPUT"},
+		{get, "application/grpc", "\x00\x00", "GetShelf", "BAD_USER_INPUT"},
+		{"/sluice.kinds.v1.ShelfService/FrobShelf", "application/grpc", "", "", "NOT_FOUND"},
+		{"/other", "text/plain", "", "", "NOT_FOUND"},
+	} {
+		lines.TakeAll()
+		res := send(c.path, c.contentType, c.body)
+		found := lines.FilterMessage("access").All()
+		if len(found) != 1 {
+			t.Fatal(c, found)
+		}
+		got := found[0].ContextMap()
+		if got["code"] != c.code || got["caller"] != "token:ci" || got["requestId"] != res.Header.Get("X-Request-Id") {
+			t.Error(c, got)
+		}
+		if name, _ := got["operationName"].(string); name != c.name {
+			t.Error(c, got)
+		}
+	}
+	text := m.at(http.MethodGet, "/metrics", "Authorization", "Bearer "+m.token).Body.String()
+	for _, want := range []string{
+		`sluice_operation_errors_total{code="BAD_USER_INPUT",kind="Shelf",type="call"} 3`,
+		`sluice_operation_errors_total{code="NOT_FOUND",kind="none",type="call"} 2`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Error("no", want)
+		}
+	}
+}
+
+func TestServeMethods_ARefusedStreamIsInTheAccessLog(t *testing.T) {
+	core, lines := observer.New(zap.InfoLevel)
+	m := newMethods(t, server.Config{AccessLog: true, Logger: zap.New(core)})
+	client, method := m.newClient("WatchAccessRoles")
+	stream, err := client.CallServerStream(t.Context(), m.request(method, `{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodePermissionDenied {
+		t.Fatal(stream.Err())
+	}
+	if got := lines.FilterMessage("access").FilterField(zap.String("code", "FORBIDDEN")).Len(); got != 1 {
+		t.Error(lines.All())
 	}
 }

@@ -16,6 +16,7 @@ import (
 type metrics struct {
 	requests  *prometheus.HistogramVec
 	operation *prometheus.HistogramVec
+	calls     *prometheus.HistogramVec
 	errors    *prometheus.CounterVec
 	// sockets, streams and operations are numbers of open WebSocket connections, streams, and operations on sockets.
 	sockets, streams, operations prometheus.Gauge
@@ -75,6 +76,13 @@ func newMetrics(s *Server) (*metrics, error) {
 			"kind",
 			"verb",
 		),
+		calls: duration(
+			"sluice_call_duration_seconds",
+			"Time to answer a call of a standard method over gRPC, gRPC-Web or Connect, by method and the code of gRPC; "+
+				"none for streams, and for calls that are refused before they run.",
+			"method",
+			"code",
+		),
 		errors: counter(
 			"sluice_operation_errors_total",
 			"Errors in answers, by operation type (over gRPC call and stream), the kind of the first root field, "+
@@ -121,6 +129,7 @@ func newMetrics(s *Server) (*metrics, error) {
 		m.catalogue,
 		m.requests,
 		m.operation,
+		m.calls,
 		m.errors,
 		m.sockets,
 		m.streams,

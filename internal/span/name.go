@@ -33,6 +33,8 @@ const (
 	RPCSystem     attribute.Key = "rpc.system"
 	RPCService    attribute.Key = "rpc.service"
 	RPCMethod     attribute.Key = "rpc.method"
+	GRPCStatus    attribute.Key = "rpc.grpc.status_code"
+	ConnectError  attribute.Key = "rpc.connect_rpc.error_code"
 	RequestID     attribute.Key = "sluice.request.id"
 	API           attribute.Key = "sluice.api"
 	Kind          attribute.Key = "sluice.kind"
@@ -79,6 +81,9 @@ func Spans() []Described {
 		{"query, mutation, subscription", "internal", "an operation, parsing included; a subscription until it has begun", []attribute.Key{
 			OperationType, OperationName, Kind, Document, API, Steps, Kept, ErrorType,
 		}},
+		{"SERVICE/METHOD", "internal", "a call of a standard method over gRPC, gRPC-Web or Connect; a stream until it has begun", []attribute.Key{
+			RPCSystem, RPCService, RPCMethod, GRPCStatus, ConnectError, Kind, API, Steps, ErrorType,
+		}},
 		{"VERB KIND", "internal", "a write of one resource, such as `UPDATE Network`; `APPLY` until its manifest is read", []attribute.Key{
 			Verb, Kind, Outcome, DryRun, UID, Attempts, ErrorType,
 		}},
@@ -95,8 +100,8 @@ func Spans() []Described {
 		{"service METHOD", "client", "a call of a resource service of another team", []attribute.Key{
 			RPCSystem, RPCService, RPCMethod, Service, ErrorType,
 		}},
-		{Deliver, "consumer", "a change is made an event of a subscription, or of equal ones that share it; a trace of its own, linked to the write", []attribute.Key{
-			OperationType, OperationName, Kind, Change, UID, WriteTrace,
+		{Deliver, "consumer", "a change is made an event of a subscription, or of equal ones that share it, or of a stream over gRPC; a trace of its own, linked to the write", []attribute.Key{
+			OperationType, OperationName, RPCSystem, RPCService, RPCMethod, Kind, Change, UID, WriteTrace,
 		}},
 		{Follow, "internal", "what waits for resources that were written is re-evaluated, and deletions are finished; a trace of its own, linked to the writes", []attribute.Key{
 			Resources, Shard,
@@ -120,9 +125,11 @@ func Attributes() []Described {
 		attributeOf(System, "`redis` or `bbolt`"),
 		attributeOf(StoreCall, "the call of the store"),
 		attributeOf(BatchSize, "how many resources are written and checked, or asked for"),
-		attributeOf(RPCSystem, "`connect_rpc`"),
+		attributeOf(RPCSystem, "`grpc`, also for gRPC-Web, or `connect_rpc`"),
 		attributeOf(RPCService, "the service as its protocol calls it"),
 		attributeOf(RPCMethod, "the method, such as `Write`"),
+		attributeOf(GRPCStatus, "the number of the code over gRPC and gRPC-Web; 0 is OK"),
+		attributeOf(ConnectError, "the code of an error over Connect, such as `not_found`"),
 		attributeOf(RequestID, "the request id, where that is not the id of the trace"),
 		attributeOf(API, "the released version of the API, or `unreleased`"),
 		attributeOf(Kind, "the kind of the resource, or of the first root field"),
