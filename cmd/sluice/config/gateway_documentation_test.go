@@ -67,8 +67,8 @@ The defaults are high enough for every frontend that we know. What happens beyon
   that has only its first 64 KiB after 3 s is answered UNAVAILABLE, with a time to retry.
 ` +
 		"- One operation at a time may hold more than 4 MiB, beyond `limit-memory`, up to its own limits.\n" +
-		`- If there is no room for an answer, the client that has been reading its own for longest, and for at least 5 s, is
-  cut off.
+		`- If there is no room for an answer, the gateway cuts off the client that takes longest to read its own answer, if that
+  has taken at least 5 s.
 ` +
 		"- An event has a tenth of `limit-rows`, `limit-steps` and `limit-objects`, a quarter of `limit-held`, and all of\n" +
 		"  `limit-answer`.\n" +
