@@ -69,8 +69,8 @@ func newMetrics(s *Server) (*metrics, error) {
 		),
 		operation: duration(
 			"sluice_operation_duration_seconds",
-			"Time to answer a query or mutation, and to make an event of a subscription, from when the change "+
-				"reached the gateway: by operation type (over gRPC call), and the kind and the verb of the first "+
+			"Time to answer a query or mutation, and to send an event of a subscription after its change has "+
+				"reached the gateway: by operation type (over gRPC call), and by the kind and the verb of the first "+
 				"root field.",
 			"type",
 			"kind",
@@ -86,8 +86,8 @@ func newMetrics(s *Server) (*metrics, error) {
 		errors: counter(
 			"sluice_operation_errors_total",
 			"Errors in answers, by operation type (over gRPC call and stream), the kind of the first root field, "+
-				"and extensions.code. none stands for requests that are refused before they are an operation, and "+
-				"for fields of no kind.",
+				"and extensions.code. The type and kind are none for requests that are refused before they are "+
+				"executed, and the kind for fields without a kind.",
 			"type",
 			"kind",
 			"code",

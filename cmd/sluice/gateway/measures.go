@@ -57,8 +57,8 @@ func newMeasures() *measures {
 		),
 		raced: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sluice_write_races_total",
-			Help: "Writes that were judged again because another one came in between: by another gateway, by " +
-				"the gateway's own work, or of what the resource refers to.",
+			Help: "Writes that were checked again because another write came in between: one by another gateway, one by " +
+				"the gateway itself, or one of a resource that this one refers to.",
 		}),
 		reconcile: histogram(
 			"sluice_reconcile_duration_seconds",

@@ -154,7 +154,7 @@ func (s *Gateway) staleCredentials(services []*identity.Files) (out []prometheus
 	add := func(f *identity.Files) {
 		out = append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "sluice_credentials_stale",
-			Help: "1 while a changed file of credentials cannot be read, so that what was read before counts, " +
+			Help: "1 while a changed file of credentials cannot be read and the gateway uses what it read before, " +
 				"by setting: tokens, tls-cert with its key and client CAs, services and their names.",
 			ConstLabels: prometheus.Labels{"setting": f.Setting},
 		}, func() float64 {

@@ -105,9 +105,9 @@ func callsMetric() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(
 		prometheus.CounterOpts{
 			Name: "sluice_service_calls_total",
-			Help: "Calls of resource services, by service, method (such as Write; reviews are these, too) and " +
-				"outcome: the answer's (DONE, CONFLICT, ...), OK of calls that decide nothing, or NOT_SENT, " +
-				"LOST, UNIMPLEMENTED, CANCELLED.",
+			Help: "Calls of resource services, by service, method (reviews are calls of Write) and outcome: that of " +
+				"the answer (DONE, CONFLICT, ...), OK for calls that only read, or NOT_SENT, LOST, UNIMPLEMENTED, " +
+				"CANCELLED.",
 		},
 		[]string{"service", "method", "outcome"},
 	)
@@ -142,8 +142,8 @@ func (c *catalogues) serviceMetrics() prometheus.Collector {
 	return &serviceMetrics{
 		states:    func() []service.OwnerState { return c.current().Owners() },
 		reviewers: func() []service.ReviewerState { return c.current().Reviewers() },
-		state: desc("sluice_service_state", "Always 1; the labels say how far the mirror of each resource "+
-			"service is: FOLLOWED, or UNKNOWN (not configured), CONNECTING, FILLING, UNAVAILABLE.", "state"),
+		state: desc("sluice_service_state", "Always 1; state says how far the mirror of a resource service "+
+			"is: CONNECTING, FILLING, FOLLOWED (complete), UNAVAILABLE or UNKNOWN (not configured).", "state"),
 		lag: desc("sluice_service_lag_seconds", "For how long the mirror of a resource service has been "+
 			"behind it; 0 if nothing is left to copy."),
 		unreadable: desc("sluice_service_unreadable_resources",
@@ -162,9 +162,9 @@ func (c *catalogues) serviceMetrics() prometheus.Collector {
 		different: desc("sluice_service_differences_total",
 			"Resources of a resource service that differed from its mirror when they were compared: many after the "+
 				"first comparison mean that Changes misses some."),
-		review: desc("sluice_service_review_state", "Always 1; the labels say whether a resource service that reviews "+
-			"changes does: ANSWERS, or UNKNOWN (not configured), UNASKED, UNAVAILABLE (it did not decide when it was "+
-			"asked last).", "state"),
+		review: desc("sluice_service_review_state", "Always 1; state says whether a service that reviews changes "+
+			"answered when it was asked last: ANSWERS, UNAVAILABLE, UNASKED (not asked yet) or UNKNOWN (not "+
+			"configured).", "state"),
 	}
 }
 
