@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	// Samples of allocations cost a write one to two percent. A gateway with debug-listen takes them nevertheless.
+	// Sampling allocations would make writes one to two percent slower. A gateway with debug-listen turns it on again.
 	runtime.MemProfileRate = 0
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal ends the program at once
@@ -30,7 +30,8 @@ func main() {
 	os.Exit(code)
 }
 
-// newRoot returns the command line. A new command is a file in read, write, auth or operate, and a line here.
+// newRoot returns the root command. To add a command, write it in a file in read, write, auth or operate, and add it
+// here.
 func newRoot(std terminal.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sluice",

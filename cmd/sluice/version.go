@@ -37,7 +37,7 @@ func versionCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// build is the version in the form json.
+// build is what the command version prints as JSON.
 type build struct {
 	version.Build
 	Formats     gateway.Formats `json:"formats"`

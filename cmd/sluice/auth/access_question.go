@@ -20,8 +20,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// accessQuestion is the question that the commands about rights ask: VERB [KIND
-// [NAME]].
+// accessQuestion is the state of the commands about rights. All of them have the arguments VERB [KIND [NAME]].
 type accessQuestion struct {
 	std    terminal.Streams
 	remote remote.Flags
@@ -31,7 +30,7 @@ type accessQuestion struct {
 	target client.AccessTarget
 }
 
-// command returns a command that parses the question and calls answer.
+// command returns a command that parses its arguments and calls answer.
 func (q *accessQuestion) command(use, short, long string, answer func(context.Context) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               use + " VERB [KIND [NAME] | KIND/NAME]",
@@ -92,7 +91,7 @@ func (q *accessQuestion) aim(ctx context.Context, args []string) error {
 	return nil
 }
 
-// what returns the question as text, such as PATCH on network/net-a -n web.
+// what returns the question as text, such as "PATCH on network/net-a -n web".
 func (q *accessQuestion) what() string {
 	t := q.target
 	text := q.verb

@@ -1,4 +1,4 @@
-// Package auth has the commands about gateways and callers: context, login, logout and auth.
+// Package auth has the commands about contexts and callers: context, login, logout and auth.
 package auth
 
 import (

@@ -64,7 +64,7 @@ func canICommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// list prints the verbs that the caller has.
+// list prints the verbs of the caller.
 func (q *accessQuestion) list(ctx context.Context, args []string) error {
 	all, err := q.allowed(ctx, args)
 	if err != nil {
@@ -85,7 +85,7 @@ func (q *accessQuestion) list(ctx context.Context, args []string) error {
 	return q.form.Print(q.std, all, shown.To(q.std))
 }
 
-// allowed returns the caller's verbs for the resources that args name, or for each kind.
+// allowed returns the verbs of the caller for the resources in args, or for all kinds if args is empty.
 func (q *accessQuestion) allowed(ctx context.Context, args []string) (all []client.AllowedVerbs, err error) {
 	if len(args) > 0 {
 		if err := q.aim(ctx, args); err != nil {

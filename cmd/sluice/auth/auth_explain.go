@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// accessReason is a grant that gives the caller a verb.
+// accessReason is a grant by which the caller has a verb.
 type accessReason struct {
 	Verb string `json:"verb" yaml:"verb"`
 	// By is the subject of the grant: the caller's name or one of its groups.
@@ -24,15 +24,15 @@ type accessReason struct {
 	client.AccessGrant `yaml:",inline"`
 }
 
-// accessExplanation explains why a caller has a verb or lacks it.
+// accessExplanation explains why a caller has a verb, or why not.
 type accessExplanation struct {
 	Allowed bool   `json:"allowed" yaml:"allowed"`
 	Caller  string `json:"caller" yaml:"caller"`
-	// Reasons are the grants that the caller may see. Hidden are the verbs that the caller
-	// has through other grants.
+	// Reasons are the grants that the caller may see. Hidden are the verbs that the caller has by grants that it may
+	// not see.
 	Reasons []accessReason `json:"reasons" yaml:"reasons"`
 	Hidden  []string       `json:"hidden" yaml:"hidden"`
-	// Missing are the required verbs that the caller lacks.
+	// Missing are required verbs that the caller does not have.
 	Missing []string `json:"missing" yaml:"missing"`
 }
 
@@ -53,7 +53,7 @@ func accessExplainCommand(std terminal.Streams) *cobra.Command {
 		})
 }
 
-// explain finds out why the caller has the verb or lacks it.
+// explain finds out why the caller has the verb, or why not.
 func (q *accessQuestion) explain(ctx context.Context) (*accessExplanation, error) {
 	viewer, err := q.client.Viewer(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (q *accessQuestion) explain(ctx context.Context) (*accessExplanation, error
 	return e, nil
 }
 
-// needed returns the verbs that the verb of the question requires.
+// needed returns the verbs that are required for the verb of the question.
 func (q *accessQuestion) needed() []string {
 	switch q.verb {
 	case "GET", "CREATE", "CONTROL", "CATALOGUE", "EXPORT":

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// everybody is printed if the gateway has no access control.
+// everybody is what is printed if the gateway has no access control.
 const everybody = "the gateway has no access control, everybody may do everything"
 
 func whoCanCommand(std terminal.Streams) *cobra.Command {

@@ -44,7 +44,7 @@ func whoamiCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// expiryText formats the time at which a credential ends.
+// expiryText formats the time when a credential expires.
 func expiryText(at *time.Time) string {
 	if at == nil {
 		return "never"

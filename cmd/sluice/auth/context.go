@@ -26,8 +26,7 @@ func ContextCommand(std terminal.Streams) *cobra.Command {
 	}, contextListCommand(std), contextUseCommand(std), contextSetCommand(std), contextDeleteCommand(std))
 }
 
-// changeContexts changes the file of contexts. Then it prints the name of the context and the
-// result of change.
+// changeContexts changes the file of contexts and prints the name of the changed context with the result of change.
 func changeContexts(
 	cmd *cobra.Command,
 	std terminal.Streams,

@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// contextRow is one context of the list.
+// contextRow is a row of the list of contexts.
 type contextRow struct {
 	Name       string `json:"name" yaml:"name"`
 	Current    bool   `json:"current" yaml:"current"`

@@ -58,8 +58,8 @@ func contextSetCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// setContext changes the fields of c whose flags were set. It makes paths absolute, because
-// later commands may run in another folder.
+// setContext sets the fields of c whose flags were given. It makes paths absolute, because later commands may run in
+// another folder.
 func setContext(cmd *cobra.Command, c *credential.Context, given credential.Context, command []string) error {
 	changed := cmd.Flags().Changed
 	if changed("server") {

@@ -55,19 +55,19 @@ func LoginCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// login is one run of the command.
+// login is the state of the command login.
 type login struct {
 	std    terminal.Streams
 	remote remote.Flags
 	issuer string
 	device bool
-	// callbackPort is the port that the browser returns to; 0 means any free one.
+	// callbackPort is the port to which the browser is redirected; 0 means any free port.
 	callbackPort uint16
-	// noKeyring stores the tokens unencrypted in the file.
+	// noKeyring stores the tokens in the file without encryption.
 	noKeyring bool
 }
 
-// namedContext resolves the context of a command, which must exist, and returns its name.
+// namedContext determines the context of a command and returns its name. The context must exist.
 func namedContext(cmd *cobra.Command, r *remote.Flags) (name string, err error) {
 	if err := command.LoadSettings(cmd); err != nil {
 		return "", err
@@ -93,7 +93,7 @@ func (l *login) run(cmd *cobra.Command, name string) error {
 	if r.Access.Token != "" {
 		return exit.Usage(errors.New(config.TokenVariable + " is set, and would be used instead of a login"))
 	}
-	// A login is refused if its token could never be sent to the server.
+	// Refuse the login if its token could never be sent to the server.
 	if _, err := client.New(client.Config{
 		Server:         r.Server,
 		Token:          (&credential.Source{}).Token,
@@ -148,8 +148,7 @@ func (l *login) run(cmd *cobra.Command, name string) error {
 	return err
 }
 
-// keep stores the login. It prints where the tokens are if that is not where they were
-// requested.
+// keep stores the login. If the tokens could not be stored where they should be, it prints where they are.
 func (l *login) keep(ctx context.Context, name string, got *credential.Login) error {
 	path := credential.LoginsPath(remote.ContextsPath())
 	ring := credential.SystemKeyring()
@@ -164,7 +163,7 @@ func (l *login) keep(ctx context.Context, name string, got *credential.Login) er
 	return err
 }
 
-// showPage prints the address of the login page, and opens it if there is a browser.
+// showPage prints the address of the login page, and opens the page if there is a browser.
 func showPage(std terminal.Streams, issuer credential.Issuer, page, code string) {
 	if code != "" {
 		_, _ = fmt.Fprintf(std.Err, "To log in at %s, open %s on any device and type the code %s\n",

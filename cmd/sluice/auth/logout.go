@@ -35,7 +35,7 @@ func LogoutCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// logOut removes a login and asks its issuer to revoke it.
+// logOut removes a login and asks the issuer to revoke it.
 func logOut(ctx context.Context, std terminal.Streams, access credential.Access, name string) error {
 	path := credential.LoginsPath(remote.ContextsPath())
 	l, found, err := credential.FindLogin(path, name)

@@ -8,14 +8,14 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Goal is the state that sluice wait waits for.
+// Goal is a state of a resource for which the command wait waits.
 type Goal struct {
 	Text string
-	// deleted: the resource is gone.
+	// Deleted is set if the resource must be deleted.
 	Deleted bool
-	// Condition has the status; empty if another goal is meant.
+	// Condition is the type of a condition that must have the given status; empty for another goal.
 	Condition, status string
-	// path has the value, or any if there is none.
+	// path is a path that must have the value, or any value if value is nil.
 	path  *output.Path
 	value *string
 }
@@ -54,7 +54,7 @@ func ParseGoal(text string) (Goal, error) {
 	return g, fmt.Errorf("for: %q; %s", text, goalForms)
 }
 
-// reached reports whether a resource has the wanted state, and describes its present one.
+// reached reports whether a resource is in the state, and describes its present state.
 func (g Goal) reached(k client.Kind, r *client.Resource) (bool, string, error) {
 	switch {
 	case g.Deleted && r.Metadata.DeletionRequestedAt != nil:

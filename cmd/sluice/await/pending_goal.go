@@ -9,24 +9,24 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// errReached ends the stream of a resource that has reached its goal.
+// errReached ends the stream because the resource has reached its goal.
 var errReached = errors.New("reached")
 
-// errAbsent ends the stream of a resource that does not exist, or that the caller may not see.
+// errAbsent ends the stream because the resource does not exist, or the caller may not see it.
 var errAbsent = errors.New("absent")
 
-// PendingGoal is a goal that one resource has not reached yet.
+// PendingGoal is a goal that a resource has not reached yet.
 type PendingGoal struct {
 	Goal Goal
 	resource.Ref
-	// UID of the resource whose deletion is waited for; empty if there was none.
+	// UID is the uid of the resource that must be deleted; empty if there was none.
 	UID string
-	// state describes the resource to people.
+	// state describes the present state of the resource for people.
 	state   string
 	present bool
 }
 
-// observe judges a change; it returns errReached if the goal is reached.
+// observe processes a change. It returns errReached if the goal is reached.
 func (s *PendingGoal) observe(c *client.Change) error {
 	switch {
 	case c.Type == "RESET":
@@ -44,8 +44,8 @@ func (s *PendingGoal) observe(c *client.Change) error {
 	return s.check(c.Resource)
 }
 
-// lastLook reads the resource once more when the time is over. It returns nil if it is not as wanted, or cannot be
-// read.
+// lastLook reads the resource once more after the timeout. It returns nil if the goal is not reached, or if the
+// resource cannot be read.
 func (s *PendingGoal) lastLook(ctx context.Context, from *client.Client) error {
 	switch r, err := from.Get(ctx, s.Kind, s.Namespace, s.Name, ""); {
 	case err == nil && r == nil:
@@ -56,7 +56,8 @@ func (s *PendingGoal) lastLook(ctx context.Context, from *client.Client) error {
 	return nil
 }
 
-// gone judges that the resource does not exist.
+// gone is called when the resource does not exist. It returns errReached if that is the goal, otherwise an error for
+// the user.
 func (s *PendingGoal) gone() error {
 	if s.Goal.Deleted {
 		return errReached
@@ -64,7 +65,7 @@ func (s *PendingGoal) gone() error {
 	return s.Absent()
 }
 
-// hidden returns the error that the caller may not see the resource.
+// hidden returns the error for a resource that the caller may not see.
 func (s *PendingGoal) hidden() error {
 	return fmt.Errorf("%s %q cannot be seen with your rights%s, so whether it exists is not known",
 		s.Kind.Name, s.Name, resource.InNamespace(s.Namespace))

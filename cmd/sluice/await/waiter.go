@@ -17,11 +17,11 @@ import (
 type Waiter struct {
 	Std    terminal.Streams
 	Client *client.Client
-	// Timeout is how long to wait in all.
+	// Timeout is the maximum time to wait for all resources together.
 	Timeout time.Duration
 }
 
-// LastLookTime is how long the last look at all resources may take, when the time is over.
+// LastLookTime is the maximum time for the last look at all resources, after the timeout.
 const LastLookTime = 2 * time.Second
 
 // Wait waits for one resource.
@@ -57,7 +57,8 @@ func (w *Waiter) Wait(ctx, late context.Context, s PendingGoal) error {
 	return nil
 }
 
-// absent judges that the gateway does not show a resource. It has been deleted only if the caller could see it.
+// absent is called when the gateway does not return a resource. The resource is only known to be deleted if the caller
+// may see it.
 func (w *Waiter) absent(ctx context.Context, s PendingGoal) error {
 	if s.Goal.Deleted {
 		verbs, err := w.Client.Access(ctx, s.AccessTarget())

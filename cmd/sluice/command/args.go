@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
 )
 
-// Args turns the error of a check of the arguments into a usage error.
+// Args returns a check whose errors are usage errors.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

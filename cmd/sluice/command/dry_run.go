@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// DryRun is the value of --dry-run. Only the gateway can judge, so there is no dry run on the client.
+// DryRun is the value of the flag --dry-run. A dry run is always made by the gateway.
 type DryRun bool
 
 func (d *DryRun) Register(cmd *cobra.Command) {
@@ -20,7 +20,7 @@ func (d *DryRun) Register(cmd *cobra.Command) {
 	CompleteFlag(cmd, "dry-run", cobra.FixedCompletions([]string{"server", "none"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Set reads server, none, or a bool.
+// Set parses server, none, or a Boolean.
 func (d *DryRun) Set(text string) error {
 	switch text {
 	case "server":
@@ -40,7 +40,7 @@ func (d *DryRun) Set(text string) error {
 	return nil
 }
 
-// String returns the value as Set reads it.
+// String returns the value in the form that Set accepts.
 func (d *DryRun) String() string {
 	if *d {
 		return "server"
@@ -48,10 +48,10 @@ func (d *DryRun) String() string {
 	return "none"
 }
 
-// Type names the values in the help.
+// Type returns the type of the value for the help.
 func (d *DryRun) Type() string { return "string" }
 
-// Mark returns the text behind each result of a dry run.
+// Mark returns the text to append to each result of a dry run.
 func (d DryRun) Mark() string {
 	if d {
 		return " (dry run)"

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// enumFlag is the value of a flag that accepts certain words.
+// enumFlag is a flag that accepts only certain words.
 type enumFlag struct {
 	value    *string
 	accepted []string
 }
 
-// AddEnumFlag adds a flag that accepts certain words and completes them. The value that to has now is the default.
+// AddEnumFlag adds a flag that accepts only certain words, with completion. The present value of to is the default.
 func AddEnumFlag(cmd *cobra.Command, to *string, flag pflag.Flag, accepted ...string) {
 	flag.Value, flag.DefValue = enumFlag{to, accepted}, *to
 	cmd.Flags().AddFlag(&flag)
@@ -39,5 +39,5 @@ func (c enumFlag) String() string {
 	return *c.value
 }
 
-// Type names the values in the help.
+// Type returns the type of the value for the help.
 func (c enumFlag) Type() string { return "string" }

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// OutputFlag is the flag -o of commands whose output is not resources: table, json or yaml.
+// OutputFlag is the flag -o of commands that do not print resources. Its values are table, json and yaml.
 type OutputFlag string
 
 func (f *OutputFlag) Register(cmd *cobra.Command) {
@@ -26,13 +26,13 @@ func (f *OutputFlag) Register(cmd *cobra.Command) {
 	)
 }
 
-// Table is what people are shown of data: texts that a terminal may show.
+// Table is data in the form for people. Its texts must be safe for a terminal, see [output.Printable].
 type Table struct {
 	Titles []string
 	Rows   [][]string
 }
 
-// To returns a function that writes the table.
+// To returns a function that prints the table.
 func (t Table) To(std terminal.Streams) func() error { return func() error { return t.Print(std) } }
 
 func (t Table) Print(std terminal.Streams) error {
@@ -43,7 +43,7 @@ func (t Table) Print(std terminal.Streams) error {
 	return out.Flush()
 }
 
-// Print writes data in the form. The form table is what people are shown.
+// Print prints data in the selected form. For the form table it calls people.
 func (f OutputFlag) Print(std terminal.Streams, data any, people func() error) error {
 	switch f {
 	case "json":

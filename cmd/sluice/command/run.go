@@ -1,5 +1,5 @@
-// Package command has what all commands share: how one is run, the checks of its arguments, the flags that several
-// commands have, and how flags are read from the environment and the configuration file.
+// Package command has what the commands share: running a command line, checks of arguments, common flags, and reading
+// flags from the environment and the configuration file.
 package command
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Run executes one command line of the commands that newRoot returns, and returns its exit code.
+// Run executes a command line and returns its exit code. newRoot returns the root command.
 func Run(ctx context.Context, newRoot func(terminal.Streams) *cobra.Command, args []string, std terminal.Streams) int {
 	std = std.Checked()
 	code := execute(ctx, newRoot(std), args, std)

@@ -15,15 +15,14 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 )
 
-// LoadSettings sets the flags that are not on the command line, from the environment and then
-// from the configuration file.
+// LoadSettings sets the flags that are not on the command line: from the environment, or else from the configuration
+// file.
 func LoadSettings(cmd *cobra.Command) error { return loadFlags(cmd, cmd.Flags()) }
 
-// ReadSettings does the same as LoadSettings, but its error joins all problems. One of them may
-// be a [*config.FileError].
+// ReadSettings is like LoadSettings, but its error joins all problems. One of them may be a [*config.FileError].
 func ReadSettings(cmd *cobra.Command) error { return readFlags(cmd, cmd.Flags()) }
 
-// LoadOnly is LoadSettings for the named flags, as far as a command has them.
+// LoadOnly is like LoadSettings for the flags with these names. Flags that the command does not have are ignored.
 func LoadOnly(cmd *cobra.Command, names ...string) error {
 	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	for _, name := range names {
@@ -34,7 +33,7 @@ func LoadOnly(cmd *cobra.Command, names ...string) error {
 	return loadFlags(cmd, flags)
 }
 
-// loadFlags is LoadSettings for some of the flags of a command.
+// loadFlags is like LoadSettings for some flags of a command.
 func loadFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
 	err := readFlags(cmd, flags)
 	switch {
@@ -46,7 +45,7 @@ func loadFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// readFlags is ReadSettings for some of the flags of a command.
+// readFlags is like ReadSettings for some flags of a command.
 func readFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
 	own, others := map[string]bool{}, map[string]bool{}
 	variables(own, cmd.Name(), flags)
@@ -59,7 +58,7 @@ func readFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
 	})
 }
 
-// variables adds the names of the environment variables of a command with these flags.
+// variables adds the names of the environment variables for these flags of a command.
 func variables(to map[string]bool, command string, flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if config.FromEnvironment(f) {

@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
 )
 
-// WithSubcommands completes a command that does nothing without one of its subcommands.
+// WithSubcommands adds subcommands to a command that does nothing by itself.
 func WithSubcommands(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	var names []string
 	for _, c := range commands {

@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// NewRoot returns a root command with these subcommands.
+// NewRoot returns a root command with the given subcommands.
 func NewRoot(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{Use: "sluice", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(commands...)
@@ -24,7 +24,7 @@ func NewRoot(commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// Run runs a command line of the commands that newRoot returns, and returns what it printed.
+// Run runs a command line and returns what it has printed, and its exit code.
 func Run(t *testing.T, newRoot func(terminal.Streams) *cobra.Command, args ...string) (out, errOut string, code int) {
 	t.Helper()
 	var o, e strings.Builder
@@ -32,7 +32,7 @@ func Run(t *testing.T, newRoot func(terminal.Streams) *cobra.Command, args ...st
 	return o.String(), e.String(), code
 }
 
-// Must runs a command line that has to succeed, and returns its output.
+// Must runs a command line and returns its output. It fails the test if the command fails.
 func Must(t *testing.T, newRoot func(terminal.Streams) *cobra.Command, args ...string) string {
 	t.Helper()
 	out, errOut, code := Run(t, newRoot, args...)
@@ -42,7 +42,7 @@ func Must(t *testing.T, newRoot func(terminal.Streams) *cobra.Command, args ...s
 	return out
 }
 
-// FreshContexts gives a test its own file of contexts and no keyring, and returns the folder of the file.
+// FreshContexts gives a test an empty file of contexts and no keyring. It returns the folder of the file.
 func FreshContexts(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -51,7 +51,7 @@ func FreshContexts(t *testing.T) string {
 	return folder
 }
 
-// WriteFile writes a file, and returns its path.
+// WriteFile writes a file and returns its path.
 func WriteFile(t *testing.T, folder, name, text string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
@@ -61,7 +61,7 @@ func WriteFile(t *testing.T, folder, name, text string) string {
 	return path
 }
 
-// FullDisk is a stream to a disk without space.
+// FullDisk is a writer that fails as if the disk had no space.
 type FullDisk struct{}
 
 // Write implements [io.Writer].

@@ -14,15 +14,15 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// Gateway is a gateway that has one kind. It records the Authorization headers that it gets.
+// Gateway is a gateway for tests. It has one kind and records the Authorization headers of requests.
 type Gateway struct {
 	*httptest.Server
 	authorization []string
-	// Accepts is the only token that is accepted; empty accepts everybody, and * everybody with one.
+	// Accepts is the only accepted token. Empty accepts all requests, and * all requests with a token.
 	Accepts string
-	// Issuers are where callers can log in.
+	// Issuers are the issuers with which callers can log in.
 	Issuers []credential.Issuer
-	// Deprecation and Sunset are the headers of these names; empty is none.
+	// Deprecation and Sunset are headers of answers; empty for none.
 	Deprecation, Sunset string
 }
 
@@ -63,7 +63,7 @@ func StartGateway(t *testing.T) *Gateway {
 	return g
 }
 
-// Asked returns the Authorization headers that the gateway got from api-resources, a command of newRoot.
+// Asked runs the command api-resources and returns the Authorization headers that the gateway has received.
 func (g *Gateway) Asked(t *testing.T, newRoot func(terminal.Streams) *cobra.Command, args ...string) string {
 	t.Helper()
 	g.authorization = nil

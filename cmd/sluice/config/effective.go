@@ -7,19 +7,18 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Effective is a setting with the value that a gateway uses.
+// Effective is a setting with its effective value.
 type Effective struct {
 	Name string `json:"name" yaml:"name"`
-	// Value has the form of the configuration file; a list is joined by commas. It is empty for a
-	// default that is computed, which Auto describes.
+	// Value is the value in the form of the configuration file. The elements of a list are joined by commas. If the
+	// default is computed, Value is empty and Auto describes the default.
 	Value string `json:"value" yaml:"value"`
 	Auto  string `json:"auto,omitempty" yaml:"auto,omitempty"`
-	// Source is "default", "flag", or the environment variable or file that has set the
-	// value.
+	// Source is "default", "flag", or the name of the environment variable or file with the value.
 	Source string `json:"source" yaml:"source"`
 }
 
-// EffectiveSettings returns the settings with the values of their flags after [Load].
+// EffectiveSettings returns the settings with their effective values. It must be called after [Load].
 func EffectiveSettings(flags *pflag.FlagSet, settings []Setting) []Effective {
 	out := make([]Effective, len(settings))
 	for i, s := range settings {

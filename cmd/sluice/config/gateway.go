@@ -17,55 +17,51 @@ import (
 	"github.com/sluicegw/sluice/graph/server"
 )
 
-// Gateway holds the values of all settings of a gateway.
+// Gateway has the values of all settings of a gateway.
 type Gateway struct {
 	Listen, LogLevel, LogFormat string
-	// DebugListen is the address that serves profiles and the current activity; empty for
-	// none.
+	// DebugListen is the address for profiles and the current activity; empty for none.
 	DebugListen    string
 	AllowAnonymous bool
-	// ReadOnly refuses changes. The gateway writes nothing to the store.
+	// ReadOnly makes the gateway refuse changes, and never write to the store.
 	ReadOnly   bool
 	Server     server.Config
 	Store      Store
 	Catalogue  Catalogue
 	Identities Identities
-	// Audit is the file of the audit log, or [AuditStdout]; empty for none.
+	// Audit is the path of the audit log, or [AuditStdout]; empty for no audit log.
 	Audit string
-	// Rotation says when the file of the audit log is renamed, and how long renamed files are
-	// kept.
+	// Rotation configures when the audit log is renamed, and how long renamed files are kept.
 	Rotation Rotation
 	// Bootstrap is the file from which an empty store is filled; empty for none.
 	Bootstrap string
-	// KeysFile holds the keys that encrypt sensitive values.
+	// KeysFile is the file with the keys that encrypt sensitive values.
 	KeysFile string
-	// KMS is the socket of the KMS plugin that has wrapped the keys; empty for none.
+	// KMS is the socket of the KMS plugin that unwraps the keys; empty for none.
 	KMS string
-	// IndexMemory is the maximum number of bytes of resources in memory; 0 for none.
-	// [IndexAuto] derives it from the memory that the process may use.
+	// IndexMemory is the maximum size of the index in memory, in bytes; 0 for no index. [IndexAuto] means a share of
+	// the memory that the process may use.
 	IndexMemory int64
-	// ReadyTimeout is the time after which the gateway reports that it is ready even if not
-	// all resources are in memory. [ReadyAuto] derives it from the store.
+	// ReadyTimeout is the time after which the gateway reports that it is ready, even if the index is not complete.
+	// [ReadyAuto] means a time that depends on the store.
 	ReadyTimeout time.Duration
-	// Services are the resource services of other teams.
+	// Services are the resource services of other teams, by name.
 	Services Services
-	// ServiceListen is the address that serves the standard methods; empty for none. FieldNumbers
-	// is the file with the field numbers of their messages.
+	// ServiceListen is the address for the standard methods; empty for none. FieldNumbers is the file with the field
+	// numbers of their messages.
 	ServiceListen, FieldNumbers string
-	// TracesEndpoint is the URL of the collector that takes traces (OTLP over HTTP); empty for none but those that the
-	// variables of OpenTelemetry name.
+	// TracesEndpoint is the URL of a collector that receives traces (OTLP over HTTP). If it is empty, traces are only
+	// exported if variables of OpenTelemetry name a collector.
 	TracesEndpoint string
-	// File is the configuration file.
+	// File is the path of the configuration file.
 	File string
 }
 
-// Rotation says when the file of the audit log is renamed, and how long renamed files are
-// kept.
+// Rotation configures when the audit log is renamed, and how long renamed files are kept.
 type Rotation struct {
-	// MaxSize is the size in bytes at which the file is renamed.
+	// MaxSize is the size in bytes from which the file is renamed.
 	MaxSize int64
-	// MaxAge is how long renamed files are kept, 0 for ever. MaxFiles is how many are kept, 0 for
-	// all.
+	// MaxAge is how long renamed files are kept; 0 for ever. MaxFiles is their maximum number; 0 for no limit.
 	MaxAge   time.Duration
 	MaxFiles int
 	// Compress compresses renamed files.
@@ -81,8 +77,7 @@ const IndexAuto = -1
 // ReadyAuto is the default of Gateway.ReadyTimeout.
 const ReadyAuto = -time.Nanosecond
 
-// Store holds the settings of the store. It is Redis if a URL is set, otherwise the
-// embedded store.
+// Store has the settings of the store. If URL is set, the store is on Redis, otherwise it is the embedded store.
 type Store struct {
 	Data                                  string
 	URL, Prefix, Durability, PasswordFile string
@@ -92,14 +87,13 @@ type Store struct {
 	LogAge                                time.Duration
 }
 
-// Identities holds the settings of the sources of identities.
+// Identities has the settings about the authentication of callers.
 type Identities struct {
-	// Certificates are the TLS files of the gateway. If ClientCA is set, client
-	// certificates identify callers.
+	// Certificates are the PEM files of the gateway. If ClientCA is set, callers may use client certificates.
 	Certificates identity.Certificates
-	// Tokens is the file of static tokens, Issuers the file of OpenID Connect issuers.
+	// Tokens is the file of static tokens. Issuers is the file of OpenID Connect issuers.
 	Tokens, Issuers string
-	// Proxies are the addresses of proxies that may name users in headers.
+	// Proxies are the proxies that may name users in headers, see [identity.ParseProxies].
 	Proxies []string
 	// AdminGroup is the group whose members may do everything; empty for none.
 	AdminGroup string
@@ -110,7 +104,7 @@ func (i Identities) Given() bool {
 	return i.Certificates.ClientCA != "" || i.Tokens != "" || i.Issuers != "" || len(i.Proxies) > 0
 }
 
-// Validate returns every problem of the values, joined.
+// Validate returns an error that joins all problems with the values.
 func (i Identities) Validate() error {
 	c := i.Certificates
 	proxies, err := identity.ParseProxies(i.Proxies)
@@ -124,17 +118,17 @@ func (i Identities) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Catalogue holds the settings of the catalogue.
+// Catalogue has the settings of the catalogue.
 type Catalogue struct {
-	// Dir is the folder of the SDL files. Default: the kinds of this release.
+	// Dir is the folder of the SDL files. Default: the catalogue of this release.
 	Dir           string
 	AllowBreaking bool
-	// AdminSocket is the socket on which operators ask the gateway to reload its
-	// catalogue. Default: [DefaultAdminSocket] for the embedded store, none for Redis.
+	// AdminSocket is the socket for operators, for example to reload the catalogue. Default: [DefaultAdminSocket] for
+	// the embedded store, none for Redis.
 	AdminSocket string
 }
 
-// DefaultAdminSocket is the admin socket of a gateway on the embedded store.
+// DefaultAdminSocket returns the default path of the admin socket. data is the folder of the embedded store.
 func DefaultAdminSocket(data string) string { return filepath.Join(data, "admin.sock") }
 
 // defaultAuditSize is the default of Rotation.MaxSize.
@@ -157,11 +151,10 @@ func NewGateway() *Gateway {
 	return g
 }
 
-// FileFlag is the name of the flag for the configuration file. The file itself cannot
-// have this key.
+// FileFlag is the flag with the path of the configuration file. It cannot be set in that file.
 const FileFlag = "config"
 
-// Settings returns all settings.
+// Settings returns all settings. They point to the values in g.
 func (g *Gateway) Settings() []Setting {
 	sv := &g.Server
 	st := &g.Store
@@ -343,7 +336,7 @@ func (g *Gateway) Settings() []Setting {
 	}
 }
 
-// Validate returns every problem of the values, joined. f tells which settings were
+// Validate returns an error that joins all problems with the values. f has the flags, which show which settings were
 // given.
 func (g *Gateway) Validate(f *pflag.FlagSet) error {
 	errs := []error{Check(f, g.Settings()), g.Identities.Validate()}
@@ -375,7 +368,7 @@ func oneOf(value *string, accepted ...string) func() error {
 	}
 }
 
-// checkTraces refuses what is no URL of a collector.
+// checkTraces returns an error if TracesEndpoint is not the URL of a collector.
 func (g *Gateway) checkTraces() error {
 	if g.TracesEndpoint == "" {
 		return nil
@@ -413,7 +406,7 @@ func (g *Gateway) checkData() error {
 	return nil
 }
 
-// checkAnonymous refuses contradictory settings about anonymous callers.
+// checkAnonymous returns an error if the settings about anonymous callers contradict each other.
 func (g *Gateway) checkAnonymous() error {
 	if g.AllowAnonymous && g.Identities.Given() {
 		return errors.New("it contradicts tokens, oidc, tls-client-ca and trust-proxy, with which every caller needs a credential")
@@ -421,7 +414,7 @@ func (g *Gateway) checkAnonymous() error {
 	return nil
 }
 
-// checkAdminGroup refuses an admin group that no caller can be in.
+// checkAdminGroup returns an error if no caller can be in the group.
 func (g *Gateway) checkAdminGroup() error {
 	group := g.Identities.AdminGroup
 	source, name, _ := strings.Cut(group, ":")
@@ -437,13 +430,13 @@ func (g *Gateway) checkAdminGroup() error {
 	return nil
 }
 
-// Loopback reports whether a host name or address is that of this machine.
+// Loopback reports whether a host name or address stands for this machine.
 func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// checkDebugListen refuses a debug address that the network can reach.
+// checkDebugListen returns an error if the address can be reached from the network.
 func (g *Gateway) checkDebugListen() error {
 	if g.DebugListen == "" {
 		return nil
@@ -459,11 +452,11 @@ func (g *Gateway) checkDebugListen() error {
 	return nil
 }
 
-// checkListen refuses an address on the network unless the settings show that it is
+// checkListen returns an error if the address can be reached from the network and no setting shows that this is
 // intended.
 func (g *Gateway) checkListen() error { return g.checkAddress(g.Listen, "127.0.0.1:8080") }
 
-// checkServiceListen is checkListen for the address of the standard methods.
+// checkServiceListen is like checkListen for ServiceListen.
 func (g *Gateway) checkServiceListen() error {
 	switch {
 	case g.ServiceListen == "":

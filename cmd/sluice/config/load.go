@@ -25,22 +25,21 @@ import (
 // EnvPrefix is the prefix of the environment variables of settings.
 const EnvPrefix = "SLUICE_"
 
-// EnvName returns the environment variable of a flag: SLUICE_LISTEN for listen.
+// EnvName returns the environment variable for a flag, such as SLUICE_LISTEN for listen.
 func EnvName(flag string) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// maxFile is the largest file of settings that is read, in bytes.
+// maxFile is the maximum size of a file of settings, in bytes.
 const maxFile = 1 << 20
 
-// ReadFile reads a file of settings, a password or a certificate. It returns when ctx ends, because
-// the file may be a pipe without a writer. It refuses files of more than 1 MiB, because a device
-// may be endless.
+// ReadFile reads a file of settings, a password or a certificate. It returns early if ctx ends, because the file may be
+// a pipe to which nobody writes. It returns an error for a file of more than 1 MiB, because a device may have no end.
 func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return wait.Until(ctx, func() ([]byte, error) { return ReadAtMost(path, maxFile) })
 }
 
-// ReadAtMost reads a file. It refuses a file of more than most bytes.
+// ReadAtMost reads a file. It returns an error if the file has more than most bytes.
 func ReadAtMost(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -54,7 +53,7 @@ func ReadAtMost(path string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// AddAuthorities adds the certificates (PEM) in a file to a pool.
+// AddAuthorities adds the certificates in a PEM file to a pool.
 func AddAuthorities(ctx context.Context, to *x509.CertPool, path string) error {
 	pem, err := ReadFile(ctx, path)
 	if err == nil && !to.AppendCertsFromPEM(pem) {
@@ -63,7 +62,7 @@ func AddAuthorities(ctx context.Context, to *x509.CertPool, path string) error {
 	return err
 }
 
-// ReadKeyPair reads the files (PEM) of a certificate and its key.
+// ReadKeyPair reads the PEM files of a certificate and its key.
 func ReadKeyPair(ctx context.Context, cert, key string) (tls.Certificate, error) {
 	certPEM, err1 := ReadFile(ctx, cert)
 	keyPEM, err2 := ReadFile(ctx, key)
@@ -73,17 +72,17 @@ func ReadKeyPair(ctx context.Context, cert, key string) (tls.Certificate, error)
 	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
-// Variables are the names of the known environment variables.
+// Variables has the names of the known environment variables.
 type Variables struct {
-	// Own are the variables of the command, Others the variables of other commands.
+	// Own are the variables of the command. Others are those of other commands.
 	Own, Others []string
 }
 
-// Annotations of flags.
+// The annotations of flags.
 const (
-	// loadedFrom is the variable or the file that has set a flag.
+	// loadedFrom is the environment variable or the file from which a flag was set.
 	loadedFrom = "loaded-from"
-	// commandLineOnly marks a flag that cannot be set elsewhere.
+	// commandLineOnly marks a flag that can only be set on the command line.
 	commandLineOnly = "command-line-only"
 )
 
@@ -93,8 +92,8 @@ func Named(flags *pflag.FlagSet, name string) bool {
 	return f != nil && f.Changed && f.Annotations[loadedFrom] == nil
 }
 
-// Source returns the source of a flag's value: "default", "flag", or the environment variable or
-// file from which [Load] has read it.
+// Source returns where the value of a flag comes from: "default", "flag", or the environment variable or file from
+// which [Load] has set it.
 func Source(f *pflag.Flag) string {
 	from := f.Annotations[loadedFrom]
 	switch {
@@ -106,26 +105,26 @@ func Source(f *pflag.Flag) string {
 	return "flag"
 }
 
-// OnlyOnCommandLine marks a flag that neither the environment nor a file may set.
+// OnlyOnCommandLine marks a flag that can only be set on the command line.
 func OnlyOnCommandLine(flags *pflag.FlagSet, name string) error {
 	return flags.SetAnnotation(name, commandLineOnly, []string{})
 }
 
-// FromEnvironment reports whether an environment variable may set a flag.
+// FromEnvironment reports whether a flag can be set by an environment variable.
 func FromEnvironment(f *pflag.Flag) bool {
 	_, only := f.Annotations[commandLineOnly]
 	return f.Name != "help" && !only
 }
 
-// FileError is the error of a configuration file that cannot be read.
+// FileError means that the configuration file cannot be read.
 type FileError struct{ error }
 
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.error }
 
-// Load sets the flags that are not on the command line, from the environment and then from the
-// configuration file. It calls warn for each unknown variable that looks like a setting. The error
-// joins all problems; one of them is a [*FileError] if the file cannot be read.
+// Load sets the flags that are not on the command line: from the environment, or else from the configuration file. It
+// calls warn for each unknown environment variable that looks like a setting. The error joins all problems. One of them
+// is a [*FileError] if the configuration file cannot be read.
 func Load(ctx context.Context, flags *pflag.FlagSet, known Variables, warn func(string)) error {
 	known.check(os.Environ(), warn)
 	var errs []error
@@ -184,12 +183,12 @@ func readSettings(ctx context.Context, path string) (map[string]any, error) {
 	return values, nil
 }
 
-// foreign matches variables of the project's tests, and those that Kubernetes sets in
-// every container if there is a Service whose name begins with sluice.
+// foreign matches variables that are not settings: the variables of the project's tests, and those that Kubernetes sets
+// in each container if there is a Service whose name begins with sluice.
 var foreign = regexp.MustCompile(`^SLUICE_(TEST_.*|(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?))$`)
 
-// check warns of unknown variables that look like settings, and suggests known ones. They
-// are no error, because another program or another release may use them.
+// check warns about unknown variables that look like settings, and suggests known ones. They are not an error, because
+// other programs or releases may use them.
 func (v Variables) check(environ []string, warn func(string)) {
 	for _, one := range environ {
 		name, _, _ := strings.Cut(one, "=")

@@ -14,35 +14,32 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner/remote"
 )
 
-// Service is the configuration of a resource service of another team.
+// Service is the configuration of a resource service.
 type Service struct {
 	// Address is the URL of the service.
 	Address string
-	// Protocol of the calls. Default: the first one of [remote.Protocols].
+	// Protocol is the protocol of calls. Default: the first of [remote.Protocols].
 	Protocol remote.Protocol
-	// CA is the file with the CA certificates (PEM) that are trusted for the service. Default: the
-	// system's.
+	// CA is a PEM file with the CA certificates that are trusted for the service. Default: the CAs of the system.
 	CA string
-	// Cert and Key are the files (PEM) of the client certificate. Default: none.
+	// Cert and Key are the PEM files of the client certificate and its key. Default: none.
 	Cert, Key string
-	// ServerName is the expected name in the service's certificate. Default: the host
-	// of the address.
+	// ServerName is the name that the certificate of the service must have. Default: the host of the address.
 	ServerName string
-	// Timeout bounds each call. Default: [remote.DefaultTimeout].
+	// Timeout is the time limit of each call. Default: [remote.DefaultTimeout].
 	Timeout time.Duration
-	// InFlight is the maximum number of concurrent calls. Default:
-	// [remote.DefaultInFlight].
+	// InFlight is the maximum number of calls at a time. Default: [remote.DefaultInFlight].
 	InFlight int
-	// CompareInterval is the pause between two comparisons of all resources with the mirror.
-	// Default: [mirror.DefaultCompareInterval], and [mirror.UnfollowedInterval] for kinds whose
-	// changes the service does not announce.
+	// CompareInterval is the time between two comparisons of the mirror with all resources of the service. Default:
+	// [mirror.DefaultCompareInterval], and [mirror.UnfollowedInterval] for kinds whose changes the service does not
+	// send.
 	CompareInterval time.Duration
-	// Mapping is the file that says how its own methods are called, if it has standard methods of gRPC. Default: it has
-	// the contract of schema/service.
+	// Mapping is a file that describes how the standard methods of the service are called. Default: the service
+	// implements the contract in schema/service.
 	Mapping string
 }
 
-// Bounds of the settings of a service.
+// The limits of the settings of a service.
 const (
 	minCompareInterval = 5 * time.Second
 	maxCompareInterval = 24 * time.Hour
@@ -51,7 +48,7 @@ const (
 	maxServiceName     = 63
 )
 
-// serviceName matches the valid names of services, the same as for @resource(service:).
+// serviceName matches the name of a service. The names in @resource(service:) have the same form.
 var serviceName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
 // CheckServiceName returns an error for an invalid name of a service.
@@ -69,8 +66,7 @@ func (s Service) Remote(name string) remote.Config {
 	}
 }
 
-// Validate returns what is wrong with the service called name, by the keys of its
-// mapping.
+// Validate returns an error that joins all problems with the service. name is the name of the service.
 func (s Service) Validate(name string) error {
 	errs := []error{s.Remote(name).Validate()}
 	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -95,11 +91,10 @@ func (s Service) Validate(name string) error {
 	return errors.Join(errs...)
 }
 
-// Services are resource services by their names.
+// Services maps names to resource services.
 type Services map[string]Service
 
-// CompareIntervals returns the configured intervals by the names of the services. Services with
-// the default are left out.
+// CompareIntervals maps the names of services to their CompareInterval. Services with the default are left out.
 func (s Services) CompareIntervals() map[string]time.Duration {
 	out := map[string]time.Duration{}
 	for name, of := range s {
@@ -110,8 +105,7 @@ func (s Services) CompareIntervals() map[string]time.Duration {
 	return out
 }
 
-// Validate returns every problem of the services in one line, each with the name of its
-// service.
+// Validate returns an error of one line with all problems; each is preceded by the name of the service.
 func (s Services) Validate() error {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -124,7 +118,7 @@ func (s Services) Validate() error {
 	return oneError(problems)
 }
 
-// oneError joins problems to one error; nil if there are none.
+// oneError joins problems into one error; nil if there are none.
 func oneError(problems []string) error {
 	if len(problems) == 0 {
 		return nil
@@ -132,12 +126,12 @@ func oneError(problems []string) error {
 	return errors.New(strings.Join(problems, "; "))
 }
 
-// serviceKey is a key of the mapping of a service.
+// serviceKey is a key in the mapping of a service.
 type serviceKey struct {
 	name string
-	// set sets the value from JSON.
+	// set sets the field from a JSON value.
 	set func(to *Service, raw []byte) error
-	// text returns the value for JSON; nil if it is the default.
+	// text returns the value of the field for JSON; nil if it is the default.
 	text func(s Service) any
 }
 
@@ -180,7 +174,7 @@ func durationKey(name string, of func(*Service) *time.Duration) serviceKey {
 	}
 }
 
-// serviceKeys returns the keys of the mapping of a service.
+// serviceKeys returns all keys in the mapping of a service.
 func serviceKeys() []serviceKey {
 	return []serviceKey{
 		textKey("address", func(s *Service) *string { return &s.Address }),
@@ -210,8 +204,8 @@ func serviceKeys() []serviceKey {
 	}
 }
 
-// serviceMap is the flag of Services. Its value is a list of NAME=ADDRESS with commas, or a JSON
-// object that has the mapping of each service as in the configuration file.
+// serviceMap is the flag for Services. Its value is a list of NAME=ADDRESS, separated by commas, or a JSON object with
+// the mapping of each service, as in the configuration file.
 type serviceMap Services
 
 func (m *serviceMap) Type() string { return "services" }
@@ -250,7 +244,7 @@ func (m *serviceMap) Set(text string) error {
 	return nil
 }
 
-// parseServices parses a list of NAME=ADDRESS with commas.
+// parseServices parses a list of NAME=ADDRESS, separated by commas.
 func parseServices(text string) (Services, error) {
 	out := Services{}
 	if text == "" {

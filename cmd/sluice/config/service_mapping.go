@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner/standard"
 )
 
-// ReadMapping reads the mapping of a service of standard methods, and the descriptors that it names.
+// ReadMapping reads the mapping of a service with standard methods, and the descriptors that are named in it.
 func ReadMapping(path string) (*standard.Mapping, *standard.Descriptors, error) {
 	text, err := ReadAtMost(path, standard.MaxMapping)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package config holds the settings of a gateway in one table, from which the flags, the
-// environment variables, the keys of the configuration file, their checks and the documentation are
-// made.
+// Package config has the settings of a gateway. They are defined in one table. The flags, the environment variables,
+// the keys of the configuration file, the checks and the documentation all follow from this table.
 package config
 
 import (
@@ -13,27 +12,26 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Setting is one setting of a gateway.
+// Setting defines a setting of a gateway.
 type Setting struct {
-	// Name of the flag and of the key in the configuration file.
+	// Name is the name of the flag, and of the key in the configuration file.
 	Name string
-	// Value points to the value: a string, bool, int, duration, list of strings or [Services], or an int64,
-	// which is a number of bytes. Its initial value is the default.
+	// Value is a pointer to the value, whose initial value is the default. The value is a string, a bool, an int, a
+	// duration, a list of strings, a [Services], or an int64, which is a number of bytes.
 	Value any
-	// Auto describes how the default is computed, if it is.
+	// Auto describes the default if it is computed.
 	Auto string
 	// Help describes the setting in one line.
 	Help string
-	// Why is the reason for the default of a limit.
+	// Why is the reason for the default, for a limit.
 	Why string
-	// Needs is the name of a setting that must be given for this one to have an effect.
+	// Needs is the name of another setting without which this one has no effect.
 	Needs string
-	// Check returns an error for a value that is not accepted. Default: negative
-	// numbers and durations are refused.
+	// Check returns an error if the value is not accepted. Default: an error for negative numbers and durations.
 	Check func() error
 }
 
-// Register makes a flag of each setting.
+// Register defines a flag for each setting.
 func Register(f *pflag.FlagSet, settings []Setting) {
 	for _, s := range settings {
 		help := strings.ReplaceAll(s.Help, "`", "")
@@ -64,7 +62,8 @@ func Register(f *pflag.FlagSet, settings []Setting) {
 	}
 }
 
-// Check returns every problem of the values, joined. f tells which settings were given.
+// Check returns an error that joins all problems with the values. f has the flags, which show which settings were
+// given.
 func Check(f *pflag.FlagSet, settings []Setting) error {
 	var errs []error
 	for _, s := range settings {
@@ -97,7 +96,7 @@ func (s Setting) check() error {
 	return nil
 }
 
-// Text returns the value in the form of the documentation.
+// Text returns the value in the form in which the documentation has it.
 func (s Setting) Text() string {
 	switch v := s.Value.(type) {
 	case *string:
@@ -127,7 +126,7 @@ func (s Setting) Text() string {
 	return ""
 }
 
-// number formats 100000 as 100,000.
+// number formats a number with commas, such as 100,000.
 func number(n int) string {
 	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {

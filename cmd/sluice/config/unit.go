@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// prefixes are the prefixes of the units of sizes: each is 1,024 times the one before.
+// prefixes are the prefixes of the units of sizes. Each unit is 1,024 times the previous one.
 const prefixes = "KMGT"
 
-// size is a flag whose value is a number of bytes, such as 4194304, 4MiB or 4 MiB.
+// size is a flag for a number of bytes, such as 4194304, 4MiB or 4 MiB.
 type size int64
 
 func (s *size) Type() string { return "bytes" }
@@ -48,11 +48,11 @@ func (s *size) Set(text string) error {
 	return nil
 }
 
-// span is a flag whose value is a duration for [time.ParseDuration], optionally after a number of
-// days of 24 hours: 90s, 1h30m, 7d, 1d12h.
+// span is a flag for a duration in the form of [time.ParseDuration], which may begin with a number of days of 24 hours.
+// Examples are 90s, 1h30m, 7d and 1d12h.
 type span time.Duration
 
-// DurationVar defines a flag for a duration, which may have days.
+// DurationVar defines a flag for a duration that may have days.
 func DurationVar(f *pflag.FlagSet, v *time.Duration, name string, value time.Duration, help string) {
 	*v = value
 	f.Var((*span)(v), name, help)
@@ -60,12 +60,12 @@ func DurationVar(f *pflag.FlagSet, v *time.Duration, name string, value time.Dur
 
 const day = 24 * time.Hour
 
-// errDays is the error for a number of days that a duration cannot hold.
+// errDays is the error for a number of days that is too large for a duration.
 var errDays = errors.New("too many days")
 
 func (s *span) Type() string { return "duration" }
 
-// String formats 24h0m0s as 1d.
+// String formats whole days as days, such as 1d for 24h0m0s.
 func (s *span) String() string {
 	d := time.Duration(*s)
 	if d >= day && d%day == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Refusal returns the error of a flag in plain words. For a wrong value it names the accepted ones,
-// instead of the error of Go's parser.
+// Refusal returns the error of a flag in plain words. For a wrong value, the message has the accepted values instead of
+// the error of Go's parser.
 func Refusal(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {

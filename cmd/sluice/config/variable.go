@@ -1,15 +1,15 @@
 package config
 
-// Environment variables without a flag: the file of contexts, and a token, because flags appear in
-// process lists.
+// The environment variables for which there is no flag. TokenVariable has a token; other users can see command lines.
+// ContextsVariable has the path of the file of contexts.
 const (
 	ContextsVariable = EnvPrefix + "CONTEXTS"
 	TokenVariable    = EnvPrefix + "TOKEN"
 )
 
-// KeysVariable holds the keys that encrypt sensitive values. There is no such flag,
-// because other users can see command lines.
+// KeysVariable has the keys that encrypt sensitive values. There is no flag for it, because other users can see command
+// lines.
 const KeysVariable = EnvPrefix + "ENCRYPTION_KEYS"
 
-// EditorVariable names the editor of the command edit. There is no such flag.
+// EditorVariable has the editor for the command edit. There is no flag for it.
 const EditorVariable = EnvPrefix + "EDITOR"

@@ -16,31 +16,32 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Access says how the gateway and the caller authenticate. The zero value is anonymous.
+// Access is how a client authenticates the gateway, and itself to the gateway. The zero value is anonymous.
 type Access struct {
-	// CA is a file with the certificates (PEM) of trusted authorities. Default: the system's.
+	// CA is a PEM file with the certificates of trusted CAs. Default: the CAs of the system.
 	CA string `yaml:"ca,omitempty"`
-	// ClientCert and ClientKey are the files (PEM) of the caller's own certificate. They are read for each connection.
+	// ClientCert and ClientKey are the PEM files of the client certificate and its key. They are read for each
+	// connection.
 	ClientCert string `yaml:"client-cert,omitempty"`
 	ClientKey  string `yaml:"client-key,omitempty"`
 	// TokenFile is a file with the token. It is read for each request.
 	TokenFile string `yaml:"token-file,omitempty"`
-	// TokenCommand is a program, with its arguments, that prints the token.
+	// TokenCommand is a program with its arguments. It prints the token.
 	TokenCommand []string `yaml:"token-command,omitempty,flow"`
-	// PlaintextToken allows the token to be sent over http to other hosts.
+	// PlaintextToken allows to send the token over http to other hosts.
 	PlaintextToken bool `yaml:"plaintext-token,omitempty"`
-	// Token is the token itself. It is never in a file of contexts.
+	// Token is the token. It is never stored in the file of contexts.
 	Token string `yaml:"-"`
 }
 
-// commandTime is how long the command that prints a token may run.
+// commandTime is the time limit of a program that prints a token.
 const commandTime = time.Minute
 
-// maxToken is the maximum length of a token, in bytes; gateways accept 16 KiB.
+// maxToken is the maximum length of a token in bytes. A gateway accepts 16 KiB.
 const maxToken = 64 << 10
 
-// TLS returns the TLS configuration of the client; nil for the system's authorities and
-// no certificate.
+// TLS returns the TLS configuration of the client. It returns nil if there is no client certificate and only the CAs of
+// the system are trusted.
 func (a *Access) TLS(ctx context.Context) (*tls.Config, error) {
 	if a.CA == "" && a.ClientCert == "" {
 		return nil, nil
@@ -63,8 +64,8 @@ func (a *Access) TLS(ctx context.Context) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// Authorities returns the authorities in CA and the system's, for issuers of tokens; nil for only
-// the system's.
+// Authorities returns the CAs of the system and those in CA, for calling issuers of tokens; nil for only the CAs of the
+// system.
 func (a *Access) Authorities(ctx context.Context) (*x509.CertPool, error) {
 	if a.CA == "" {
 		return nil, nil
@@ -91,8 +92,7 @@ func (a *Access) certificate(ctx context.Context) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// TokenSource returns the source of tokens; nil for none. The error output of a command is written
-// to said.
+// TokenSource returns a source of tokens; nil if there is no token. The error output of a program is written to said.
 func (a *Access) TokenSource(said io.Writer) client.TokenSource {
 	switch {
 	case a.Token != "":
@@ -105,8 +105,7 @@ func (a *Access) TokenSource(said io.Writer) client.TokenSource {
 	return nil
 }
 
-// fromFile reads the token from the file each time, because the file may have been
-// replaced.
+// fromFile reads the token from the file. It does so each time, because the file may have been replaced.
 func (a *Access) fromFile(ctx context.Context, _ string) (string, error) {
 	text, err := config.ReadFile(ctx, a.TokenFile)
 	if err != nil {
@@ -115,7 +114,7 @@ func (a *Access) fromFile(ctx context.Context, _ string) (string, error) {
 	return oneToken(a.TokenFile, text)
 }
 
-// oneToken returns the token in a text without the end of the line.
+// oneToken returns the token in a text, without the newline. where is the source of the text, for errors.
 func oneToken(where string, text []byte) (string, error) {
 	token := strings.TrimSpace(string(text))
 	switch {
@@ -127,7 +126,7 @@ func oneToken(where string, text []byte) (string, error) {
 	return token, nil
 }
 
-// command runs a program that prints a token. It keeps the token until the gateway refuses it.
+// command is a source of tokens that runs a program. It keeps the token until the gateway refuses it.
 type command struct {
 	args []string
 	said io.Writer
@@ -145,7 +144,8 @@ func (c *command) token(ctx context.Context, refused string) (string, error) {
 	limit, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
 	out := &limited{left: maxToken}
-	// No shell: the arguments are what they are. Errors name the program alone, as an argument may be a secret.
+	// There is no shell, so the arguments are used as they are. Errors have only the name of the program, because an
+	// argument may be a secret.
 	cmd := exec.CommandContext(limit, c.args[0], c.args[1:]...)
 	cmd.Stdout, cmd.Stderr = out, c.said
 	cmd.WaitDelay = time.Second
@@ -166,7 +166,7 @@ func (c *command) token(ctx context.Context, refused string) (string, error) {
 	return token, nil
 }
 
-// limited keeps what is written, up to one byte more than the limit.
+// limited is a buffer that keeps at most one byte more than its limit and discards the rest.
 type limited struct {
 	bytes.Buffer
 	left int

@@ -1,6 +1,6 @@
-// Package credential keeps how a person reaches gateways, in files that only that person can read: contexts with
-// their credentials, and the tokens of logins at OpenID Connect issuers, which it gets and refreshes.
-// Contexts have names, as in kubectl.
+// Package credential stores how a user reaches gateways, in files that only the user can read. It stores contexts with
+// their credentials, and the tokens of logins with OpenID Connect issuers. It also gets and refreshes these tokens. A
+// context has a name, as in kubectl.
 package credential
 
 import (
@@ -13,26 +13,26 @@ import (
 	"strings"
 )
 
-// Context is a gateway and how to reach it.
+// Context is a gateway, with the credentials of the user.
 type Context struct {
-	// Server is the gateway's base URL. Default: the server on the command line.
+	// Server is the base URL of the gateway. Default: the server on the command line.
 	Server string `yaml:"server,omitempty"`
-	// Namespace is used by commands that name none. Default: "default".
+	// Namespace is the namespace of commands without a namespace. Default: "default".
 	Namespace string `yaml:"namespace,omitempty"`
 	Access    `yaml:",inline"`
 }
 
-// File is the file of contexts.
+// File has the contents of the file of contexts.
 type File struct {
-	// Current is the name of the context that commands use if they name none.
+	// Current is the name of the context that commands use if none is given.
 	Current  string             `yaml:"current,omitempty"`
 	Contexts map[string]Context `yaml:"contexts,omitempty"`
 }
 
-// contextName matches the valid names of contexts.
+// contextName matches the name of a context.
 var contextName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`)
 
-// CheckName returns an error for a name that a context cannot have.
+// CheckName returns an error if a name is not valid for a context.
 func CheckName(name string) error {
 	if !contextName.MatchString(name) {
 		return fmt.Errorf(
@@ -43,7 +43,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Find returns a context by its name.
+// Find returns the context with a name.
 func (f *File) Find(name string) (Context, error) {
 	c, ok := f.Contexts[name]
 	if ok {
@@ -56,10 +56,10 @@ func (f *File) Find(name string) (Context, error) {
 	return c, fmt.Errorf("context: there is no such context as %q; known: %s", name, known)
 }
 
-// Names returns the names of all contexts in order.
+// Names returns the names of all contexts, in order.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.Contexts)) }
 
-// validate returns all problems of the file.
+// validate returns an error that joins all problems with the file.
 func (f *File) validate() error {
 	var errs []error
 	for _, name := range f.Names() {
@@ -74,7 +74,7 @@ func (f *File) validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate returns all problems of the credentials of a context.
+// Validate returns an error that joins all problems with the credentials.
 func (a *Access) Validate() error {
 	var errs []error
 	if a.TokenFile != "" && len(a.TokenCommand) > 0 {
@@ -89,11 +89,10 @@ func (a *Access) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NoCredential is the [Access.Kind] of a context without a credential. It may still have a
-// login.
+// NoCredential is the [Access.Kind] of a context without a credential. There may still be a login.
 const NoCredential = "none"
 
-// Kind returns a word for the caller's kind of credential.
+// Kind returns a word for the kind of credential.
 func (a *Access) Kind() string {
 	switch {
 	case len(a.TokenCommand) > 0:
@@ -106,7 +105,7 @@ func (a *Access) Kind() string {
 	return NoCredential
 }
 
-// Files returns the fields that are paths, by the names of their flags.
+// Files maps the names of flags to the fields that have paths.
 func (a *Access) Files() map[string]*string {
 	return map[string]*string{
 		"ca":          &a.CA,
@@ -116,8 +115,7 @@ func (a *Access) Files() map[string]*string {
 	}
 }
 
-// under makes the relative paths of files in a context absolute. They are relative to a
-// folder.
+// under makes relative paths absolute. folder is the folder to which they are relative.
 func (a *Access) under(folder string) {
 	for _, path := range a.Files() {
 		if *path != "" && !filepath.IsAbs(*path) {

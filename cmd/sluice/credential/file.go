@@ -14,9 +14,8 @@ import (
 	"github.com/sluicegw/sluice/internal/settings"
 )
 
-// ContextsPath returns the path of the file: the value of SLUICE_CONTEXTS, otherwise
-// sluice/contexts.yaml in XDG_CONFIG_HOME or in the operating system's folder for settings. It is
-// empty if there is none.
+// ContextsPath returns the path of the file of contexts: the value of SLUICE_CONTEXTS, or else sluice/contexts.yaml in
+// XDG_CONFIG_HOME or in the folder of the system for settings. It is empty if there is no such folder.
 func ContextsPath() string {
 	folder := os.Getenv("XDG_CONFIG_HOME")
 	if folder == "" {
@@ -28,8 +27,8 @@ func ContextsPath() string {
 	return filepath.Join(folder, "sluice", "contexts.yaml")
 }
 
-// ReadContexts reads the file; if it does not exist, there are no contexts. Paths in it are
-// relative to its folder. A file that others can read or write is an error, because it names
+// ReadContexts reads the file of contexts. If the file does not exist, there are no contexts. Paths in the file are
+// relative to its folder. It returns an error if other users can read or write the file, because the file names
 // programs that commands run.
 func ReadContexts(path string) (*File, error) {
 	info, err := os.Stat(path)
@@ -56,7 +55,8 @@ func ReadContexts(path string) (*File, error) {
 	return f, nil
 }
 
-// UpdateContexts changes the file, or creates it.
+// UpdateContexts calls change with the file of contexts and stores the result. It creates the file if it does not
+// exist.
 func UpdateContexts(ctx context.Context, path string, change func(*File) error) error {
 	if path == "" {
 		return errors.New("contexts: there is no folder for settings; SLUICE_CONTEXTS can name a file")

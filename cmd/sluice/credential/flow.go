@@ -15,27 +15,26 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// patience is how long a person may take to log in.
+// patience is the time that a user has to log in.
 const patience = 10 * time.Minute
 
-// Flow is a login in progress. HTTP, Issuer and Show are required.
+// Flow is a login that is in progress. HTTP, Issuer and Show are required.
 type Flow struct {
 	// HTTP is the client for the issuer.
 	HTTP   *http.Client
 	Issuer Issuer
-	// CallbackPort is the port of this machine to which the issuer redirects the browser; 0 means any free one.
+	// CallbackPort is the port of this machine to which the issuer redirects the browser; 0 means any free port.
 	CallbackPort uint16
-	// Show tells the person which page to open and, if there is a code, to type it there.
+	// Show shows the user the page to open, and the code to type there if it is not empty.
 	Show func(page, code string)
 }
 
-// callbackPath is the path to which the issuer redirects the browser. The client's redirect URIs at
-// the issuer must include http://127.0.0.1/callback, with any port (RFC 8252, section 7.3) or with
-// Flow.CallbackPort.
+// callbackPath is the path to which the issuer redirects the browser. The redirect URIs that the issuer accepts for the
+// client must include http://127.0.0.1/callback with any port (RFC 8252, section 7.3), or with Flow.CallbackPort.
 const callbackPath = "/callback"
 
-// Browser logs in with an authorization code and PKCE. The browser is redirected to a port of this
-// machine (RFC 8252, RFC 7636).
+// Browser logs in with an authorization code and PKCE (RFC 7636). The issuer redirects the browser to a port of this
+// machine (RFC 8252).
 func (f Flow) Browser(ctx context.Context) (*Login, error) {
 	m, err := discover(ctx, f.HTTP, f.Issuer.URL)
 	if err != nil {
@@ -77,7 +76,7 @@ func (f Flow) Browser(ctx context.Context) (*Login, error) {
 	}
 }
 
-// stopServer stops the server after the browser has received its answer.
+// stopServer stops the server after it has answered the browser.
 func stopServer(server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -99,7 +98,7 @@ type loginResult struct {
 	err  error
 }
 
-// callback accepts the issuer's answer from the browser, once.
+// callback handles the redirected request of the browser. It accepts the first one only.
 type callback struct {
 	issuer, state string
 	result        chan loginResult
@@ -139,7 +138,7 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintln(w, "The command line goes on. You can close this page.")
 }
 
-// Device logs in by a code that the person types on another device (RFC 8628).
+// Device logs in with a code that the user types on any device (RFC 8628).
 func (f Flow) Device(ctx context.Context) (*Login, error) {
 	m, err := discover(ctx, f.HTTP, f.Issuer.URL)
 	if err != nil {
@@ -173,8 +172,8 @@ func (f Flow) login(token *oauth2.Token, err error) (*Login, error) {
 	return f.Issuer.loginOf(token)
 }
 
-// Revoke revokes a login at its issuer (RFC 7009). If the issuer does not support that, the login
-// stays valid until it expires.
+// Revoke asks the issuer to revoke a login (RFC 7009). If the issuer does not support that, the login remains valid
+// until it expires.
 func Revoke(ctx context.Context, c *http.Client, l Login) error {
 	m, err := discover(ctx, c, l.Issuer.URL)
 	if err != nil || m.Revocation == "" || l.RefreshToken == "" {

@@ -20,11 +20,10 @@ import (
 // maxAnswer is the maximum size of an answer of a gateway or an issuer, in bytes.
 const maxAnswer = 1 << 20
 
-// IssuerTimeout is the timeout of a call of an issuer.
+// IssuerTimeout is the time limit of a call to an issuer.
 const IssuerTimeout = 10 * time.Second
 
-// Issuer is an OpenID Connect issuer that a gateway trusts, with the parameters of a
-// login.
+// Issuer is an OpenID Connect issuer that a gateway trusts, with the parameters for a login.
 type Issuer struct {
 	Name     string   `json:"name" yaml:"name"`
 	URL      string   `json:"url" yaml:"url"`
@@ -32,7 +31,7 @@ type Issuer struct {
 	Scopes   []string `json:"scopes" yaml:"scopes,flow"`
 }
 
-// Issuers requests the issuers from a gateway.
+// Issuers asks a gateway for its issuers.
 func Issuers(ctx context.Context, c *http.Client, server string) ([]Issuer, error) {
 	at, err := url.Parse(server)
 	if err != nil {
@@ -48,7 +47,7 @@ func Issuers(ctx context.Context, c *http.Client, server string) ([]Issuer, erro
 	return answer.Issuers, nil
 }
 
-// Choose returns the issuer with a name; without a name, the only one.
+// Choose returns the issuer with a name. If the name is empty, there must be only one issuer.
 func Choose(issuers []Issuer, name string) (Issuer, error) {
 	var names []string
 	for _, i := range issuers {
@@ -78,7 +77,7 @@ type metadata struct {
 	Scopes        []string `json:"scopes_supported"`
 }
 
-// discover requests the endpoints of an issuer. All of them must use https, except on this machine.
+// discover requests the endpoints of an issuer. They must be https, except on this machine.
 func discover(ctx context.Context, c *http.Client, issuer string) (metadata, error) {
 	var m metadata
 	at, err := secure(issuer)
@@ -102,8 +101,7 @@ func discover(ctx context.Context, c *http.Client, issuer string) (metadata, err
 	return m, nil
 }
 
-// secure parses the URL of an issuer or an endpoint, which must use https, except on
-// this machine.
+// secure parses the URL of an issuer or endpoint. It must be https, except on this machine.
 func secure(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
@@ -152,8 +150,7 @@ func unreached(at *url.URL, err error) error {
 // offline is the scope for a refresh token (OpenID Connect Core, section 11).
 const offline = "offline_access"
 
-// config returns the configuration of token requests. The client is public: it has no
-// secret.
+// config returns the configuration for requesting tokens. The client has no secret: it is a public client.
 func (i Issuer) config(m metadata) *oauth2.Config {
 	scopes := i.Scopes
 	if slices.Contains(m.Scopes, offline) && !slices.Contains(scopes, offline) {
@@ -170,13 +167,13 @@ func (i Issuer) config(m metadata) *oauth2.Config {
 	}
 }
 
-// refusedError is an error that an issuer has answered.
+// refusedError is an error in the answer of an issuer.
 type refusedError struct{ text string }
 
 func (e *refusedError) Error() string { return e.text }
 
-// explain returns a one-line error about the answer of an issuer. It does not quote bodies, which
-// may contain tokens.
+// explain returns an error of one line about the answer of an issuer. It does not contain bodies, which may have
+// tokens.
 func (i Issuer) explain(err error) error {
 	var answer *oauth2.RetrieveError
 	if errors.As(err, &answer) {

@@ -16,18 +16,18 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Keyring stores secrets of a user, like the keychain of macOS, the credential manager of Windows
-// and the Secret Service of Linux desktops.
+// Keyring stores secrets of a user. Examples are the keychain of macOS, the credential manager of Windows, and the
+// Secret Service of Linux desktops.
 type Keyring interface {
 	Get(account string) (string, error)
 	Set(account, secret string) error
 	Delete(account string) error
 }
 
-// SystemKeyring returns the keyring of the operating system. Its methods return errors if there is none.
+// SystemKeyring returns the keyring of the system. If there is none, its methods return errors.
 func SystemKeyring() Keyring { return systemKeyring{} }
 
-// keyringService is the name under which the system's keyring lists the secrets.
+// keyringService is the name of the secrets in the list that the system shows.
 const keyringService = "sluice"
 
 type systemKeyring struct{}
@@ -43,25 +43,24 @@ func (systemKeyring) Set(account, secret string) error {
 // Delete implements [Keyring].
 func (systemKeyring) Delete(account string) error { return keyring.Delete(keyringService, account) }
 
-// keyringTime is how long a call of the keyring may take. A locked keyring asks the user
-// for a password.
+// keyringTime is the time limit of a call of the keyring, which may ask the user for a password.
 const keyringTime = time.Minute
 
 // loginKeyBytes is the length of the key that encrypts the tokens of a login.
 const loginKeyBytes = 32
 
-// loginAccount is the name of a login's key in the keyring.
+// loginAccount returns the name under which the keyring stores the key of a login.
 func loginAccount(path, name string) string { return "login to " + name + " (" + path + ")" }
 
-// secretTokens are the encrypted parts of a login.
+// secretTokens are the parts of a login that are encrypted.
 type secretTokens struct {
 	IDToken      string `json:"idToken"`
 	RefreshToken string `json:"refreshToken,omitempty"`
 }
 
-// StoreLogin stores a new login of a context. The tokens are encrypted with a key that is stored in
-// the keyring. If the keyring cannot be used, the tokens are stored unencrypted, and plain says
-// why. A nil keyring means not to use one.
+// StoreLogin stores a new login of a context. The tokens are encrypted with a key, which is stored in the keyring. If
+// the keyring cannot be used, the tokens are stored without encryption; plain is then the reason. A nil ring means that
+// no keyring is used.
 func StoreLogin(ctx context.Context, path, name string, l *Login, ring Keyring) (plain, err error) {
 	if ring == nil {
 		return nil, KeepLogin(ctx, path, name, l)
@@ -94,17 +93,17 @@ func StoreLogin(ctx context.Context, path, name string, l *Login, ring Keyring) 
 	return nil, KeepLogin(ctx, path, name, sealed)
 }
 
-// ForgetLogin removes the login of a context and its key in the keyring.
+// ForgetLogin removes the login of a context, and its key from the keyring.
 func ForgetLogin(ctx context.Context, path, name string, ring Keyring) error {
 	l, found, err := FindLogin(path, name)
 	if err == nil && found && l.Sealed != "" {
-		// A key that remains decrypts nothing any more.
+		// A key that cannot be removed does no harm, because nothing is encrypted with it any more.
 		_, _ = inTime(ctx, func() (string, error) { return "", ring.Delete(loginAccount(path, name)) })
 	}
 	return KeepLogin(ctx, path, name, nil)
 }
 
-// inTime calls a keyring with a timeout. It also returns when ctx ends.
+// inTime calls a keyring with a time limit. It returns early if ctx ends.
 func inTime(ctx context.Context, call func() (string, error)) (string, error) {
 	limit, cancel := context.WithTimeoutCause(ctx, keyringTime, fmt.Errorf("no answer within %v", keyringTime))
 	defer cancel()
@@ -115,14 +114,14 @@ func inTime(ctx context.Context, call func() (string, error)) (string, error) {
 	return secret, err
 }
 
-// Open decrypts the tokens of a context's login if they are encrypted.
+// Open decrypts the tokens of a login, if they are encrypted.
 func (l *Login) Open(ctx context.Context, path, name string) error {
 	_, err := l.open(ctx, nil, loginAccount(path, name))
 	return err
 }
 
-// open decrypts the tokens and returns the key with which [Login.seal] encrypts them again; nil if
-// they were stored unencrypted. account is the name of the key in the keyring.
+// open decrypts the tokens. It returns the key with which [Login.seal] can encrypt them again, nil if they are not
+// encrypted. account is the name of the key in the keyring.
 func (l *Login) open(ctx context.Context, ring Keyring, account string) (key []byte, err error) {
 	const again = "unlock the keyring of this system, or log in again with sluice login"
 	if l.Sealed == "" {
@@ -156,7 +155,7 @@ func (l *Login) open(ctx context.Context, ring Keyring, account string) (key []b
 	return key, nil
 }
 
-// seal returns the login with its tokens encrypted; unchanged if there is no key.
+// seal returns the login with encrypted tokens. If key is nil, the login is returned unchanged.
 func (l *Login) seal(key []byte) (*Login, error) {
 	if key == nil {
 		return l, nil
@@ -176,8 +175,8 @@ func (l *Login) seal(key []byte) (*Login, error) {
 	return &sealed, nil
 }
 
-// bound returns the data that is authenticated with the tokens: the server and the issuer, because
-// they are sent to no others.
+// bound returns the data that is authenticated together with the tokens: the server and the issuer. The tokens must not
+// be sent to others.
 func (l *Login) bound() []byte { return []byte(l.Server + "\n" + l.Issuer.URL) }
 
 func loginCipher(key []byte) (cipher.AEAD, error) {

@@ -18,32 +18,32 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Login holds the tokens of one login.
+// Login has the tokens of a login.
 type Login struct {
-	// Server is the gateway for which the tokens are. They are sent to no other.
+	// Server is the gateway for which the tokens are. They are sent to no other server.
 	Server string `yaml:"server"`
 	Issuer Issuer `yaml:"issuer"`
 	// IDToken is sent to the gateway. It is valid from Obtained until Expires.
 	IDToken  string    `yaml:"id-token,omitempty"`
 	Obtained time.Time `yaml:"obtained"`
 	Expires  time.Time `yaml:"expires"`
-	// RefreshToken requests the next ID token; empty if the issuer gave none.
+	// RefreshToken is used to request the next ID token; empty if the issuer has not issued one.
 	RefreshToken string `yaml:"refresh-token,omitempty"`
-	// Sealed has both tokens, encrypted with a key in the system's keyring. If it is empty, they
-	// are unencrypted in the fields above.
+	// Sealed has both tokens, encrypted with a key in the keyring. If it is empty, they are not encrypted and are in
+	// the fields above.
 	Sealed string `yaml:"sealed,omitempty"`
 }
 
-// refreshBefore is how long before its expiry a token is refreshed, but at most a quarter of its
-// lifetime before.
+// refreshBefore is how long before it expires a token is refreshed. For tokens with a short lifetime it is a quarter of
+// the lifetime.
 const refreshBefore = time.Minute
 
-// ending reports whether the token should be refreshed.
+// ending reports whether the token should be refreshed now.
 func (l *Login) ending(now time.Time) bool {
 	return now.After(l.Expires.Add(-min(refreshBefore, l.Expires.Sub(l.Obtained)/4)))
 }
 
-// loginOf returns the login in an issuer's answer.
+// loginOf returns the login in the answer of an issuer.
 func (i Issuer) loginOf(token *oauth2.Token) (*Login, error) {
 	id, _ := token.Extra("id_token").(string)
 	expires, err := expiry(id)
@@ -59,8 +59,7 @@ func (i Issuer) loginOf(token *oauth2.Token) (*Login, error) {
 	}, nil
 }
 
-// expiry returns the expiry of an ID token. It does not verify the token; the gateway
-// does.
+// expiry returns when an ID token expires. It does not verify the token, because the gateway does.
 func expiry(token string) (time.Time, error) {
 	parts := strings.Split(token, ".")
 	var claims struct {
@@ -76,13 +75,13 @@ func expiry(token string) (time.Time, error) {
 	return time.Unix(int64(claims.Expires), 0).UTC(), nil
 }
 
-// LoginsPath returns the path of the file of logins, next to the file of contexts.
+// LoginsPath returns the path of the file of logins, which is next to the file of contexts.
 func LoginsPath(contexts string) string {
 	ext := filepath.Ext(contexts)
 	return strings.TrimSuffix(contexts, ext) + ".logins" + ext
 }
 
-// logins are by the names of contexts.
+// logins maps the names of contexts to logins.
 type logins map[string]Login
 
 func parseLogins(data []byte, path string) (logins, error) {
@@ -93,7 +92,7 @@ func parseLogins(data []byte, path string) (logins, error) {
 	return all, nil
 }
 
-// FindLogin returns the login of a context, and whether there is one.
+// FindLogin returns the login of a context, and reports whether there is one.
 func FindLogin(path, name string) (Login, bool, error) {
 	data, err := ReadPrivate(path)
 	if err != nil {
@@ -104,7 +103,7 @@ func FindLogin(path, name string) (Login, bool, error) {
 	return l, ok, err
 }
 
-// KeepLogin stores the login of a context; nil removes it.
+// KeepLogin stores the login of a context. If l is nil, it removes the login.
 func KeepLogin(ctx context.Context, path, name string, l *Login) error {
 	return change(ctx, path, func(all logins) error {
 		if delete(all, name); l != nil {
@@ -130,11 +129,11 @@ func change(ctx context.Context, path string, f func(logins) error) error {
 	})
 }
 
-// Source is a source of the tokens of a login.
+// Source is a source of tokens from a login.
 type Source struct {
-	// Path is the file of logins, and Context the name of the login in it.
+	// Path is the path of the file of logins. Context is the name of the context with the login.
 	Path, Context string
-	// Keyring has the key of the login if its tokens are encrypted. Default: the system's keyring.
+	// Keyring has the key of the login, if its tokens are encrypted. Default: the keyring of the system.
 	Keyring Keyring
 	// HTTP is the client for the issuer.
 	HTTP *http.Client
@@ -143,9 +142,9 @@ type Source struct {
 	kept *Login
 }
 
-// Token is a [client.TokenSource]. It returns the ID token, and refreshes it when it is about to
-// expire or was refused. Other processes use the refreshed login from the file, because an issuer
-// may accept a refresh token only once.
+// Token is a [client.TokenSource]. It returns the ID token. If the token was refused or expires soon, it refreshes the
+// token and stores it in the file. Other processes then use the token in the file: an issuer may accept a refresh token
+// only once.
 func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +189,7 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	return "", err
 }
 
-// laterError is a [client.ErrNoTokenNow] with only the message of its cause.
+// laterError wraps [client.ErrNoTokenNow] and an error. Its message is that of the error.
 type laterError struct{ error }
 
 func (e laterError) Unwrap() []error { return []error{e.error, client.ErrNoTokenNow} }

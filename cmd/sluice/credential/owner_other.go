@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// keepOwner does nothing. A new file has the permissions of its folder.
+// keepOwner does nothing on this system. A new file has the permissions of its folder.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }

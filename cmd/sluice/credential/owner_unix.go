@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a file the owner of the one that it replaces, because root may change files that
-// services read.
+// keepOwner gives a file the owner of the file that it replaces, because root may change files that services read.
 func keepOwner(f *os.File, of fs.FileInfo) error {
 	was, ok := of.Sys().(*syscall.Stat_t)
 	if !ok || int(was.Uid) == os.Geteuid() {

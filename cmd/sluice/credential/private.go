@@ -19,13 +19,13 @@ import (
 const MaxPrivate = 8 << 20
 
 const (
-	// lockTime is how long a process waits while another one changes the file.
+	// lockTime is how long a process waits for another one that changes the file.
 	lockTime = time.Minute
-	// lockPause is the interval at which it tries to lock the file.
+	// lockPause is the time between two attempts to lock the file.
 	lockPause = 10 * time.Millisecond
 )
 
-// ReadPrivate returns the content of a file; nothing if there is no file.
+// ReadPrivate returns the contents of a file; nil if the file does not exist.
 func ReadPrivate(path string) ([]byte, error) {
 	data, err := config.ReadAtMost(path, MaxPrivate)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,10 +34,11 @@ func ReadPrivate(path string) ([]byte, error) {
 	return data, err
 }
 
-// UpdatePrivate replaces a file, or makes it, with the mode 0600. change gets its content and returns the new one; an
-// error leaves the file as it is. Changes of several processes happen one after the other, under a lock on the file
-// with .lock added to its name, and a reader sees the file before or after a change. The file keeps its owner. What a
-// symbolic link leads to is replaced, not the link.
+// UpdatePrivate replaces or creates a file with the mode 0600.
+//
+// change is called with the old contents and returns the new ones. If it returns an error, the file is not changed. A
+// lock on the file with the suffix .lock ensures that changes by several processes are made one after the other. A
+// reader always sees a complete file. The file keeps its owner. If path is a symbolic link, its target is replaced.
 func UpdatePrivate(ctx context.Context, path string, change func([]byte) ([]byte, error)) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -68,7 +69,7 @@ func UpdatePrivate(ctx context.Context, path string, change func([]byte) ([]byte
 	return replace(path, after)
 }
 
-// replace writes a new file next to the old one and renames it.
+// replace writes a new file next to the old one, and then renames it.
 func replace(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // its mode is 0600
 	if err != nil {

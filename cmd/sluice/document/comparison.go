@@ -13,17 +13,17 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Comparison compares a document with the stored resource.
+// Comparison is the result of comparing a document with the stored resource.
 type Comparison struct {
 	Key resource.Key
-	// stored is the manifest of the stored resource, empty if there is none. would is the manifest
-	// that an apply would store.
+	// stored is the manifest of the stored resource; empty if there is none. would is the manifest that an apply would
+	// store.
 	stored, would string
-	// Revision of the stored resource; empty if there is none.
+	// Revision is the revision of the stored resource; empty if there is none.
 	Revision string
-	// Outcome that an apply would have: CREATED, UPDATED or UNCHANGED.
+	// Outcome is the outcome that an apply would have: CREATED, UPDATED or UNCHANGED.
 	Outcome string
-	// Stale is the reason why an apply would need --ignore-revision; nil if it would not.
+	// Stale is the error with which an apply would fail without --ignore-revision; nil if it would not.
 	Stale error
 }
 
@@ -31,7 +31,7 @@ type Comparison struct {
 type comparer struct {
 	client *client.Client
 	kinds  []client.Kind
-	// namespace of documents that have none.
+	// namespace is the namespace of documents without one.
 	namespace string
 	manager   FieldManager
 }
@@ -41,8 +41,8 @@ func NewComparer(ctx context.Context, c *client.Client, namespace string, manage
 	return &comparer{client: c, kinds: kinds, namespace: namespace, manager: manager}, err
 }
 
-// Compare asks the gateway what an apply of a document would do. If the document is based on an
-// older revision, it still compares them, and sets Stale.
+// Compare asks the gateway what an apply of a document would do. If the document is based on an older revision, it
+// compares nevertheless and sets Stale.
 func (c *comparer) Compare(ctx context.Context, d input.Document) (*Comparison, error) {
 	req := client.ApplyRequest{
 		Manifest:     d.Text,
@@ -75,8 +75,8 @@ func (c *comparer) Compare(ctx context.Context, d input.Document) (*Comparison, 
 	return out, err
 }
 
-// Unified returns the unified diff, with control characters escaped for terminals. It
-// is empty if both are equal.
+// Unified returns the unified diff of both manifests; empty if they are equal. Control characters are escaped for
+// terminals. stored and would are the titles of the two sides.
 func (c *Comparison) Unified(stored, would string) string {
 	return output.PrintableLines(udiff.Unified(stored, would, c.stored, c.would))
 }

@@ -33,8 +33,8 @@ func Explain(std terminal.Streams, d input.Document, err error) {
 	}
 }
 
-// FieldPath returns the path of the field that an error or a warning concerns, from the
-// root of the document. In the API the path begins at the argument.
+// FieldPath returns the path of a field in an error or warning, from the root of the document. In the API, the path
+// begins at the argument.
 func FieldPath(field string) string {
 	for _, outer := range []string{"input", "manifest"} {
 		if field == outer {

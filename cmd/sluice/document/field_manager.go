@@ -6,8 +6,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/command"
 )
 
-// FieldManager is the name of the owner of the labels and annotations in applied
-// manifests.
+// FieldManager is the owner of the labels and annotations in applied manifests.
 type FieldManager string
 
 func (m *FieldManager) Register(cmd *cobra.Command) {

@@ -1,5 +1,4 @@
-// Package document reads the manifests that are given to a command, and compares them with the
-// stored resources.
+// Package document reads the manifests that a command is given, and compares them with the stored resources.
 package document
 
 import (
@@ -39,9 +38,8 @@ func (d *Flags) Register(cmd *cobra.Command) {
 	)
 }
 
-// Read reads all files before the first document is sent. It returns when ctx ends, even while it
-// waits for input from a terminal or a pipe. If it returns no documents and no error, the input was
-// an empty list, and it has printed that.
+// Read reads all files. It returns early if ctx ends, even if it waits for input from a terminal or a pipe. If it
+// returns neither documents nor an error, the input was an empty list, about which it has printed a message.
 func (d *Flags) Read(ctx context.Context, std terminal.Streams, namespace string) ([]input.Document, error) {
 	if len(d.Files) == 0 {
 		return nil, exit.Usage(errors.New("name the manifests with -f FILE, -f FOLDER or -f -"))
@@ -60,7 +58,8 @@ func (d *Flags) Read(ctx context.Context, std terminal.Streams, namespace string
 	return docs, nil
 }
 
-// Interruptible calls read and returns early if ctx ends. Use it only before anything was sent.
+// Interruptible calls read and returns its result, or an error if ctx ends first. It must only be used before anything
+// was sent.
 func Interruptible[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	value, err := wait.Until(ctx, read)
 	switch {

@@ -1,4 +1,4 @@
-// Package exit turns errors into what the user reads on standard error, and into exit codes.
+// Package exit converts errors to messages for the user, and to exit codes.
 package exit
 
 import (
@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// LinesError is a refusal of several lines, which are shown as they are. The user can correct its cause.
+// LinesError is an error of several lines, which are printed unchanged. The user can correct its cause.
 type LinesError struct{ Lines []string }
 
 func (e LinesError) Error() string { return strings.Join(e.Lines, "\n") }
 
-// Lines returns a refusal of several lines.
+// Lines returns an error of several lines.
 func Lines(lines []string) error { return LinesError{lines} }
 
-// Exit codes.
+// The exit codes.
 const (
 	CodeOK       = 0
 	CodeFail     = 1
@@ -23,32 +23,33 @@ const (
 	CodePartial  = 4
 )
 
-// UsageError is a mistake in the command line, the environment or a file. It is also any failure of sluice diff, where
-// CodeFail means that something differs.
+// UsageError is a mistake in the command line, the environment or a file. For sluice diff it is any error, because
+// there CodeFail means that there are differences.
 type UsageError struct{ error }
 
 func (e UsageError) Unwrap() error { return e.error }
 
-// Usage returns err as a mistake of the user.
+// Usage returns err as a [UsageError].
 func Usage(err error) error { return UsageError{err} }
 
-// NotFoundError is about a resource that was named and does not exist.
+// NotFoundError means that a named resource does not exist.
 type NotFoundError struct{ error }
 
 func (e NotFoundError) Unwrap() error { return e.error }
 
-// NotFound returns err as one about a resource that does not exist.
+// NotFound returns err as a [NotFoundError].
 func NotFound(err error) error { return NotFoundError{err} }
 
-// PartialError means that all was changed that could be read, and that some resources could not be.
+// PartialError means that some resources were not changed because the gateway cannot read them. All others were
+// changed.
 type PartialError struct{ error }
 
 func (e PartialError) Unwrap() error { return e.error }
 
-// Partial returns err as one of a change that left out unreadable resources.
+// Partial returns err as a [PartialError].
 func Partial(err error) error { return PartialError{err} }
 
-// ErrReported means that the error has been printed.
+// ErrReported means that the error was already printed.
 var ErrReported = errors.New("reported")
 
 // CodeOf returns the exit code for an error.

@@ -9,14 +9,14 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Status counts how it went with several resources.
+// Status collects the results for several resources.
 type Status struct {
 	Failed, Absent bool
-	// Partial reports whether resources were left out since the gateway cannot read them.
+	// Partial reports whether resources were left out because the gateway cannot read them.
 	Partial bool
 }
 
-// Count counts an error that has been printed.
+// Count counts an error that was already printed.
 func (t *Status) Count(err error) {
 	var absent NotFoundError
 	if APICode(err) == "NOT_FOUND" || errors.As(err, &absent) {
@@ -32,7 +32,7 @@ func (t *Status) Note(std terminal.Streams, err error) {
 	t.Count(err)
 }
 
-// Err returns what the command ends with.
+// Err returns the error of the command; nil if there were no errors.
 func (t *Status) Err() error {
 	switch {
 	case t.Failed:
@@ -45,8 +45,8 @@ func (t *Status) Err() error {
 	return nil
 }
 
-// Each calls do for each of several resources and counts the errors, which do prints. It stops when
-// [Status.Halted] reports true.
+// Each calls do for each element of a list and counts the errors, which do must print. It stops when [Status.Halted]
+// returns true.
 func Each[T any](ctx context.Context, std terminal.Streams, t *Status, list []T, do func(T) error) {
 	for i, one := range list {
 		std.Progress(i+1, len(list))
@@ -60,8 +60,8 @@ func Each[T any](ctx context.Context, std terminal.Streams, t *Status, list []T,
 	}
 }
 
-// Halted reports whether nothing more is to be sent, and prints how much is left: after a ^C, if the gateway
-// does not answer, and if the gateway does not know the caller.
+// Halted reports whether nothing more must be sent: after ^C, if the gateway does not answer, or if it does not accept
+// the credential. It then prints how many elements are left.
 func (t *Status) Halted(ctx context.Context, std terminal.Streams, err error, left int) bool {
 	if ctx.Err() == nil && !Unauthenticated(err) && !errors.As(err, new(*client.UnansweredError)) {
 		return false

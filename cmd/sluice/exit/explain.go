@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// APICode returns the code of an error of the API; empty for another error.
+// APICode returns the code of an error of the API; empty for other errors.
 func APICode(err error) string {
 	var api *client.Error
 	if errors.As(err, &api) {
@@ -19,7 +19,7 @@ func APICode(err error) string {
 	return ""
 }
 
-// Explain prints an error, and each error of the API on its own line.
+// Explain prints an error. Each error of the API is on a separate line.
 func Explain(std terminal.Streams, where string, err error) {
 	all := client.Errors{}
 	if !errors.As(err, &all) {
@@ -31,7 +31,7 @@ func Explain(std terminal.Streams, where string, err error) {
 	}
 }
 
-// Hint returns the code of an error, for scripts, and what to do about it where its text does not tell.
+// Hint returns the code of an error, for scripts, and advice if the message of the error has none.
 func Hint(e *client.Error) string {
 	var parts []string
 	if e.Extensions.Code != "" {
@@ -60,5 +60,5 @@ func Hint(e *client.Error) string {
 	return " (" + strings.Join(parts, "; ") + ")"
 }
 
-// Unauthenticated reports whether the gateway does not know the caller.
+// Unauthenticated reports whether the gateway did not accept the credential.
 func Unauthenticated(err error) bool { return APICode(err) == "UNAUTHENTICATED" }

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// ReportLost returns a function that prints that a connection was lost, or refused for now.
+// ReportLost returns a function that prints that a connection was lost, or refused temporarily.
 func ReportLost(std terminal.Streams) func(cause error) {
 	return func(cause error) {
 		what := "the connection was lost"

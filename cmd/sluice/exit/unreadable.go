@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// ReportUnreadable prints an error which says that a list is complete except for unreadable
-// resources. It returns false for any other error.
+// ReportUnreadable prints a [*client.UnreadableError] and returns true. For other errors it prints nothing and returns
+// false.
 func ReportUnreadable(std terminal.Streams, err error) bool {
 	var left *client.UnreadableError
 	if !errors.As(err, &left) {

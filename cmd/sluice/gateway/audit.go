@@ -16,12 +16,12 @@ import (
 // auditing is the audit log of a gateway.
 type auditing struct {
 	*audit.Log
-	// reopen receives the signals that request a new file.
+	// reopen receives signals to begin a new file.
 	reopen chan os.Signal
 }
 
-// openAudit opens the audit log before anything is served; nil if there is none. sensitive reports
-// whether the paths of a kind must not be logged.
+// openAudit opens the audit log; nil if there is none. sensitive reports whether the changed paths of a kind must not
+// be logged.
 func (s *Gateway) openAudit(
 	ctx context.Context,
 	changes *hub.Hub,
@@ -55,7 +55,7 @@ func (s *Gateway) openAudit(
 	return a, nil
 }
 
-// Run writes changes to the audit log until ctx ends. At each signal it starts a new file.
+// Run writes changes to the audit log until ctx ends. After each signal it begins a new file.
 func (a *auditing) Run(ctx context.Context) error {
 	if a == nil {
 		<-ctx.Done()
@@ -74,8 +74,8 @@ func (a *auditing) Run(ctx context.Context) error {
 	}
 }
 
-// sensitive reports whether the paths of a kind must not be logged: the kind is sensitive, or the
-// catalogue that is served does not have it.
+// sensitive reports whether the changed paths of a kind must not be logged, because the kind is sensitive or not in the
+// served catalogue.
 func (c *catalogues) sensitive(kind string) bool {
 	k, err := c.current().Kind(kind)
 	return err != nil || k.Sensitive

@@ -4,6 +4,5 @@ package gateway
 
 import "os"
 
-// reopenSignals returns the signals that make the gateway start a new file of its audit
-// log; none on this system.
+// reopenSignals returns the signals to begin a new file of the audit log. On this system there are none.
 func reopenSignals() []os.Signal { return nil }

@@ -7,6 +7,5 @@ import (
 	"syscall"
 )
 
-// reopenSignals returns the signals that make the gateway start a new file of its audit
-// log.
+// reopenSignals returns the signals to begin a new file of the audit log.
 func reopenSignals() []os.Signal { return []os.Signal{syscall.SIGUSR1} }

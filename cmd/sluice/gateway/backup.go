@@ -16,23 +16,21 @@ import (
 	"github.com/sluicegw/sluice/backend/state"
 )
 
-// BackupPath is the path that answers with a backup of the embedded store, on the network and on
-// the admin socket.
+// BackupPath is the path of backups of the embedded store, on the network and on the admin socket.
 const BackupPath = "/backup"
 
-// backupStore is a store that can be copied as a whole: the embedded one.
+// backupStore is a store that can be copied as a whole. The embedded store can.
 type backupStore interface {
 	Backup(ctx context.Context) (*bolt.Backup, error)
 }
 
-// backups answers requests for a backup.
+// backups handles requests for backups.
 type backups struct {
 	on  shared
 	log *zap.Logger
 }
 
-// handler returns the handler of requests. plain reports whether a backup may contain unencrypted
-// values.
+// handler returns the handler of requests. plain reports whether a backup may contain values that are not encrypted.
 func (b backups) handler(plain bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		store, embedded := b.on.store.(backupStore)
@@ -58,7 +56,7 @@ func (b backups) handler(plain bool) http.Handler {
 	})
 }
 
-// serve sends a backup. If it fails on the way, the answer is shorter than announced.
+// serve sends a backup. If it fails after the answer has begun, the answer is shorter than announced.
 func (b backups) serve(w http.ResponseWriter, r *http.Request, store backupStore) {
 	out, ended := newExportWriter(w, r, "application/octet-stream")
 	defer ended()

@@ -27,25 +27,23 @@ import (
 
 // filler fills a store from a file.
 type filler struct {
-	// file is the path of the file; empty for none.
+	// file is the path of the file; empty if there is none.
 	file string
 	keys *keyring.Keyring
 	log  *zap.Logger
-	// open opens the file in the form of an export. Required if there is a file.
+	// open opens the file, converted to an export if necessary. Required if there is a file.
 	open func() (io.ReadCloser, error)
-	// checked is what an earlier check has found out about the file; nil if there was
-	// none.
+	// checked is the result of an earlier check of the file; nil if there was none.
 	checked *state.Checked
-	// confirm is called when a new embedded store has been filled, before its file gets its final
-	// name. If it returns an error, the file does not get the name. Default: no call.
+	// confirm is called when a new embedded store has been filled, before its file gets its final name. If it returns
+	// an error, the file does not get that name. Default: no call.
 	confirm func() error
-	// progress is called with the number of stored lines and of all lines; nil for no calls.
+	// progress is called with the number of lines stored so far and the number of all lines; nil for no calls.
 	progress func(done, of int)
 }
 
-// openBootstrap returns the function that opens the file of a bootstrap. An export is opened as it
-// is. Manifests are converted, at the first call, to the export of a store that has their
-// resources.
+// openBootstrap returns the function that opens the file of a bootstrap as an export. Manifests are converted at the
+// first call: to an export of a store that has their resources.
 func openBootstrap(ctx context.Context, path string, c sdl.Catalogue) func() (io.ReadCloser, error) {
 	convert := sync.OnceValues(func() ([]byte, error) {
 		return manifestFile{path: path, catalogue: c}.export(ctx)
@@ -66,8 +64,8 @@ func openBootstrap(ctx context.Context, path string, c sdl.Catalogue) func() (io
 	}
 }
 
-// fill fills an open store and reports whether it did. A store that was filled before is left as it
-// is. Without a file, fill returns an error for a store whose filling did not complete.
+// fill fills an open store, and reports whether it has done so. It does not change a store that was filled before. If
+// there is no file, it returns an error for a store whose filling was not completed.
 func (f filler) fill(ctx context.Context, store backend.Store) (filled bool, err error) {
 	if f.file == "" {
 		return false, whole(ctx, store)
@@ -82,7 +80,7 @@ func (f filler) fill(ctx context.Context, store backend.Store) (filled bool, err
 	return false, f.explain(err)
 }
 
-// whole returns an error for a store whose filling did not complete.
+// whole returns an error for a store whose filling was not completed.
 func whole(ctx context.Context, store backend.Store) error {
 	err := state.Whole(ctx, store)
 	if err != nil && ctx.Err() == nil {
@@ -91,12 +89,12 @@ func whole(ctx context.Context, store backend.Store) error {
 	return err
 }
 
-// watchPause is the interval at which watchBootstrap looks at the store.
+// watchPause is the time between two checks by watchBootstrap.
 const watchPause = time.Second
 
-// watchBootstrap returns an error when another gateway has started to fill the store; otherwise it
-// runs until ctx ends. That happens only if the store was emptied while this gateway served it,
-// because a store with a record of catalogues is never filled.
+// watchBootstrap returns an error when another gateway begins to fill the store, and otherwise runs until ctx ends.
+// That can happen only if someone has emptied the store while this gateway serves it. A store with a record of
+// catalogues is never filled.
 func watchBootstrap(ctx context.Context, store backend.Store) error {
 	for wait.For(ctx, watchPause) {
 		err := state.Whole(ctx, store)
@@ -107,8 +105,8 @@ func watchBootstrap(ctx context.Context, store backend.Store) error {
 	return nil
 }
 
-// explain returns why the file cannot fill a store: one line, or one for each problem of
-// manifests.
+// explain returns an error that explains why the file cannot fill a store: in one line, or in one line for each problem
+// with manifests.
 func (f filler) explain(err error) error {
 	switch {
 	case errors.As(err, new(exit.LinesError)):
@@ -119,9 +117,8 @@ func (f filler) explain(err error) error {
 	return fmt.Errorf("bootstrap: %s: %s", f.file, exit.OneLine(err))
 }
 
-// checkFirst checks the file before a store is created on Redis, so that an invalid file leaves
-// nothing behind. It returns the findings for the filling; nil if the store exists already and
-// needs no file.
+// checkFirst checks the file before a store is created on Redis, so that nothing is created if the file is invalid. It
+// returns the result of the check. It returns nil if there is no file, or if the store exists already.
 func (f filler) checkFirst(ctx context.Context, settings storeSettings) (*state.Checked, error) {
 	if f.file == "" || settings.URL == "" {
 		return nil, nil
@@ -141,8 +138,8 @@ func (f filler) checkFirst(ctx context.Context, settings storeSettings) (*state.
 // filled.
 const fillingSuffix = ".bootstrap"
 
-// fillEmbedded creates and fills the embedded store in a folder that has none, and reports whether
-// it did. The file gets its final name when it is complete, so there is never an incomplete store.
+// fillEmbedded creates and fills the embedded store in a folder without one, and reports whether it has done so. The
+// file gets its final name when it is complete, so an incomplete store is never found.
 func (f filler) fillEmbedded(ctx context.Context, folder string) (filled bool, err error) {
 	path := filepath.Join(folder, StoreFile)
 	filling := path + fillingSuffix
@@ -194,7 +191,7 @@ func (f filler) fillFile(ctx context.Context, path string) (err error) {
 	return err
 }
 
-// giveName renames a file to a name that must be free.
+// giveName renames a file. It returns an error if the new name exists.
 func giveName(from, to string) error {
 	err := os.Link(from, to)
 	if err != nil && !errors.Is(err, fs.ErrExist) {

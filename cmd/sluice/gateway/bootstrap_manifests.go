@@ -28,17 +28,17 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/version"
 )
 
-// manifestFile is a file or folder of manifests that fill a store.
+// manifestFile is a file or folder with manifests for a bootstrap.
 type manifestFile struct {
 	path      string
 	catalogue sdl.Catalogue
 }
 
-// textSample is how many bytes of a file are examined to find out whether it is text.
+// textSample is the number of bytes that are examined to find out whether a file is text.
 const textSample = 1 << 10
 
-// holdsManifests reports whether a file is text, as manifests are and exports are not. It is true
-// for every folder.
+// holdsManifests reports whether a file has manifests: they are text, while an export is not. It returns true for a
+// folder.
 func holdsManifests(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -56,8 +56,7 @@ func holdsManifests(path string) (bool, error) {
 	return len(sample) > 0 && isText(sample), nil
 }
 
-// isText reports whether the beginning of a file is text. Its last character may be
-// incomplete.
+// isText reports whether the beginning of a file is text. Its last character may be cut off.
 func isText(sample []byte) bool {
 	for len(sample) > 0 {
 		r, size := utf8.DecodeRune(sample)
@@ -72,11 +71,11 @@ func isText(sample []byte) bool {
 	return true
 }
 
-// bootstrapNamespace is the namespace of a manifest that names none, as for `sluice apply`.
+// bootstrapNamespace is the namespace of manifests without one. It is the same as for `sluice apply`.
 const bootstrapNamespace = "default"
 
-// export applies the manifests to an empty store in memory and returns an export of that store. The
-// same manifests give the same uids. If manifests are refused, the error names them.
+// export applies the manifests to an empty store in memory and returns an export of that store. The same manifests
+// always lead to the same uids. If manifests are refused, the error names them.
 func (m manifestFile) export(ctx context.Context) ([]byte, error) {
 	docs, err := input.Source{Files: []string{m.path}, Recursive: true}.Read()
 	if err != nil {
@@ -106,7 +105,7 @@ func (m manifestFile) export(ctx context.Context) ([]byte, error) {
 	return exportManifests(ctx, store, sourceOf(docs))
 }
 
-// sourceOf identifies documents by their texts.
+// sourceOf returns a hash of the texts of documents, as the source of an export.
 func sourceOf(docs []input.Document) string {
 	sum := sha256.New()
 	for _, d := range docs {
@@ -115,8 +114,8 @@ func sourceOf(docs []input.Document) string {
 	return "manifests " + hex.EncodeToString(sum.Sum(nil))
 }
 
-// writers returns the catalogue's writers for a store: for the newest version of the API and, if it
-// is served, for the previous major version. No service reviews these writes.
+// writers returns the writers to a store: for the newest version of the API and, if it is served, for the previous
+// major. No service reviews these writes.
 func (m manifestFile) writers(store backend.Store) ([]*service.Writer, error) {
 	kinds := slices.Clone(m.catalogue.Stored)
 	for i := range kinds {
@@ -140,27 +139,26 @@ func (m manifestFile) writers(store backend.Store) ([]*service.Writer, error) {
 	return []*service.Writer{newest.Writer, previous.Writer}, nil
 }
 
-// manifestApplication applies manifests to an empty store.
+// manifestApplication applies manifests to an empty store in memory.
 type manifestApplication struct {
 	writers []*service.Writer
-	// owners are the resource services that own kinds, by the names of the kinds.
+	// owners maps kinds to the resource services that own them.
 	owners  map[string]string
 	refused int
-	// lines describe refused documents, at most maxRefused.
+	// lines are the reasons why documents were refused, at most maxRefused.
 	lines []string
 }
 
 const (
-	// maxRefused is the maximum number of refused documents that are named.
+	// maxRefused is the maximum number of refused documents that the error names.
 	maxRefused = 20
-	// maxRounds is how many times documents are postponed because they refer to documents that have
-	// not been stored yet.
+	// maxRounds is the maximum number of times that documents are postponed because they refer to documents that are
+	// not stored yet.
 	maxRounds = 10
 )
 
-// applyAll applies the documents, targets of references first: a document that would wait for
-// another resource is postponed until the others are stored. Documents that still wait at the end
-// are stored as they are, as a gateway would do.
+// applyAll applies the documents. A document that would wait for another resource is postponed until the other
+// documents are stored. Documents that would still wait at the end are stored nevertheless, as a gateway would do.
 func (a *manifestApplication) applyAll(ctx context.Context, docs []input.Document) error {
 	left := docs
 	for round := 0; len(left) > 0; round++ {
@@ -192,8 +190,8 @@ func (a *manifestApplication) applyAll(ctx context.Context, docs []input.Documen
 	return a.err(len(docs))
 }
 
-// apply stores a document. Unless anyway is set, a document that would wait for another resource is
-// not stored, and waits is true.
+// apply stores a document. If the document would wait for another resource, it is not stored and waits is true, unless
+// anyway is set.
 func (a *manifestApplication) apply(ctx context.Context, d input.Document, anyway bool) (waits bool, err error) {
 	if owner := a.owners[d.Kind]; owner != "" {
 		return false, fmt.Errorf("its kind is owned by the resource service %s, which has all resources of it; apply it to a gateway that runs", owner)
@@ -218,8 +216,8 @@ func (a *manifestApplication) apply(ctx context.Context, d input.Document, anywa
 	return false, err
 }
 
-// write sends a request to the newest version of the API, or to the previous major if the newest
-// does not have the kind.
+// write sends a request to the newest version of the API, or to the previous major if the newest version does not have
+// the kind.
 func (a *manifestApplication) write(ctx context.Context, req service.ApplyRequest) (*service.Written, error) {
 	out, err := a.writers[0].Apply(ctx, req)
 	var failed *failure.Error
@@ -250,8 +248,7 @@ func (a *manifestApplication) refuse(d input.Document, err error) {
 	}
 }
 
-// err returns the error for the refused documents; nil if there are none. of is the
-// number of all documents.
+// err returns an error about all refused documents; nil if there are none. of is the number of all documents.
 func (a *manifestApplication) err(of int) error {
 	if a.refused == 0 {
 		return nil
@@ -260,9 +257,8 @@ func (a *manifestApplication) err(of int) error {
 	return exit.Lines(append(a.lines, last))
 }
 
-// exportManifests writes an export of a store that contains only resources of manifests. It derives
-// the uids from the source and the keys, so that several gateways that fill a store from the same
-// manifests store the same uids.
+// exportManifests exports a store that has only resources of manifests. The uids in the export are derived from source
+// and the keys. Thus several gateways that fill a store from the same manifests store the same uids.
 func exportManifests(ctx context.Context, store backend.Store, source string) ([]byte, error) {
 	var out bytes.Buffer
 	to, err := state.NewWriter(&out, state.Header{

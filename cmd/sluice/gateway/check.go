@@ -28,14 +28,13 @@ import (
 
 // Report is the result of a check.
 type Report struct {
-	// Problems keep a gateway from serving, or from doing what its settings request. Each is a
-	// line.
+	// Problems are the reasons why a gateway could not serve, or not as its settings demand. Each is a line.
 	Problems []string
-	// Notes say what could not be checked, and what a start would do in addition.
+	// Notes are lines with what could not be checked, and what else a start would do.
 	Notes []string
 }
 
-// problem adds an error: one problem for each of its lines.
+// problem adds a problem for each line of an error.
 func (r *Report) problem(setting string, err error) {
 	if err == nil {
 		return
@@ -52,8 +51,7 @@ func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// ErrorLines returns the lines of an error, none for nil. If a store refuses a catalogue, there is
-// a line for each reason.
+// ErrorLines returns the lines of an error; none for nil. A refused catalogue has one line for each reason.
 func ErrorLines(err error) []string {
 	if err == nil {
 		return nil
@@ -69,9 +67,8 @@ func ErrorLines(err error) []string {
 	return lines
 }
 
-// Check finds problems that would keep a gateway with these settings from serving. It reads files
-// and the store and changes nothing. The values of the settings themselves are checked by
-// [config.Gateway.Validate].
+// Check finds the problems that would prevent a gateway with these settings from serving. It reads files and the store,
+// and changes nothing. It does not check the values of settings; see [config.Gateway.Validate].
 func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	var r Report
 	checkListener(&r, "listen", s.Listen)
@@ -109,14 +106,14 @@ func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	return r, ctx.Err()
 }
 
-// asks reports whether a resource service is configured.
+// asks reports whether a resource service with this name is configured.
 func (s *Gateway) asks(service string) bool {
 	_, ok := s.Services[service]
 	return ok
 }
 
-// checkListener checks that the address belongs to this machine. It does not open the port, which a
-// running gateway may be using.
+// checkListener checks that an address belongs to this machine. It does not open the port, because a running gateway
+// may use it.
 func checkListener(r *Report, setting, address string) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -133,7 +130,7 @@ func checkListener(r *Report, setting, address string) {
 	_ = listener.Close()
 }
 
-// checkIdentities reads the files with which the gateway would authenticate callers.
+// checkIdentities checks the files for the authentication of callers.
 func (s *Gateway) checkIdentities(ctx context.Context, r *Report) {
 	from := s.Identities
 	if from.Certificates.Cert != "" && from.Certificates.Key != "" {
@@ -158,7 +155,7 @@ func (s *Gateway) checkIdentities(ctx context.Context, r *Report) {
 	}
 }
 
-// expired returns an error if the gateway's certificate is not valid at a time.
+// expired returns an error if the certificate of the gateway is not valid at a time.
 func expired(opened *identity.TLS, now time.Time) error {
 	from, until := opened.Validity()
 	switch {
@@ -170,7 +167,7 @@ func expired(opened *identity.TLS, now time.Time) error {
 	return nil
 }
 
-// checkTokens reports the damaged lines of a token file. A gateway ignores these lines.
+// checkTokens adds problems for the damaged lines of a file of tokens. A gateway ignores such lines.
 func checkTokens(path string, r *Report) {
 	data, err := config.ReadAtMost(path, identity.MaxTokensFile)
 	if err != nil {
@@ -183,8 +180,8 @@ func checkTokens(path string, r *Report) {
 	}
 }
 
-// checkAdminSocket checks that a socket can be created at the configured path. The default path is
-// not checked, because a gateway serves even if that socket cannot be created.
+// checkAdminSocket checks that a socket can be created at the configured path. The default path is not checked, because
+// the gateway serves even if it cannot create that socket.
 func (s *Gateway) checkAdminSocket(r *Report) {
 	path := s.Catalogue.AdminSocket
 	if path == "" {
@@ -206,12 +203,12 @@ func (s *Gateway) checkAudit(r *Report) {
 	r.problem("audit", err)
 }
 
-// storeCheck checks a store and whether the catalogue can be served from it.
+// storeCheck checks a store, and whether the store accepts the catalogue.
 type storeCheck struct {
 	gateway   *Gateway
 	catalogue *sdl.Catalogue // nil if it cannot be read
 	keys      *keyring.Keyring
-	// keysGiven says that encryption keys are configured, although they may be wrong.
+	// keysGiven reports whether encryption keys are configured. They may be invalid.
 	keysGiven bool
 	log       *zap.Logger
 	report    *Report
@@ -237,7 +234,7 @@ func (c storeCheck) run(ctx context.Context) {
 	}
 }
 
-// open opens the store for reading; nil if there is none, which the report then says.
+// open opens the store for reading. If there is no store, it returns nil and adds a note.
 func (c storeCheck) open(ctx context.Context) (gatewayStore, error) {
 	settings := storeSettings{Store: c.gateway.Store, readOnly: true}
 	if settings.URL != "" {
@@ -270,7 +267,7 @@ func (c storeCheck) open(ctx context.Context) (gatewayStore, error) {
 	return store, nil
 }
 
-// absent checks the folder in which a start would create the embedded store.
+// absent checks the folder in which a gateway would create the embedded store.
 func (c storeCheck) absent(path string) error {
 	if exists(path+fillingSuffix) && c.gateway.Bootstrap == "" {
 		return fmt.Errorf("bootstrap: %w; or remove %s", state.ErrBegun, path+fillingSuffix)
@@ -280,8 +277,8 @@ func (c storeCheck) absent(path string) error {
 	return nil
 }
 
-// bootstrap checks the file that would fill the store, unless the store has been filled. A nil
-// store does not exist or is open in another process.
+// bootstrap checks the file from which the store would be filled, unless the store was filled before. A nil store does
+// not exist, or is in use by another process.
 func (c storeCheck) bootstrap(ctx context.Context, store backend.Store) error {
 	file := c.gateway.Bootstrap
 	switch {
@@ -312,8 +309,7 @@ func (c storeCheck) bootstrap(ctx context.Context, store backend.Store) error {
 	return err
 }
 
-// sharding returns how a newly created store would distribute its namespaces; nil for a store with
-// one shard.
+// sharding returns how a new store would distribute namespaces to shards; nil for a store with one shard.
 func (c storeCheck) sharding(ctx context.Context) backend.Sharder {
 	settings := storeSettings{Store: c.gateway.Store}
 	if settings.URL == "" {
@@ -326,7 +322,7 @@ func (c storeCheck) sharding(ctx context.Context) backend.Sharder {
 	return cfg.Sharding()
 }
 
-// accepted checks whether the store would accept the catalogue at a start.
+// accepted checks whether the store would accept the catalogue when the gateway starts.
 func (c storeCheck) accepted(ctx context.Context, store backend.Store) error {
 	if c.catalogue == nil {
 		return nil

@@ -21,10 +21,10 @@ import (
 	"github.com/sluicegw/sluice/graph/server"
 )
 
-// debugStatePath answers with a [debugState].
+// debugStatePath is the path whose answer is a [debugState].
 const debugStatePath = "/debug/state"
 
-// listenDebug listens where debug-listen says; nil for nowhere.
+// listenDebug listens on the address in debug-listen; nil if there is none.
 func (s *Gateway) listenDebug() (net.Listener, error) {
 	if s.DebugListen == "" {
 		return nil, nil
@@ -40,13 +40,13 @@ func (s *Gateway) listenDebug() (net.Listener, error) {
 	return listener, nil
 }
 
-// bytesPerSample is how many bytes are allocated from one sample of the heap profile to the next: the default of Go.
+// bytesPerSample is the average number of allocated bytes per sample of the heap profile. It is Go's default.
 const bytesPerSample = 512 << 10
 
-// sampleAllocations begins the samples of the profiles heap and allocs, which main turns off.
+// sampleAllocations turns on the sampling for the profiles heap and allocs, which main has turned off.
 var sampleAllocations = sync.OnceFunc(func() { runtime.MemProfileRate = bytesPerSample })
 
-// serveDebug answers on the listener until ctx ends. A profile that is being made then breaks off.
+// serveDebug serves requests on the listener until ctx ends. A profile that is then in progress is aborted.
 func serveDebug(ctx context.Context, on net.Listener, state func() debugState) error {
 	srv := &http.Server{
 		Handler:           debugHandler(state),
@@ -61,8 +61,8 @@ func serveDebug(ctx context.Context, on net.Listener, state func() debugState) e
 	return nil
 }
 
-// debugHandler returns the handler of profiles and of the state. The command line is not shown: a URL in it may have a
-// password.
+// debugHandler returns the handler of profiles and the state. The command line is not available, because it may have a
+// URL with a password.
 func debugHandler(state func() debugState) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -81,8 +81,8 @@ func debugHandler(state func() debugState) http.Handler {
 	return localOnly(mux)
 }
 
-// localOnly refuses requests that a page in a browser sends: those of other origins, and those to a name that is not
-// this machine's, which DNS may have led here.
+// localOnly refuses requests from web pages: from other origins, and to a host that is not this machine, to which DNS
+// may have directed the browser.
 func localOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -100,9 +100,8 @@ func localOnly(next http.Handler) http.Handler {
 	})
 }
 
-// debugState is the current activity of a gateway: what waits, what is locked, what is being
-// filled, and which callers cause the most work. It contains names of resources and callers, but
-// no values.
+// debugState is the present activity of a gateway: what is waiting, what is locked, what is being loaded, and which
+// callers cause most of the work. It has names of resources and callers, but no values.
 type debugState struct {
 	Version string       `json:"version"`
 	Now     time.Time    `json:"now"`
@@ -112,35 +111,35 @@ type debugState struct {
 	Streams debugStreams `json:"streams"`
 	Index   *debugIndex  `json:"index,omitempty"`
 	Waiting debugWaiting `json:"waiting"`
-	// Services are the lines of /readyz?verbose about resource services.
+	// Services are the lines about resource services in /readyz?verbose.
 	Services []string `json:"services,omitempty"`
-	// AuditBehind is how many changes the audit log does not have; none without one.
+	// AuditBehind is the number of changes that are not in the audit log yet; nil if there is no audit log.
 	AuditBehind *uint64 `json:"auditBehind,omitempty"`
 }
 
-// debugStore is how calls of the store wait.
+// debugStore is the waiting calls of the store.
 type debugStore struct {
-	// Kind is embedded or redis.
+	// Kind is "embedded" or "redis".
 	Kind          string      `json:"kind"`
 	WritesWaiting int         `json:"writesWaiting"`
 	Connections   *redis.Pool `json:"connections,omitempty"`
 }
 
-// debugWrites is which resources are being written.
+// debugWrites is the resources that are being written.
 type debugWrites struct {
-	// Locked is how many resources are locked by writers, and Busiest those of most writers.
+	// Locked is the number of resources that are locked by writers. Busiest are those with the most writers.
 	Locked  int                 `json:"locked"`
 	Busiest []service.LockState `json:"busiest"`
 }
 
-// debugStreams is what waits for streams.
+// debugStreams is the state of streams.
 type debugStreams struct {
 	Subscribers int        `json:"subscribers"`
 	Lagged      uint64     `json:"lagged"`
 	Queues      hub.Queues `json:"queues"`
 }
 
-// debugIndex is how far kinds are in memory.
+// debugIndex is the state of the index in memory.
 type debugIndex struct {
 	Bytes     int64  `json:"bytes"`
 	Limit     int64  `json:"limit"`
@@ -149,11 +148,11 @@ type debugIndex struct {
 	Filling   int    `json:"filling"`
 	Resources int    `json:"resources"`
 	Behind    uint64 `json:"behindChanges"`
-	// Progress has a line for each kind that is not in memory yet.
+	// Progress has a line for each kind that is not completely in memory yet.
 	Progress []string `json:"progress,omitempty"`
 }
 
-// debugWaiting is what waits for other resources, and to be deleted.
+// debugWaiting is the resources that wait for other resources, or for their deletion.
 type debugWaiting struct {
 	Resources      int        `json:"resources"`
 	Since          *time.Time `json:"since,omitempty"`
@@ -161,10 +160,10 @@ type debugWaiting struct {
 	DeletionsSince *time.Time `json:"deletionsSince,omitempty"`
 }
 
-// maxBusiest is how many resources that are locked a [debugState] has.
+// maxBusiest is the maximum number of locked resources in a [debugState].
 const maxBusiest = 20
 
-// state returns what the gateway does now.
+// state returns the present activity of the gateway.
 func (c *catalogues) state(on shared) debugState {
 	svc := c.current()
 	out := debugState{Version: version.Text(), Now: time.Now().UTC(), Server: c.server.State(), Services: c.services()}

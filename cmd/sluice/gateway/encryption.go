@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	// keysSetting names the file with keys.
+	// keysSetting is the setting with the file of keys.
 	keysSetting = "encryption-keys-file"
-	// kmsSetting names the socket of the KMS that has wrapped keys.
+	// kmsSetting is the setting with the socket of the KMS plugin.
 	kmsSetting = "encryption-kms"
 )
 
-// KeySource says where the keys are that encrypt sensitive values.
+// KeySource is the source of the keys that encrypt sensitive values.
 type KeySource struct {
-	// File has keys. Without one, the environment may have them.
+	// File is the file with the keys. If it is empty, they may be in an environment variable.
 	File string
-	// KMS is the socket of the plugin of the KMS that has wrapped keys; empty for none.
+	// KMS is the socket of the KMS plugin that unwraps the keys; empty for none.
 	KMS string
 }
 
-// encryptionKeys are the keys that a source has.
+// encryptionKeys are the keys from a [KeySource].
 type encryptionKeys struct {
 	// ring is nil if there are no keys.
 	ring *keyring.Keyring
-	// stale is what should be told of keys that the KMS has wrapped with an earlier key; empty if there are none.
+	// stale is a message about keys that were wrapped with an earlier key of the KMS; empty if there are none.
 	stale string
 }
 
-// read returns the keys. An error names the key that is wrong without showing any of it.
+// read returns the keys. An error has the id of a wrong key, but nothing of the key itself.
 func (s KeySource) read(ctx context.Context) (keys encryptionKeys, err error) {
 	text, given := os.LookupEnv(config.KeysVariable)
 	source := config.KeysVariable
@@ -67,8 +67,8 @@ func (s KeySource) read(ctx context.Context) (keys encryptionKeys, err error) {
 	return keys, KeysError(source, err)
 }
 
-// KeysError returns the error for an operator of keys that are in a file or a variable. It is no mistake of the user if
-// the KMS has failed: it may do better the next time.
+// KeysError returns an error for the operator about the keys in a file or variable. If the KMS has failed, it is not a
+// usage error, because a later attempt may succeed.
 func KeysError(source string, err error) error {
 	var failed *keyring.KMSError
 	switch {
@@ -80,7 +80,7 @@ func KeysError(source string, err error) error {
 	return exit.Usage(fmt.Errorf("%s: %w", source, err))
 }
 
-// unwrapKeys reads keys some of which a KMS has wrapped.
+// unwrapKeys parses keys, some of which are wrapped by a KMS.
 func unwrapKeys(ctx context.Context, text, socket string) (keys encryptionKeys, err error) {
 	plugin, err := kms.New(kms.Config{Socket: socket})
 	if err != nil {
@@ -99,8 +99,8 @@ func unwrapKeys(ctx context.Context, text, socket string) (keys encryptionKeys, 
 	return keys, err
 }
 
-// refuseWithoutKeys returns an error if the store has encrypted values. It is called if no keys are
-// configured: they were probably forgotten, and the gateway would store new values unencrypted.
+// refuseWithoutKeys returns an error if the store has encrypted values. It is called if no keys are configured. They
+// were probably forgotten, and the gateway would store new values without encryption.
 func refuseWithoutKeys(ctx context.Context, store backend.Store, kinds []descriptor.Kind) error {
 	var sensitive []string
 	for _, k := range kinds {

@@ -19,25 +19,24 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// ExportPath is the path that answers with an export, on the network and on the admin
-// socket.
+// ExportPath is the path of exports, on the network and on the admin socket.
 const ExportPath = "/export"
 
-// ExportSecrets is the parameter of an export request that says how secrets are exported.
+// ExportSecrets is the query parameter for the form of secrets in an export.
 const ExportSecrets = "secrets"
 
 const (
 	// maxExports is the maximum number of exports at a time.
 	maxExports = 2
-	// exportStall is how long the client of an export may accept no data.
+	// exportStall is the time within which the client of an export must accept more data.
 	exportStall = time.Minute
 )
 
-// exports answers requests for exports.
+// exports handles requests for exports.
 type exports struct {
 	on  shared
 	log *zap.Logger
-	// running has an element for each export in progress.
+	// running has one element for each export in progress.
 	running chan struct{}
 }
 
@@ -45,8 +44,7 @@ func newExports(on shared, log *zap.Logger) *exports {
 	return &exports{on: on, log: log, running: make(chan struct{}, maxExports)}
 }
 
-// handler returns the handler of requests. plain reports whether they may request unencrypted
-// secrets.
+// handler returns the handler of requests. plain reports whether requests may ask for secrets that are not encrypted.
 func (e *exports) handler(plain bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secrets, err := exportSecrets(r, plain)
@@ -71,7 +69,7 @@ func (e *exports) handler(plain bool) http.Handler {
 	})
 }
 
-// exportSecrets returns how a request wants secrets to be exported.
+// exportSecrets returns the form of secrets that a request asks for.
 func exportSecrets(r *http.Request, plain bool) (state.Secrecy, error) {
 	switch asked := state.Secrecy(r.URL.Query().Get(ExportSecrets)); asked {
 	case "", state.Sealed:
@@ -88,8 +86,8 @@ func exportSecrets(r *http.Request, plain bool) (state.Secrecy, error) {
 	}
 }
 
-// serve writes an export. If it fails on the way, the answer has no end line, so that it is not
-// mistaken for a complete export.
+// serve sends an export. If it fails after the answer has begun, the export has no end line. So the client notices that
+// it is incomplete.
 func (e *exports) serve(w http.ResponseWriter, r *http.Request, secrets state.Secrecy) {
 	out, ended := newExportWriter(w, r, "application/gzip")
 	defer ended()
@@ -116,7 +114,7 @@ func (e *exports) serve(w http.ResponseWriter, r *http.Request, secrets state.Se
 	}
 }
 
-// refuseExport answers with an error in the API's form.
+// refuseExport answers with an error in the form of the API.
 func refuseExport(w http.ResponseWriter, r *http.Request, status int, code failure.Code, message string) {
 	extensions := map[string]any{"code": code}
 	caller := access.CallerFrom(r.Context())
@@ -133,28 +131,27 @@ func refuseExport(w http.ResponseWriter, r *http.Request, status int, code failu
 	})
 }
 
-// errInterrupted is the error of a write to a client after the request has ended.
+// errInterrupted is returned by a write after the request has ended.
 var errInterrupted = errors.New("the request has ended")
 
 // exportWriter writes the body of an answer. Each write extends the deadline of the connection.
 type exportWriter struct {
 	to      http.ResponseWriter
 	control *http.ResponseController
-	// media is the type of the body.
+	// media is the media type of the body.
 	media string
-	// begun says that the header of the answer was sent, failed that the client has
-	// disconnected.
+	// begun is set after the header of the answer was sent. failed is set if the client has disconnected.
 	begun, failed bool
 
 	mu    sync.Mutex // guards ended, and the deadline of the connection
 	ended bool       // nothing is written any more
 }
 
-// newExportWriter returns a writer of the answer to a request. When the context of the request ends, as it does when
-// the gateway stops, a write that waits for the client fails at once. The caller calls end.
+// newExportWriter returns a writer for the answer to a request. When the context of the request ends, for example
+// because the gateway stops, a blocked write fails immediately. The caller must call end.
 func newExportWriter(w http.ResponseWriter, r *http.Request, media string) (out *exportWriter, end func()) {
 	out = &exportWriter{to: w, control: http.NewResponseController(w), media: media}
-	// The deadline of a request ends its context, and an answer may take longer.
+	// A read deadline would end the context of the request, and an answer may take longer.
 	_ = out.control.SetReadDeadline(time.Time{})
 	stop := context.AfterFunc(r.Context(), out.interrupt)
 	return out, func() {
@@ -165,7 +162,7 @@ func newExportWriter(w http.ResponseWriter, r *http.Request, media string) (out 
 	}
 }
 
-// interrupt aborts the current write and all later ones.
+// interrupt makes the present write and all later writes fail.
 func (w *exportWriter) interrupt() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -192,7 +189,7 @@ func (w *exportWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// extend extends the deadline of the connection. It reports whether writing is still allowed.
+// extend extends the deadline of the connection. It returns false if nothing more may be written.
 func (w *exportWriter) extend() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

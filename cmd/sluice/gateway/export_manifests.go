@@ -20,24 +20,25 @@ import (
 type ExportManifests struct {
 	// File is the path of the export.
 	File string
-	// Catalogue is the folder of the kinds; empty for the embedded catalogue.
+	// Catalogue is the folder of the catalogue; empty for the embedded one.
 	Catalogue string
 	Keys      KeySource
-	// Namespace, if not empty, leaves out all others and GLOBAL kinds, and Kinds, unless there are none, all others.
+	// Namespace selects resources of one namespace, without GLOBAL kinds; empty for all. Kinds selects resources of
+	// some kinds; empty for all.
 	Namespace string
 	Kinds     []string
 }
 
-// PrintedManifests counts the selected resources.
+// PrintedManifests has numbers of selected resources.
 type PrintedManifests struct {
 	// Written is the number of resources with a complete manifest.
 	Written int
-	// Lacking is the number of resources of which all or a part cannot be read. They have an
-	// incomplete manifest or none.
+	// Lacking is the number of resources that cannot be read, or not completely. They have no manifest or an incomplete
+	// one.
 	Lacking int
 }
 
-// Run writes manifests in YAML, one after the other. It calls skipped with a line for what it has to leave out.
+// Run writes the manifests as YAML documents. It calls skipped with a line about everything that is left out.
 func (e ExportManifests) Run(
 	ctx context.Context, w io.Writer, skipped func(line string),
 ) (count PrintedManifests, err error) {
@@ -79,7 +80,7 @@ func (e ExportManifests) Run(
 	return count, nil
 }
 
-// write writes the manifest of a resource, and counts it.
+// write writes the manifest of one resource and counts it.
 func (e ExportManifests) write(
 	w io.Writer, manifests *service.WholeManifests, r state.FileResource, skipped func(line string), count *PrintedManifests,
 ) error {

@@ -6,15 +6,16 @@ import (
 	"github.com/sluicegw/sluice/backend/state"
 )
 
-// Formats are the versions of what a release stores. A store of a newer format is refused.
+// Formats are the versions of the forms in which a release stores data. A newer version is refused.
 type Formats struct {
-	// Embedded is the format of the embedded store, Redis of a store on Redis, Export of the files of sluice export.
+	// Embedded is the version of the embedded store, Redis of a store on Redis, and Export of the files of sluice
+	// export.
 	Embedded int `json:"embedded"`
 	Redis    int `json:"redis"`
 	Export   int `json:"export"`
 }
 
-// StoredFormats returns the formats of this release.
+// StoredFormats returns the versions of this release.
 func StoredFormats() Formats {
 	return Formats{Embedded: bolt.Format, Redis: redis.Format, Export: state.Format}
 }

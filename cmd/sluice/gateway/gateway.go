@@ -1,5 +1,5 @@
-// Package gateway runs a gateway: it opens the store, the keys, the identities and the audit log, serves the
-// catalogue, and replaces it on request.
+// Package gateway runs a gateway. It opens the store, the keys, the identities and the audit log. It serves the
+// catalogue, and replaces the catalogue on request.
 package gateway
 
 import (
@@ -39,11 +39,11 @@ import (
 type Gateway struct {
 	*config.Gateway
 	out io.Writer // for the audit log
-	// audit is nil until it is open, and without one.
+	// audit is nil if there is no audit log, or before it is opened.
 	audit atomic.Pointer[auditing]
 }
 
-// New returns a gateway with these settings, whose audit log may go to out.
+// New returns a gateway. Its audit log may be written to out.
 func New(settings *config.Gateway, out io.Writer) *Gateway {
 	return &Gateway{Gateway: settings, out: out}
 }
@@ -164,7 +164,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		}
 		edges = append(edges, func(ctx context.Context) error { return socket.Serve(ctx, handlers) })
 	}
-	// Listen only when requests can be served, and the gateway is sure to start.
+	// Listen as late as possible, when the gateway is sure to start and can serve requests.
 	listener, err := listenOn("listen", s.Listen)
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func listenOn(setting, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// accept asks the store to accept the catalogue with which the gateway starts.
+// accept submits the catalogue to the store when the gateway starts.
 func (s *Gateway) accept(ctx context.Context, c sdl.Catalogue, gate catalogue.Gate) error {
 	candidate, err := s.candidate(ctx, c, gate)
 	if err != nil {
@@ -240,8 +240,8 @@ func (s *Gateway) accept(ctx context.Context, c sdl.Catalogue, gate catalogue.Ga
 	return sdl.Accept(ctx, gate, candidate)
 }
 
-// candidate returns the catalogue with which the gateway starts, in the form that a store is asked to accept. It refuses
-// a catalogue that breaks clients of its released versions, unless the store has accepted these files before.
+// candidate returns the catalogue of the gateway for submission to the store. It returns an error if the catalogue
+// breaks clients of its released versions, unless the store has accepted the same files before.
 func (s *Gateway) candidate(ctx context.Context, c sdl.Catalogue, gate catalogue.Gate) (catalogue.Candidate, error) {
 	checked, err := gate.Recorded(ctx, c.Files)
 	if err != nil {
@@ -258,15 +258,15 @@ func (s *Gateway) candidate(ctx context.Context, c sdl.Catalogue, gate catalogue
 	return candidate, nil
 }
 
-// tellLost writes to the audit log that the store went on without changes which the gateway had seen.
+// tellLost writes to the audit log that the store has lost changes that the gateway had seen.
 func (s *Gateway) tellLost(h redis.History) {
 	if audit := s.audit.Load(); audit != nil {
 		audit.LoseHistory(context.Background(), h.Before, h.Now, h.Lost)
 	}
 }
 
-// listenAdmin makes the admin socket; nil for none. The default socket of the embedded store
-// may fail without stopping the gateway: the path of its folder may be too long for a socket.
+// listenAdmin creates the admin socket; nil if there is none. If the default socket cannot be created, that is not an
+// error, because the path of the data folder may be too long for a socket.
 func (s *Gateway) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 	path := s.Catalogue.AdminSocket
 	if path == "" && s.Store.URL == "" {
@@ -290,7 +290,7 @@ func (s *Gateway) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 	return socket, nil
 }
 
-// rights makes the roles and bindings of the gateway; nil without access control.
+// rights returns the roles and bindings of the gateway; nil without access control.
 func (s *Gateway) rights(
 	store gatewayStore,
 	changes *hub.Hub,
@@ -303,7 +303,7 @@ func (s *Gateway) rights(
 	return policy.New(policy.Config{Store: store, Hub: changes, Kinds: c.Stored, Logger: log})
 }
 
-// shared is what all generations of a gateway share.
+// shared is what all catalogues of a gateway use. It is not replaced when the catalogue is.
 type shared struct {
 	store   gatewayStore
 	changes *hub.Hub
@@ -311,12 +311,12 @@ type shared struct {
 	keys    *keyring.Keyring
 	audit   *auditing // nil for none
 	owners  *owners
-	// measures are the metrics that the parts of the gateway write to.
+	// measures are the metrics that the parts of the gateway update.
 	measures *measures
 	traces   *traces // nil for none
 }
 
-// gateway wires server and services to an open store.
+// gateway creates the server and the services on an open store.
 func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *zap.Logger) (*catalogues, error) {
 	compile := s.compiler(on, log)
 	svc, err := compile(c)
@@ -355,7 +355,7 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	return out, err
 }
 
-// compiler returns the function that makes the service of a catalogue.
+// compiler returns a function that creates the service of a catalogue.
 func (s *Gateway) compiler(on shared, log *zap.Logger) func(sdl.Catalogue) (*service.Service, error) {
 	unreadable := kind.NewUnreadableCounter(func(kind string) { on.measures.unreadable.WithLabelValues(kind).Inc() })
 	return func(c sdl.Catalogue) (*service.Service, error) {
@@ -385,12 +385,12 @@ func (s *Gateway) compiler(on shared, log *zap.Logger) func(sdl.Catalogue) (*ser
 	}
 }
 
-// configureServer sets what the server shows of the gateway, and what it asks it.
+// configureServer sets what the server needs from the gateway.
 func (s *Gateway) configureServer(c *catalogues, on shared, log *zap.Logger) {
 	s.Server.Logger = log
 	s.Server.Tracer = on.traces.Tracer()
 	s.Server.Version = version.Text()
-	// Everybody may see the page, so it does not tell where the data is.
+	// Everybody may see the page, so it does not have the place of the data.
 	s.Server.Store = "the embedded store"
 	if s.Store.URL != "" {
 		s.Server.Store = "Redis"

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// group runs the edges, which take requests, and the services below them until ctx ends or one of them fails.
-// The edges are stopped first: running requests need the services.
+// group runs functions until ctx ends or one of them fails. When it stops, it first waits for the edges, which take
+// requests, and then stops the services below, which running requests need.
 func group(ctx context.Context, edges []func(context.Context) error, below ...func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

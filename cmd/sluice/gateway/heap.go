@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// heapReserve is how much the heap grows, in bytes, before garbage is collected
-// for the first time. A gateway that holds little would collect a hundred times a
-// second: reads of a few megabytes each would be a quarter garbage collection.
+// heapReserve is the size in bytes to which the heap may grow before garbage is collected for the first time. Without
+// it, a gateway with little data would collect a hundred times per second, and spend a quarter of its time on that when
+// it reads a few megabytes at a time.
 const heapReserve = 64 << 20
 
-// returnEvery is how often free memory is returned to the operating system. By itself Go keeps as much as
-// the heap has grown to; this costs a collection.
+// returnEvery is the time after which free memory is returned to the system. Otherwise Go would keep as much memory as
+// the heap once needed. Each return costs one garbage collection.
 const returnEvery = time.Minute
 
-// reserveHeap allocates memory that is never touched: it counts for the pace of the collector,
-// but takes no memory. release gives it up. There is no reserve if GOGC or GOMEMLIMIT is set.
+// reserveHeap allocates memory that is never touched. It delays garbage collections, but uses no physical memory.
+// release frees it. If GOGC or GOMEMLIMIT is set, nothing is allocated.
 func reserveHeap() (release func()) {
 	if heapIsSet() {
 		return func() {}
@@ -28,7 +28,7 @@ func reserveHeap() (release func()) {
 	return func() { runtime.KeepAlive(reserve) }
 }
 
-// returnMemory returns free memory to the operating system now and then, until ctx ends.
+// returnMemory returns free memory to the system from time to time, until ctx ends.
 func returnMemory(ctx context.Context) error {
 	tick := time.NewTicker(returnEvery)
 	defer tick.Stop()

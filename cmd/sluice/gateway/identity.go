@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/graph/identity"
 )
 
-// openIdentities reads the files by which the gateway knows its callers.
+// openIdentities reads the files for the authentication of callers.
 func (s *Gateway) openIdentities(ctx context.Context, log *zap.Logger) (err error) {
 	from, to := s.Identities, &s.Server.Identities
 	if from.Certificates.Cert != "" {
@@ -53,7 +53,7 @@ func openIssuers(ctx context.Context, path string, log *zap.Logger) (*identity.I
 	return identity.NewIssuers(issuers, log)
 }
 
-// warnOfExposure warns if the gateway serves a network on which others can do what they want, or read credentials.
+// warnOfExposure logs a warning if others on the network can do everything, or can read credentials on the way.
 func (s *Gateway) warnOfExposure(log *zap.Logger) {
 	s.warnOfAddress("listen", s.Listen, log)
 	s.warnOfAddress("service-listen", s.ServiceListen, log)
@@ -76,7 +76,7 @@ func (s *Gateway) warnOfAddress(setting, address string, log *zap.Logger) {
 	}
 }
 
-// scheme returns the beginning of the gateway's URLs.
+// scheme returns the scheme of the gateway's URLs, with the slashes.
 func (s *Gateway) scheme() string {
 	if s.Server.TLS != nil {
 		return "https://"

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// leastIndex is the smallest index, in bytes.
+	// leastIndex is the minimum size of an index, in bytes.
 	leastIndex = 1 << 20
-	// indexShare divides the process's memory: the index may use this part by default.
+	// indexShare is the divisor that gives the default size of the index from the memory of the process.
 	indexShare = 4
 )
 
-// indexMemory returns how many bytes the index may use: the setting, or by default a
-// share of the process's memory; negative for no index.
+// indexMemory returns the maximum size of the index in bytes: the setting, or by default a share of the process's
+// memory. A negative result means no index.
 func indexMemory(setting int64) int64 {
 	switch {
 	case setting >= leastIndex:
@@ -35,12 +35,11 @@ func indexMemory(setting int64) int64 {
 	return max(int64(limit/indexShare), leastIndex)
 }
 
-// answersShare divides the memory of the index: kept answers may use at most this part of
-// it.
+// answersShare is the divisor that gives the maximum size of kept answers from the size of the index.
 const answersShare = 8
 
-// answersMemory returns how many bytes of answers are kept: the setting, but no more than a share of the memory of the
-// index; negative for none.
+// answersMemory returns the maximum size of kept answers in bytes: the setting, but at most a share of the size of the
+// index. A negative result means that no answers are kept.
 func answersMemory(setting, index int64) int64 {
 	switch {
 	case setting == 0, index < 0: // without an index no answer is kept

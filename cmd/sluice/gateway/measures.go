@@ -6,27 +6,26 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 )
 
-// measures are the metrics that the parts of a gateway write to while they work. All catalogues that are served share
-// them.
+// measures are the metrics that the parts of a gateway update while they work. They do not change with the catalogue.
 type measures struct {
 	store *storeMetrics
-	// unreadable counts stored resources that do not decode, calls the calls of resource services.
+	// unreadable counts stored resources that cannot be decoded. calls counts calls of resource services.
 	unreadable, calls *prometheus.CounterVec
-	// hubLag is the time from a change until the hub has passed it on.
+	// hubLag is the time between a change and its delivery by the hub.
 	hubLag prometheus.Histogram
-	// lockWait is how long writes waited for others of the same resource. raced counts
-	// writes that were checked again because another one came in between.
+	// lockWait is the time that writes wait for other writes to the same resource. raced counts writes that had to be
+	// checked again because of another write in between.
 	lockWait prometheus.Histogram
 	raced    prometheus.Counter
-	// reconcile is how long it took to evaluate the consequences of changes,
-	// reevaluated the number of resources that were evaluated.
+	// reconcile is the time for evaluating the consequences of changes. reevaluated is the number of resources that
+	// were evaluated.
 	reconcile   prometheus.Histogram
 	reevaluated prometheus.Counter
-	// copied is when the store was last copied, by form.
+	// copied is the time of the last copy of the store, by form.
 	copied *prometheus.GaugeVec
 }
 
-// The forms of a copy of the store in measures.copied.
+// The forms of copies in measures.copied.
 const (
 	copyBackup = "backup"
 	copyExport = "export"
@@ -97,7 +96,7 @@ func (m *measures) collectors() []prometheus.Collector {
 	)
 }
 
-// service returns the observers through which a service records its metrics.
+// service returns the observers for a service.
 func (m *measures) service() service.Observers {
 	return service.Observers{
 		LockWait:    m.lockWait,
@@ -107,5 +106,5 @@ func (m *measures) service() service.Observers {
 	}
 }
 
-// copiedNow notes that a copy of the store was sent.
+// copiedNow records that a copy of the store was sent now.
 func (m *measures) copiedNow(form string) { m.copied.WithLabelValues(form).SetToCurrentTime() }

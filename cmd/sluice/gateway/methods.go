@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegw/sluice/graph/server"
 )
 
-// MethodKinds returns the kinds of a catalogue that have standard methods: those of its newest released version, or of
-// the catalogue itself where none was released.
+// MethodKinds returns the kinds of a catalogue for which there are standard methods: those of its newest released
+// version, or of the catalogue itself if none was released.
 func MethodKinds(c sdl.Catalogue) ([]*descriptor.Kind, error) {
 	kinds, err := kind.Compile(c.Stored)
 	if err != nil {
@@ -37,7 +37,7 @@ func MethodKinds(c sdl.Catalogue) ([]*descriptor.Kind, error) {
 	return kinds.Descriptors(), nil
 }
 
-// newestReleased returns the index of the newest version of a catalogue that is served and no candidate; -1 for none.
+// newestReleased returns the index of the newest version that is served and is not a candidate; -1 if there is none.
 func newestReleased(c sdl.Catalogue) int {
 	for i := len(c.Versions) - 1; i >= 0; i-- {
 		if v := c.Versions[i]; v.Served() && !v.Candidate {
@@ -47,8 +47,8 @@ func newestReleased(c sdl.Catalogue) int {
 	return -1
 }
 
-// methodsOf returns the standard methods of a catalogue, with the numbers of a file; none without a file. served is the
-// catalogue as the server has it.
+// methodsOf returns the standard methods of a catalogue; none if file is empty. file is the path of the field numbers.
+// served is the catalogue in the form for the server.
 func methodsOf(c sdl.Catalogue, served server.Catalogue, file string) (server.Methods, error) {
 	if file == "" {
 		return server.Methods{}, nil
@@ -66,7 +66,7 @@ func methodsOf(c sdl.Catalogue, served server.Catalogue, file string) (server.Me
 	return out, explainNumbers(err, file)
 }
 
-// readNumbers reads a file of numbers.
+// readNumbers reads a file of field numbers.
 func readNumbers(file string) (*proto.Numbers, error) {
 	text, err := config.ReadAtMost(file, proto.MaxFile)
 	if err != nil {
@@ -79,7 +79,7 @@ func readNumbers(file string) (*proto.Numbers, error) {
 	return numbers, nil
 }
 
-// explainNumbers says how numbers are added that a file does not have.
+// explainNumbers adds to an error about missing numbers how they are added to the file.
 func explainNumbers(err error, file string) error {
 	var missing *proto.MissingError
 	switch {
@@ -94,8 +94,8 @@ func explainNumbers(err error, file string) error {
 	return exit.Usage(fmt.Errorf("field-numbers: %s: %w", file, err))
 }
 
-// refuseUnnumbered refuses a catalogue whose standard methods cannot be served with the numbers of the file. Without a
-// catalogue it looks at the file alone.
+// refuseUnnumbered returns an error if the standard methods of a catalogue cannot be served with the numbers in the
+// file. If c is nil, it checks only the file.
 func (s *Gateway) refuseUnnumbered(c *sdl.Catalogue) error {
 	if s.FieldNumbers == "" {
 		return nil

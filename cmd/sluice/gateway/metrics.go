@@ -13,9 +13,10 @@ import (
 	"github.com/sluicegw/sluice/graph/identity"
 )
 
-// The texts of metrics are in docs/metrics.md: go test ./cmd/sluice/gateway -run Documented -update
+// The texts of metrics are also in docs/metrics.md. To update the file, run: go test ./cmd/sluice/gateway -run
+// Documented -update
 
-// collectors returns all metrics but those of the server.
+// collectors returns all metrics except those of the server.
 func (s *Gateway) collectors(c *catalogues, on shared) []prometheus.Collector {
 	out := append(processMetrics(), c.results, c.serviceMetrics(), s.readOnlyMetric())
 	out = append(out, on.collectors()...)
@@ -24,7 +25,7 @@ func (s *Gateway) collectors(c *catalogues, on shared) []prometheus.Collector {
 	return append(out, s.expiryMetrics(on.owners)...)
 }
 
-// damagedMetric returns the counter of stored resources that do not decode.
+// damagedMetric returns the counter of stored resources that cannot be decoded.
 func damagedMetric() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(
 		prometheus.CounterOpts{
@@ -50,7 +51,7 @@ func processMetrics() []prometheus.Collector {
 	}
 }
 
-// collectors returns the metrics of what all catalogues share.
+// collectors returns the metrics that do not change with the catalogue.
 func (on shared) collectors() []prometheus.Collector {
 	out := append(
 		on.measures.collectors(),
@@ -90,7 +91,7 @@ func (on shared) collectors() []prometheus.Collector {
 	return out
 }
 
-// writeQueue is a store in which writes wait for others.
+// writeQueue is implemented by a store with a queue of writes.
 type writeQueue interface{ WritesWaiting() int }
 
 // remoteStore is a store on Redis.
@@ -99,7 +100,7 @@ type remoteStore interface {
 	Pool() redis.Pool
 }
 
-// redisMetrics are the metrics of a store on Redis.
+// redisMetrics returns the metrics of a store on Redis.
 func redisMetrics(store remoteStore) []prometheus.Collector {
 	connections := func(state string, value func(redis.Pool) int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -149,7 +150,8 @@ func (s *Gateway) readOnlyMetric() prometheus.Collector {
 	})
 }
 
-// staleCredentials are the metrics of the files of credentials, also of those with which resource services are asked.
+// staleCredentials returns the metrics about files of credentials that have changed but could not be read, including
+// those for resource services.
 func (s *Gateway) staleCredentials(services []*identity.Files) (out []prometheus.Collector) {
 	add := func(f *identity.Files) {
 		out = append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -176,7 +178,7 @@ func (s *Gateway) staleCredentials(services []*identity.Files) (out []prometheus
 	return out
 }
 
-// expiryMetrics are the metrics of when certificates and static tokens end.
+// expiryMetrics returns the metrics about when certificates and static tokens expire.
 func (s *Gateway) expiryMetrics(asked *owners) (out []prometheus.Collector) {
 	certificate := func(setting string, until func() time.Time) {
 		out = append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -224,7 +226,7 @@ func timestamp(t time.Time) float64 {
 	return float64(t.UnixMilli()) / 1000
 }
 
-// indexMetrics are the metrics of the index of the current service.
+// indexMetrics returns the metrics of the index of the current catalogue.
 func (c *catalogues) indexMetrics() []prometheus.Collector {
 	of := func(value func(index.Stats) float64) func() float64 {
 		return func() float64 {
@@ -289,7 +291,7 @@ func (c *catalogues) indexMetrics() []prometheus.Collector {
 	)
 }
 
-// waitingMetrics are the metrics of resources in memory that wait: to be deleted, or for what they refer to.
+// waitingMetrics returns the metrics about resources in memory that wait for other resources, or for their deletion.
 func (c *catalogues) waitingMetrics() (out []prometheus.Collector) {
 	since := func(at time.Time) float64 {
 		if at.IsZero() {

@@ -15,21 +15,21 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/version"
 )
 
-// Offline is a store that a command opens without a gateway.
+// Offline is a store that a command opens directly, without a gateway.
 type Offline struct {
-	// At is the folder of an embedded store, or the URL of Redis.
+	// At is the folder of an embedded store, or a URL of Redis.
 	At string
-	// Settings of Redis, and of the log.
+	// Settings are the settings for Redis and its log.
 	Settings config.Store
 }
 
 // StoreFile is the name of the embedded store's file in its folder.
 const StoreFile = "sluice.db"
 
-// embedded reports whether the store is an embedded one.
+// embedded reports whether the store is an embedded store.
 func (o Offline) embedded() bool { return !strings.Contains(o.At, "://") }
 
-// openRedis opens a store on Redis, and creates it if there is none.
+// openRedis opens a store on Redis. If there is none, it creates one.
 func (o Offline) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore, error) {
 	store, _, err := o.settings().openRedis(ctx, log)
 	return store, err
@@ -47,8 +47,7 @@ func (o Offline) openReader(ctx context.Context, log *zap.Logger) (Reader, error
 	return OpenReader(ctx, o.At, o.Settings, log)
 }
 
-// nothing returns the error for a store that no gateway has ever served. Probably another one was
-// meant.
+// nothing returns the error for a store that was never served by a gateway. Probably the user meant another one.
 func (o Offline) nothing() error {
 	where := o.At
 	if !o.embedded() {
@@ -57,7 +56,7 @@ func (o Offline) nothing() error {
 	return exit.Usage(fmt.Errorf("%s: nothing is stored there", where))
 }
 
-// OfflineExport is an export that a command makes of a store.
+// OfflineExport is an export of a store without a gateway.
 type OfflineExport struct {
 	Store   Offline
 	Keys    KeySource

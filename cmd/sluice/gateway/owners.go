@@ -21,19 +21,19 @@ import (
 	"github.com/sluicegw/sluice/graph/identity"
 )
 
-// maxCertificates is the most bytes of a file of certificates.
+// maxCertificates is the maximum size of a file of certificates in bytes.
 const maxCertificates = 1 << 20
 
-// owners are the resource services that a gateway asks. All catalogues that it serves have the same.
+// owners are the clients of all configured resource services. They do not change with the catalogue.
 type owners struct {
 	clients map[string]ownerClient
-	// files are those of services with TLS.
+	// files are the certificate files of services with TLS.
 	files []*identity.Files
-	// certificates are those that the gateway shows to services.
+	// certificates are the client certificates of the gateway.
 	certificates []validity
 }
 
-// validity says until when the certificate of a setting is valid.
+// validity has the time until which the certificate in a setting is valid.
 type validity struct {
 	setting string
 	until   func() time.Time
@@ -42,11 +42,11 @@ type validity struct {
 // ownerClient is a client of a service.
 type ownerClient interface {
 	owner.Service
-	// Close closes what no call uses.
+	// Close closes idle connections.
 	Close()
 }
 
-// openOwners makes the clients of services, which connect to nothing yet. The error joins all that is wrong.
+// openOwners creates the clients of services. They do not connect yet. The error joins all problems.
 func openOwners(ctx context.Context, services config.Services, log *zap.Logger) (*owners, error) {
 	out := &owners{clients: map[string]ownerClient{}}
 	var errs []error
@@ -86,8 +86,8 @@ func (o *owners) open(ctx context.Context, name string, s config.Service, log *z
 	return nil
 }
 
-// newOwnerClient returns the client of a service, and what closes its idle connections. mapping is the file of a
-// service of standard methods; empty for one that has the contract.
+// newOwnerClient returns the client of a service, and a function that closes its idle connections. mapping is the path
+// of the mapping of a service with standard methods; empty for a service that implements the contract.
 func newOwnerClient(cfg remote.Config, mapping string) (client ownerClient, closeIdle func(), err error) {
 	if mapping == "" {
 		made, err := remote.New(cfg)
@@ -107,7 +107,7 @@ func newOwnerClient(cfg remote.Config, mapping string) (client ownerClient, clos
 	return made, made.CloseIdle, nil
 }
 
-// services returns the services by their names.
+// services returns the services by name.
 func (o *owners) services() map[string]owner.Service {
 	out := make(map[string]owner.Service, len(o.clients))
 	for name, client := range o.clients {
@@ -116,7 +116,7 @@ func (o *owners) services() map[string]owner.Service {
 	return out
 }
 
-// Run reads the files again whenever they change, until ctx ends, and then closes the connections.
+// Run reads the certificate files again when they change. When ctx ends, it closes the connections.
 func (o *owners) Run(ctx context.Context) error {
 	var all errgroup.Group
 	for _, files := range o.files {
@@ -130,7 +130,7 @@ func (o *owners) Run(ctx context.Context) error {
 	return err
 }
 
-// serviceTLS is the configuration of TLS of the connections to a service.
+// serviceTLS is the TLS configuration of a client of a service.
 type serviceTLS struct {
 	service config.Service
 	current atomic.Pointer[tls.Config]
@@ -138,10 +138,11 @@ type serviceTLS struct {
 	replaced func()
 }
 
-// until returns until when the certificate is valid that is shown to the service.
+// until returns the time until which the client certificate is valid.
 func (t *serviceTLS) until() time.Time { return t.current.Load().Certificates[0].Leaf.NotAfter }
 
-// load takes the files that the service has, in the order CA, certificate, key.
+// load uses new contents of the files, which are in the order CA, certificate, key. Files that are not configured are
+// missing.
 func (t *serviceTLS) load(content [][]byte) error {
 	s := t.service
 	next := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.ServerName}

@@ -12,8 +12,7 @@ import (
 	"github.com/sluicegw/sluice/graph/server"
 )
 
-// readyTimeout returns how long a gateway stays unready while kinds are still being
-// loaded into memory. After that it is ready without them.
+// readyTimeout returns the time after which the gateway is ready even if the index is not complete.
 func (s *Gateway) readyTimeout() time.Duration {
 	switch {
 	case s.ReadyTimeout != config.ReadyAuto:
@@ -24,8 +23,8 @@ func (s *Gateway) readyTimeout() time.Duration {
 	return time.Minute
 }
 
-// ready returns a function that returns an error while the gateway cannot serve: while the store cannot, and until all
-// kinds that fit are in memory or the timeout has passed.
+// ready returns a function that returns an error while the gateway is not ready: while the store cannot serve, and
+// until the index is complete or the timeout has passed.
 func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(context.Context) error {
 	begin := time.Now()
 	var done atomic.Bool
@@ -56,7 +55,7 @@ func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(conte
 	}
 }
 
-// filling returns a line for each kind that is still being loaded.
+// filling returns a line for each kind that is being loaded into the index.
 func (c *catalogues) filling() []string {
 	if x := c.current().Index(); x != nil {
 		return x.Progress()

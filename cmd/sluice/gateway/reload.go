@@ -26,33 +26,33 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// catalogues replaces the catalogue of a gateway that serves.
+// catalogues replaces the catalogue of a running gateway.
 type catalogues struct {
-	// dir is the folder of the catalogue; empty for the embedded one.
+	// dir is the folder of the catalogue; empty for the embedded catalogue.
 	dir     string
 	gate    catalogue.Gate
 	server  *server.Server
 	log     *zap.Logger
 	compile func(sdl.Catalogue) (*service.Service, error)
 	results *prometheus.CounterVec
-	// replaced, if not nil, is called with the hash of a new catalogue when it is served. The
-	// caller who requested it is in the context.
+	// replaced, if not nil, is called with the hash of the new catalogue after it was replaced. The context has the
+	// caller who has requested that.
 	replaced func(ctx context.Context, hash string)
-	// keys encrypt sensitive values; nil for none.
+	// keys encrypt sensitive values; nil if there are none.
 	keys    *keyring.Keyring
 	exports *exports
-	// numbers is the file with the numbers of fields of standard methods; empty if they are not served.
+	// numbers is the file of field numbers for standard methods; empty if there are no standard methods.
 	numbers string
-	// turn holds a token while a catalogue is being replaced.
+	// turn has an element while a catalogue is being replaced.
 	turn chan struct{}
 
 	mu      sync.Mutex // guards all below
 	served  sdl.Catalogue
 	service *service.Service
 	changed chan struct{} // closed when service is another one
-	// fill starts to fill the index of a service; nil before Run.
+	// fill begins to fill an index. stop ends that. fill is nil before Run.
 	fill func(*index.Index) (stop func())
-	// stop ends the filling of the current index.
+	// stop ends filling the index of the current catalogue.
 	stop func()
 }
 
@@ -74,7 +74,7 @@ func newCatalogues(dir string, served sdl.Catalogue, svc *service.Service) *cata
 	}
 }
 
-// Run runs the current service and its successors until ctx ends.
+// Run runs the current service, and the services that replace it, until ctx ends.
 func (c *catalogues) Run(ctx context.Context) error {
 	var filling sync.WaitGroup
 	defer filling.Wait()
@@ -103,7 +103,7 @@ func (c *catalogues) Run(ctx context.Context) error {
 	}
 }
 
-// hangups reloads the catalogue at each SIGHUP until ctx ends.
+// hangups reloads the catalogue after each SIGHUP, until ctx ends.
 func (c *catalogues) hangups(ctx context.Context, signals <-chan os.Signal) error {
 	for {
 		select {
@@ -115,19 +115,18 @@ func (c *catalogues) hangups(ctx context.Context, signals <-chan os.Signal) erro
 	}
 }
 
-// current returns the service of the catalogue that is served.
+// current returns the service of the served catalogue.
 func (c *catalogues) current() *service.Service {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.service
 }
 
-// reloadTime is the maximum duration of a reload, including the wait for another
-// reload.
+// reloadTime is the time limit of a reload, including the wait for another reload to end.
 const reloadTime = 5 * time.Minute
 
-// Reload implements [reload.Catalogues]. After an error the old catalogue is still served. The text
-// of the answer is also logged.
+// Reload implements [reload.Catalogues]. After an error, the previous catalogue is still served. The lines of the
+// answer are also logged.
 func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer {
 	ctx, cancel := context.WithTimeout(ctx, reloadTime)
 	defer cancel()
@@ -188,7 +187,7 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 	return out
 }
 
-// callerFields returns log fields that name the caller, if it is known.
+// callerFields returns log fields with the caller, if the caller is known.
 func callerFields(ctx context.Context) []zap.Field {
 	who := access.CallerFrom(ctx)
 	if who.Identity == nil {
@@ -205,8 +204,7 @@ func callerFields(ctx context.Context) []zap.Field {
 	return fields
 }
 
-// purge removes stored data that no catalogue declares: the resources of a kind, or the
-// values of a field.
+// purge removes stored data that no catalogue describes any more: the resources of a kind, or the values of a field.
 func (c *catalogues) purge(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
 	out.Result = reload.Unchanged
 	kind, path, _ := strings.Cut(r.Purge, ".")
@@ -231,11 +229,11 @@ func (c *catalogues) purge(ctx context.Context, r reload.Request) (out reload.An
 	return out, err
 }
 
-// maxTypos is the maximum number of different letters in similar names; for names of up to three
-// letters it is one.
+// maxTypos is the maximum number of different letters between similar names. For names of up to three letters, the
+// maximum is one.
 const maxTypos = 2
 
-// nearKinds returns the kinds with names similar to the given one, which may be a typing mistake.
+// nearKinds returns kinds with names similar to the given one, in which the user may have made a mistake.
 func nearKinds(name string, served catalogue.Outline) (near []string) {
 	typos := min(max(len(name)/2, 1), maxTypos)
 	for kind := range served.Kinds {
@@ -259,10 +257,9 @@ func (c *catalogues) logPurge(ctx context.Context, what string, out reload.Answe
 	}
 }
 
-// reload prepares everything before the store accepts the catalogue. Its result is valid if there
-// is no error. Files of the request are put into the folder before the store records the catalogue:
-// if the process dies in between, the next one serves the new files, and needs --allow-breaking
-// again if they break something.
+// reload prepares everything before the store accepts the catalogue. The files of a request are put into the folder
+// before the store records the catalogue. If the process dies in between, the next process serves the new files; if
+// they break something, it must again be allowed by --allow-breaking.
 func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
 	if c.dir == "" {
 		return out, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --catalogue DIR")
@@ -329,8 +326,8 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 	return out, err
 }
 
-// rebinding returns the kinds whose references the next service derives from other declarations
-// than the current one.
+// rebinding returns the kinds whose references the next service derives from declarations that differ from those of the
+// current service.
 func rebinding(current, next *service.Service) (names []string) {
 	for _, k := range next.Kinds() {
 		was, err := current.Kind(k.Name)
@@ -341,12 +338,11 @@ func rebinding(current, next *service.Service) (names []string) {
 	return names
 }
 
-// tightenedTime is how long a reload searches for stored resources that violate stricter
-// rules.
+// tightenedTime is the time limit of the search for stored resources that violate stricter rules.
 const tightenedTime = 10 * time.Second
 
-// tightened describes the stored resources that violate stricter rules of the next service. With
-// all it lists every one.
+// tightened returns lines about stored resources that violate stricter rules of the next service. If all is set, it
+// lists all of them.
 func (c *catalogues) tightened(ctx context.Context, next *service.Service, all bool) (lines []string) {
 	found, err := next.Tightened(ctx, c.current(), tightenedTime)
 	if err != nil {
@@ -361,12 +357,12 @@ func (c *catalogues) tightened(ctx context.Context, next *service.Service, all b
 	return lines
 }
 
-// fillTime is how long a reload waits until the index of its service is filled, while
-// the old service is used. A million resources take about a minute.
+// fillTime is how long a reload waits until the index of the new service is complete. The old service is used
+// meanwhile. A million resources take about a minute.
 const fillTime = reloadTime - time.Minute
 
-// fillAhead fills the index of a service before it is served, so that lists need not wait. It does
-// nothing if the store would refuse the catalogue. Meanwhile two indexes are in memory.
+// fillAhead fills the index of a service before the service is used, so that lists need not wait. During that time
+// there are two indexes in memory. It does nothing if the store would refuse the catalogue.
 func (c *catalogues) fillAhead(
 	ctx context.Context,
 	svc *service.Service,
@@ -391,8 +387,8 @@ func (c *catalogues) fillAhead(
 	return stop, nil
 }
 
-// accept puts the files of a catalogue into the folder and asks the store to accept the catalogue.
-// If the store refuses, the old files are restored.
+// accept puts the files of a catalogue into the folder and submits the catalogue to the store. If the store refuses,
+// the old files are restored.
 func (c *catalogues) accept(ctx context.Context, next catalogue.Candidate, staged *reload.Staged) error {
 	if staged == nil {
 		return sdl.Accept(ctx, c.gate, next)
@@ -416,8 +412,7 @@ func (c *catalogues) accept(ctx context.Context, next catalogue.Candidate, stage
 	return err
 }
 
-// discard removes the staged folder, or, if the staged folder has replaced the old one,
-// the old one.
+// discard removes the staged folder, or the old folder if the staged one has replaced it.
 func (c *catalogues) discard(staged *reload.Staged) {
 	if err := staged.Discard(); err != nil {
 		c.log.Warn("what an apply has left beside the folder of the catalogue cannot be removed", zap.Error(err))
@@ -433,8 +428,7 @@ func failedResult(err error) reload.Result {
 	return reload.Failed
 }
 
-// read reads the requested catalogue. If the request contains files, they are staged
-// next to the folder.
+// read reads the requested catalogue. If the request has files, they are staged beside the folder.
 func (c *catalogues) read(r reload.Request) (sdl.Catalogue, *reload.Staged, error) {
 	if r.Files == nil {
 		next, err := sdl.Read(c.dir)
@@ -457,8 +451,8 @@ func (c *catalogues) read(r reload.Request) (sdl.Catalogue, *reload.Staged, erro
 	return next, staged, nil
 }
 
-// serve makes a generation the one that is served. stop ends the filling of its index. serve
-// returns the stop function of the previous generation.
+// serve begins to serve a catalogue. stop ends filling the index of its service. serve returns the stop function of the
+// previous catalogue.
 func (c *catalogues) serve(
 	next sdl.Catalogue,
 	svc *service.Service,
@@ -476,7 +470,7 @@ func (c *catalogues) serve(
 	return before
 }
 
-// servedCatalogue returns a catalogue as the server takes it, with its standard methods. svc is the service of its
+// servedCatalogue returns a catalogue, with its standard methods, in the form for the server. svc is the service of its
 // stored kinds.
 func (c *catalogues) servedCatalogue(next sdl.Catalogue, svc *service.Service) (server.Catalogue, error) {
 	out, err := servedCatalogue(next, svc)
@@ -487,7 +481,7 @@ func (c *catalogues) servedCatalogue(next sdl.Catalogue, svc *service.Service) (
 	return out, err
 }
 
-// servedCatalogue returns a catalogue as a server takes it. svc is the service of its stored kinds.
+// servedCatalogue returns a catalogue in the form for the server. svc is the service of its stored kinds.
 func servedCatalogue(c sdl.Catalogue, svc *service.Service) (server.Catalogue, error) {
 	newest, previous := svc, svc
 	if c.Previous != nil {

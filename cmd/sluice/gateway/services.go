@@ -14,8 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// services returns the lines of /readyz?verbose about the resource services of other teams. None of them makes the
-// gateway unready: what they own is read from its mirror.
+// services returns the lines about resource services in /readyz?verbose. The state of a service never makes the gateway
+// unready, because its resources are read from the mirror.
 func (c *catalogues) services() (lines []string) {
 	for _, of := range c.current().Owners() {
 		lines = append(lines, ownerLine(of))
@@ -31,7 +31,7 @@ func (c *catalogues) services() (lines []string) {
 	return lines
 }
 
-// reviewerLine describes a resource service that reviews changes in a line.
+// reviewerLine returns a line about a resource service that reviews changes.
 func reviewerLine(state service.ReviewerState) string {
 	line := fmt.Sprintf("reviews of %s by service %s %s", strings.Join(state.Kinds, ", "), state.Name, state.State)
 	if state.Problem != "" {
@@ -40,7 +40,7 @@ func reviewerLine(state service.ReviewerState) string {
 	return line
 }
 
-// ownerLine describes a resource service in a line.
+// ownerLine returns a line about a resource service that owns kinds.
 func ownerLine(state service.OwnerState) string {
 	line := fmt.Sprintf("service %s %s", state.Name, state.State)
 	if state.Lag > 0 {
@@ -93,7 +93,7 @@ func unconfigured(kinds []descriptor.Kind, configured func(service string) bool)
 	return lines
 }
 
-// logUnconfigured logs which services are not configured.
+// logUnconfigured logs the services that kinds name and that are not configured.
 func logUnconfigured(log *zap.Logger, svc *service.Service) {
 	for _, line := range unconfigured(svc.Stored(), svc.Asks) {
 		log.Warn(line)
@@ -113,7 +113,7 @@ func callsMetric() *prometheus.CounterVec {
 	)
 }
 
-// counted returns services whose calls are counted.
+// counted returns the services with counters of their calls.
 func counted(services map[string]owner.Service, calls *prometheus.CounterVec) map[string]owner.Service {
 	out := make(map[string]owner.Service, len(services))
 	for name, s := range services {
@@ -124,7 +124,7 @@ func counted(services map[string]owner.Service, calls *prometheus.CounterVec) ma
 	return out
 }
 
-// serviceMetrics collects what the gateway knows of the resource services of the catalogue that is served.
+// serviceMetrics collects the metrics about the resource services of the served catalogue.
 type serviceMetrics struct {
 	states                          func() []service.OwnerState
 	reviewers                       func() []service.ReviewerState

@@ -15,15 +15,15 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/version"
 )
 
-// StateCopy copies a store's content to another store. No gateway may be serving either of them.
+// StateCopy copies the contents of a store to another store. No gateway may serve either of them.
 type StateCopy struct {
 	From, To Offline
 	Keys     KeySource
-	// Progress is called with the number of copied lines and of all lines. Default: no calls.
+	// Progress is called with the number of lines copied so far and the number of all lines. Default: no calls.
 	Progress func(done, of int)
 }
 
-// Run copies. end is the end line of the export through which the content is copied.
+// Run copies the contents. end is the end line of the export through which they are copied.
 func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err error) {
 	unlocked, err := c.Keys.read(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err
 	}, log)
 }
 
-// anonymousFile returns a temporary file that is removed when the process ends.
+// anonymousFile returns a temporary file that no longer exists when the process has ended.
 func anonymousFile() (*os.File, error) {
 	file, err := os.CreateTemp("", "sluice-state-")
 	if err != nil {
@@ -70,7 +70,7 @@ func anonymousFile() (*os.File, error) {
 	return file, os.Remove(file.Name())
 }
 
-// fill fills the target from a file. confirm reports whether the target has everything.
+// fill fills the target from a file. confirm returns an error if the target does not have everything.
 func (c StateCopy) fill(
 	ctx context.Context, file *os.File, keys *keyring.Keyring, confirm func() error, log *zap.Logger,
 ) error {

@@ -23,30 +23,30 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// storeSettings has the settings of a store, and opens it.
+// storeSettings has the settings of a store. It opens the store.
 type storeSettings struct {
 	config.Store
-	// lost is called if Redis has a history that lacks changes; nil for no call.
+	// lost is called when Redis has lost changes; nil for no call.
 	lost     func(redis.History)
 	readOnly bool
-	// observe takes what is measured of writes.
+	// observe receives measured values of writes.
 	observe backend.WriteObservers
-	// patience is how long opening is retried if Redis does not answer.
+	// patience is how long opening is repeated while Redis does not answer.
 	patience time.Duration
 }
 
-// gatewayStore is what serve needs of a store.
+// gatewayStore is a store with the methods that a gateway needs.
 type gatewayStore interface {
 	backend.Store
 	Run(ctx context.Context) error
 	Close() error
-	// Ready returns why the store cannot serve now, nil if it can.
+	// Ready returns an error if the store cannot serve now.
 	Ready(ctx context.Context) error
 	// Unreadable returns the number of stored records that could not be read.
 	Unreadable() uint64
 }
 
-// open opens the store. name describes it to people. An error is a single line.
+// open opens the store. name describes the store for people. An error has only one line.
 func (s storeSettings) open(ctx context.Context, log *zap.Logger) (store gatewayStore, name string, err error) {
 	if s.URL != "" {
 		return s.openRedis(ctx, log)
@@ -79,8 +79,8 @@ func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayS
 	return store, name, nil
 }
 
-// findRedis reports whether a store exists on Redis, and how its namespaces are distributed over
-// the shards. It writes nothing.
+// findRedis reports whether a store exists on Redis, and returns how it distributes namespaces to shards. It writes
+// nothing.
 func (s storeSettings) findRedis(ctx context.Context, log *zap.Logger) (sharding backend.Sharder, there bool, err error) {
 	cfg, _, err := s.redisConfig(ctx, log)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s storeSettings) findRedis(ctx context.Context, log *zap.Logger) (sharding
 	return nil, false, errors.New(exit.OneLine(err))
 }
 
-// redisConfig returns the configuration of a store on Redis and a name for people.
+// redisConfig returns the configuration of a store on Redis, and a name of the store for people.
 func (s storeSettings) redisConfig(ctx context.Context, log *zap.Logger) (cfg redis.Config, name string, err error) {
 	at, err := redis.ParseURL(s.URL)
 	if err != nil {
@@ -145,8 +145,8 @@ func RedisURLWithoutPassword(url string) string {
 	return at.String()
 }
 
-// openPatiently opens a store on Redis. It retries until the patience of the settings is over while
-// no server answers.
+// openPatiently opens a store on Redis. It repeats that while no server answers, for at most the patience of the
+// settings.
 func (s storeSettings) openPatiently(
 	ctx context.Context, cfg redis.Config, log *zap.Logger,
 ) (*redis.Store, error) {
@@ -169,7 +169,7 @@ func (s storeSettings) openPatiently(
 	}
 }
 
-// tls returns the TLS configuration for a connection; nil if it does not use TLS.
+// tls returns the TLS configuration of connections; nil if they do not use TLS.
 func (s storeSettings) tls(ctx context.Context, at *redis.Address) (*tls.Config, error) {
 	if !at.TLS {
 		if s.CA != "" || s.Cert != "" || s.Key != "" {
@@ -194,7 +194,7 @@ func (s storeSettings) tls(ctx context.Context, at *redis.Address) (*tls.Config,
 	return cfg, nil
 }
 
-// explainBolt explains in one line why the embedded store cannot be opened.
+// explainBolt returns an error of one line that explains why the embedded store cannot be opened.
 func (s storeSettings) explainBolt(err error) error {
 	switch {
 	case errors.Is(err, bolt.ErrLocked):
@@ -207,15 +207,15 @@ func (s storeSettings) explainBolt(err error) error {
 	return fmt.Errorf("data: %s", exit.OneLine(err))
 }
 
-// Reader is a store that was opened only for reading.
+// Reader is a store that was opened for reading only.
 type Reader interface {
 	backend.Store
 	backend.Verifier
 	Close() error
 }
 
-// OpenReader opens a store for reading: the embedded store in a folder or a file, or a store on
-// Redis by its URL and the settings. An error is a single line.
+// OpenReader opens a store for reading only. place is the folder or file of an embedded store, or a URL of Redis, for
+// which the settings apply. An error has only one line.
 func OpenReader(ctx context.Context, place string, settings config.Store, log *zap.Logger) (Reader, error) {
 	if strings.Contains(place, "://") {
 		settings.URL = place

@@ -13,12 +13,11 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// storeMetrics are the metrics of a store: of its calls, and of the groups of batches that it
-// writes.
+// storeMetrics are the metrics about the calls of a store, and about the groups of batches that it writes.
 type storeMetrics struct {
 	calls  *prometheus.HistogramVec
 	errors *prometheus.CounterVec
-	// The metrics of groups, see [backend.WriteObservers].
+	// The metrics about groups, see [backend.WriteObservers].
 	wait, size, duration, sync prometheus.Histogram
 }
 
@@ -59,14 +58,14 @@ func newStoreMetrics() *storeMetrics {
 	}
 }
 
-// storeBuckets are the bounds of histograms of times of a store, from a tenth of a millisecond to five seconds.
+// storeBuckets returns the bounds of histograms of store times in seconds.
 func storeBuckets() []float64 {
 	return []float64{
 		0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 	}
 }
 
-// secondsHistogram returns a histogram of times of a store and of writes.
+// secondsHistogram returns a histogram of times of a store or of writes.
 func secondsHistogram(name, help string) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: storeBuckets()})
 }
@@ -76,12 +75,12 @@ func (m *storeMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.calls, m.errors, m.wait, m.size, m.duration, m.sync}
 }
 
-// writes returns what takes the measures of a driver.
+// writes returns the observers for a driver.
 func (m *storeMetrics) writes() backend.WriteObservers {
 	return backend.WriteObservers{Wait: m.wait, Size: m.size, Duration: m.duration, Sync: m.sync}
 }
 
-// measured returns a store whose calls are measured. It has all other abilities of the store.
+// measured returns a store that measures its calls. It keeps the other methods of the store.
 func (m *storeMetrics) measured(store gatewayStore) gatewayStore {
 	switch store := store.(type) {
 	case *bolt.Store:
@@ -106,7 +105,7 @@ func (m *storeMetrics) callsOf(store measurable) measuredCalls {
 	return measuredCalls{store: store, apply: m.call("apply"), get: m.call("get"), scan: m.call("range")}
 }
 
-// call returns the metrics of an operation.
+// call returns the metrics of one kind of call.
 func (m *storeMetrics) call(operation string) measuredCall {
 	return measuredCall{
 		duration: m.calls.WithLabelValues(operation),
@@ -114,13 +113,13 @@ func (m *storeMetrics) call(operation string) measuredCall {
 	}
 }
 
-// measuredCall measures the calls of an operation.
+// measuredCall has the metrics of one kind of call.
 type measuredCall struct {
 	duration prometheus.Observer
 	errors   *prometheus.CounterVec
 }
 
-// done measures a call that began at an instant and has ended with err.
+// done records a call that has ended with err.
 func (c *measuredCall) done(ctx context.Context, began time.Time, err error) {
 	span.Observe(ctx, c.duration, time.Since(began).Seconds())
 	if err == nil {
@@ -131,7 +130,7 @@ func (c *measuredCall) done(ctx context.Context, began time.Time, err error) {
 	}
 }
 
-// storeErrorName returns the name of an error that is the store's fault; empty for others.
+// storeErrorName returns the name of an error that is a fault of the store; empty for other errors.
 func storeErrorName(err error) string {
 	for _, known := range []struct {
 		err  error
@@ -150,7 +149,8 @@ func storeErrorName(err error) string {
 	return ""
 }
 
-// measuredBolt is the embedded store with measured calls. It tells its head from memory, which is not measured.
+// measuredBolt is the embedded store with measured calls. Its Head, Position and Sync are not measured, because they do
+// not read the file.
 type measuredBolt struct {
 	boltStore
 	measuredCalls
@@ -163,7 +163,8 @@ type measuredRedis struct {
 	remoteCalls
 }
 
-// boltStore and redisStore have the methods of a store one level deeper, where those that measure hide them.
+// boltStore and redisStore embed a store one level deeper, so that the methods of measuredCalls take precedence over
+// those of the store.
 type (
 	boltStore  struct{ *bolt.Store }
 	redisStore struct{ *redis.Store }
@@ -184,14 +185,14 @@ var (
 	_ backend.Syncer     = measuredRedis{}
 )
 
-// measurable has the calls that every driver has.
+// measurable has the methods of all drivers that are measured.
 type measurable interface {
 	backend.Store
 	backend.Ranger
 	backend.BareGetter
 }
 
-// measuredCalls measures the calls that every driver has.
+// measuredCalls measures the calls of [measurable].
 type measuredCalls struct {
 	store            measurable
 	apply, get, scan measuredCall
@@ -237,7 +238,7 @@ func (s measuredCalls) Ranges(ctx context.Context, rs []backend.Range) ([]backen
 	return pages, err
 }
 
-// remoteCalls measures the calls for which Redis is asked, and the embedded store has the answer in memory.
+// remoteCalls measures further calls for which Redis is asked. The embedded store answers them from memory.
 type remoteCalls struct {
 	store                *redis.Store
 	head, position, sync measuredCall

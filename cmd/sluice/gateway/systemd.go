@@ -8,16 +8,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// serviceManager reports the gateway's state to systemd by the protocol of sd_notify(3). Without
-// systemd it does nothing.
+// serviceManager reports the state of the gateway to systemd, see sd_notify(3). Without systemd it does nothing.
 type serviceManager struct {
 	log *zap.Logger
-	// alive returns when the parts of the gateway that every request needs have
-	// responded.
+	// alive returns when those parts of the gateway have responded that every request needs.
 	alive func()
 }
 
-// Run reports that the gateway serves at an address and, when ctx ends, that it stops.
+// Run reports that the gateway serves, with its address. When ctx ends, it reports that the gateway stops.
 func (m serviceManager) Run(ctx context.Context, address string) error {
 	m.tell(daemon.SdNotifyReady + "\nSTATUS=serves " + address)
 	<-ctx.Done()
@@ -25,8 +23,7 @@ func (m serviceManager) Run(ctx context.Context, address string) error {
 	return nil
 }
 
-// Watch reports to systemd, twice in each WatchdogSec of the unit, that the gateway is alive, until
-// ctx ends.
+// Watch reports to systemd that the gateway is alive, twice in each WatchdogSec of the unit, until ctx ends.
 func (m serviceManager) Watch(ctx context.Context) error {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {

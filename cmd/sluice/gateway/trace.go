@@ -27,25 +27,24 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// flushTime is how long a gateway that stops waits for the collector to take the last spans.
+// flushTime is how long a gateway that stops waits until the collector has received the last spans.
 const flushTime = 3 * time.Second
 
-// traces exports the spans of the gateway. Nil exports none.
+// traces exports the spans of the gateway. A nil traces does nothing.
 type traces struct {
 	tracer   *span.Tracer
 	provider *sdktrace.TracerProvider
 	log      *zap.Logger
 }
 
-// traceSettings are the settings of traces: the gateway's own setting, and variables of
-// OpenTelemetry, which lookup reads. The exporter reads other variables by itself
-// (OTEL_EXPORTER_OTLP_..., OTEL_BSP_..., OTEL_RESOURCE_ATTRIBUTES).
+// traceSettings are the settings of traces: the setting of the gateway, and variables of OpenTelemetry, which lookup
+// returns. The exporter itself reads other variables: OTEL_EXPORTER_OTLP_..., OTEL_BSP_..., OTEL_RESOURCE_ATTRIBUTES.
 type traceSettings struct {
 	endpoint string // setting otel-endpoint
 	lookup   func(name string) string
 }
 
-// wanted reports whether traces are exported, or why the variables are not acceptable.
+// wanted reports whether traces must be exported. It returns an error if a variable has a value that is not supported.
 func (s traceSettings) wanted() (bool, error) {
 	switch exporter := s.lookup("OTEL_TRACES_EXPORTER"); exporter {
 	case "", "otlp":
@@ -67,8 +66,7 @@ func (s traceSettings) wanted() (bool, error) {
 	) != "", nil
 }
 
-// openTraces returns the exporter of traces; nil if none are to be exported. It does not wait for
-// the collector.
+// openTraces returns the exporter of traces; nil if they are not exported. It does not connect to the collector yet.
 func openTraces(ctx context.Context, s traceSettings, log *zap.Logger) (*traces, error) {
 	wanted, err := s.wanted()
 	if err != nil {
@@ -102,8 +100,7 @@ func openTraces(ctx context.Context, s traceSettings, log *zap.Logger) (*traces,
 	if err != nil {
 		return nil, exit.Usage(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err))
 	}
-	// The library has one handler of its errors for the process. exporter logs what an operator has
-	// to know.
+	// The library has one error handler per process. What operators must know is logged by exporter.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Debug("traces", zap.Error(err)) }))
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(&exporter{SpanExporter: client, log: log}),
@@ -114,7 +111,7 @@ func openTraces(ctx context.Context, s traceSettings, log *zap.Logger) (*traces,
 	return &traces{tracer: span.NewTracer(provider, sampler), provider: provider, log: log}, nil
 }
 
-// Tracer returns the tracer; nil for none.
+// Tracer returns the tracer; nil if there is none.
 func (t *traces) Tracer() *span.Tracer {
 	if t == nil {
 		return nil
@@ -122,8 +119,7 @@ func (t *traces) Tracer() *span.Tracer {
 	return t.tracer
 }
 
-// Store returns a store whose calls are traced. remote reports whether the store is in another
-// process.
+// Store returns a store with traced calls. remote reports whether the store is in another process.
 func (t *traces) Store(store backend.Store, remote bool) backend.Store {
 	switch {
 	case t == nil:
@@ -134,7 +130,7 @@ func (t *traces) Store(store backend.Store, remote bool) backend.Store {
 	return traced.New(store, "bbolt")
 }
 
-// Run exports spans until ctx ends. Then it exports the remaining ones, for at most flushTime.
+// Run exports spans until ctx ends, and then the last ones, for at most flushTime.
 func (t *traces) Run(ctx context.Context) error {
 	<-ctx.Done()
 	if t == nil {
@@ -148,7 +144,7 @@ func (t *traces) Run(ctx context.Context) error {
 	return nil
 }
 
-// sampler returns the sampler that the variables of OpenTelemetry name. Default: parentbased_always_on.
+// sampler returns the sampler in the variables of OpenTelemetry. Default: parentbased_always_on.
 func (s traceSettings) sampler() (func(parent trace.SpanContext, id trace.TraceID) bool, error) {
 	name := cmp.Or(s.lookup("OTEL_TRACES_SAMPLER"), "parentbased_always_on")
 	argument := s.lookup("OTEL_TRACES_SAMPLER_ARG")
@@ -179,8 +175,8 @@ func (s traceSettings) sampler() (func(parent trace.SpanContext, id trace.TraceI
 	}, nil
 }
 
-// exporter exports spans to the collector. While the collector accepts no spans, they are
-// lost. This is logged once, and once more when the collector accepts spans again.
+// exporter exports spans to the collector. Spans that the collector does not accept are lost. The first failure is
+// logged, and the first success after it.
 type exporter struct {
 	sdktrace.SpanExporter
 	log    *zap.Logger
@@ -204,10 +200,10 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 // urls matches the URLs in a text.
 var urls = regexp.MustCompile(`https?://\S+`)
 
-// maxExportError is the maximum number of bytes of a logged error of the collector, whose answer may be long.
+// maxExportError is the maximum length of a logged error of the collector, in bytes. Its answer may be long.
 const maxExportError = 300
 
-// withoutURL returns an error without the URL of the request, which may have a credential.
+// withoutURL returns an error without the URL of the request, which may contain a credential.
 func withoutURL(err error) error {
 	var request *url.Error
 	if errors.As(err, &request) {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// writableFolder returns an error unless this process can create files in a folder.
+// writableFolder returns an error if this process cannot create files in a folder.
 func writableFolder(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -20,8 +20,7 @@ func writableFolder(path string) error {
 	return writable(path)
 }
 
-// creatableFolder returns an error unless this process can create files in a folder or, if it does
-// not exist, the folder.
+// creatableFolder returns an error if this process cannot create files in a folder, or the folder if it does not exist.
 func creatableFolder(path string) error {
 	for {
 		_, err := os.Stat(path)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writable returns an error unless this process can write to a file or a folder.
+// writable returns an error if this process cannot write to a file or folder.
 func writable(path string) error {
 	if err := unix.Access(path, unix.W_OK); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", path, err)

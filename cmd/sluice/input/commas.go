@@ -1,6 +1,6 @@
 package input
 
-// splitCommas splits at commas outside of parentheses and quotes.
+// splitCommas splits a text at commas that are neither in parentheses nor in quotes.
 func splitCommas(text string) []string {
 	var out []string
 	depth := 0 // of parentheses

@@ -14,27 +14,26 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Document is one manifest with its place in a file.
+// Document is a manifest, with its place in a file.
 type Document struct {
-	// File is the file as it was named, or "standard input".
+	// File is the name of the file as it was given, or "standard input".
 	File string
-	// Line is the line of the file on which the document begins, and Number its number in the
-	// file; both count from 1.
+	// Line is the line on which the document begins. Number is the number of the document in the file. Both are counted
+	// from 1.
 	Line, Number int
-	// Text is the manifest in the form that the gateway accepts.
+	// Text is the manifest, in a form that the gateway accepts.
 	Text string
-	// Kind, Name, Namespace and Revision of the resource; empty if the document has
-	// none or cannot be read.
+	// Kind, Name, Namespace and Revision belong to the resource. They are empty if the document does not have them, or
+	// cannot be read.
 	Kind, Name, Namespace, Revision string
 
 	parsed *manifest.Document // nil if it cannot be read
-	// node is the root of the document; nil if it must be parsed from the text. base is
-	// added to its line numbers.
+	// node is the root of the document; nil if the text must be parsed. base must be added to its line numbers.
 	node *yaml.Node
 	base int
 }
 
-// read sets the fields that come from the document itself.
+// read sets the fields that are in the text.
 func (d Document) read() Document {
 	m, err := manifest.Parse(d.Text)
 	if err != nil {
@@ -52,11 +51,11 @@ func (d Document) read() Document {
 	return d
 }
 
-// Where returns the place of the document: its file and its first line.
+// Where returns the place of the document: its file and line.
 func (d Document) Where() string { return d.at(d.Line) }
 
-// At returns the file and the line of a field, such as spec.resource.tags[1]. If the document lacks
-// the field, it returns the place of the nearest enclosing one.
+// At returns the place of a field, such as spec.resource.tags[1]. If the document does not have the field, it returns
+// the place of the nearest object around it.
 func (d Document) At(field string) string { return d.at(d.line(field)) }
 
 func (d Document) at(line int) string { return d.File + ":" + strconv.Itoa(line) }
@@ -64,11 +63,11 @@ func (d Document) at(line int) string { return d.File + ":" + strconv.Itoa(line)
 // AtLine returns the place of a line of the text, counted from 1.
 func (d Document) AtLine(line int) string { return d.at(d.Line + line - 1) }
 
-// errorLine matches the number of a line of the sent text in an error.
+// errorLine matches a line number of the text in an error.
 var errorLine = regexp.MustCompile(`line (\d+)(, column \d+)?: `)
 
-// Place returns the place of an error: the place of the field, or, if field is empty, of the line
-// that the message names. rest is the message without that line number.
+// Place returns the place of an error: of the field if it is not empty, otherwise of the line in the message. rest is
+// the message without the line number.
 func (d Document) Place(field, message string) (where, rest string) {
 	m := errorLine.FindStringSubmatchIndex(message)
 	if m == nil || field != "" {
@@ -78,8 +77,7 @@ func (d Document) Place(field, message string) (where, rest string) {
 	return d.AtLine(line), message[:m[0]] + message[m[1]:]
 }
 
-// String returns the name of the document for messages: its kind and name, or its number
-// in the file.
+// String returns a name of the document for messages: its kind and name, or its number in the file.
 func (d Document) String() string {
 	switch {
 	case d.Kind == "" || d.Name == "":
@@ -112,8 +110,8 @@ func (d Document) line(field string) int {
 	return line
 }
 
-// step follows one step of a path. It returns the value, the line of its key and the rest
-// of the path; nil if there is no such value.
+// step follows the first step of a path. It returns the value, the line of its key, and the rest of the path. The value
+// is nil if there is none.
 func step(n *yaml.Node, path string) (value *yaml.Node, line int, rest string) {
 	for range 2 { // an alias may lead to an alias
 		if n.Kind == yaml.AliasNode {
@@ -135,14 +133,14 @@ func step(n *yaml.Node, path string) (value *yaml.Node, line int, rest string) {
 	return nil, 0, ""
 }
 
-// cutIndex cuts an index such as [7] off the front of a path.
+// cutIndex removes an index such as [7] from the beginning of a path.
 func cutIndex(path string) (index int, rest string, ok bool) {
 	text, rest, found := strings.Cut(strings.TrimPrefix(path, "["), "]")
 	index, err := strconv.Atoi(text)
 	return index, strings.TrimPrefix(rest, "."), found && strings.HasPrefix(path, "[") && err == nil && index >= 0
 }
 
-// member returns the value of a key of a mapping; nil if there is none.
+// member returns the value of a key in a mapping; nil if there is none.
 func member(n *yaml.Node, key string) *yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		return nil
@@ -155,9 +153,9 @@ func member(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// RefuseTwins refuses different documents of the same resource. A document without a namespace is
-// in the namespace of the command, or in the default one if the command has none. This holds for
-// GLOBAL kinds as well, since their documents have no namespace.
+// RefuseTwins returns an error if two documents are about the same resource. A document without a namespace is in the
+// given namespace, or in the default one if that is empty. This also works for documents of GLOBAL kinds, none of which
+// has a namespace.
 func RefuseTwins(docs []Document, namespace string) error {
 	first := map[string]Document{}
 	for _, d := range docs {

@@ -13,25 +13,24 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// fieldForms describes the forms of a test.
+// fieldForms describes the accepted tests of fields.
 const fieldForms = "PATH=value, !=, <, <=, >, >=, ^= (begins with), *= (contains), PATH in (a,b), PATH notin (a,b), PATH and !PATH are accepted, joined by commas"
 
-// maxTests is the maximum number of tests in one list of an API filter.
+// maxTests is the maximum number of tests in one list of a filter of the API.
 const maxTests = 50
 
-// field is a field that filters can name.
+// field is a field that filters accept.
 type field struct {
 	path string
-	// inAPI is the path in the API; empty if it is the same.
+	// inAPI is the path in the API; empty if it equals path.
 	inAPI string
 	kind  string // kind of value: String, Int, SafeInt, Float, Boolean, Time or Enum
 	list  bool
 	enum  []client.EnumValue
 }
 
-// ParseFilter parses filters on the fields of a kind and returns them in the API's
-// form; nil for none. All tests must hold. The error for an invalid filter names what
-// the kind accepts.
+// ParseFilter parses filters on fields and combines them to a filter in the form of the API; nil if there are none. All
+// must hold. If a filter is invalid, the error has what the kind accepts.
 func ParseFilter(k client.Kind, texts []string) (map[string]any, error) {
 	var tests []any
 	for _, text := range texts {
@@ -55,8 +54,8 @@ func ParseFilter(k client.Kind, texts []string) (map[string]any, error) {
 	return map[string]any{"and": tests}, nil
 }
 
-// operators returns pairs of an operator, such as <=, and its name in the API.
-// Operators that begin with another one precede it.
+// operators returns operators, such as <=, with their names in the API. An operator precedes those with which it
+// begins.
 func operators() [][2]string {
 	return [][2]string{
 		{"==", "eq"}, {"!=", "ne"}, {"<=", "lte"}, {">=", "gte"}, {"^=", "startsWith"}, {"*=", "contains"},
@@ -87,7 +86,7 @@ func parseTest(k client.Kind, text string) (map[string]any, error) {
 	return among(k, path, splitCommas(list), word == "notin")
 }
 
-// presence returns a test of whether a field has a value.
+// presence returns a test whether a field has a value.
 func presence(k client.Kind, path string, wanted bool) (map[string]any, error) {
 	f, err := find(k, path)
 	if err != nil {
@@ -96,7 +95,7 @@ func presence(k client.Kind, path string, wanted bool) (map[string]any, error) {
 	return f.nest(map[string]any{"isNull": !wanted}), nil
 }
 
-// compare returns a test of a field against one value.
+// compare returns a test that compares a field with a value.
 func compare(k client.Kind, path, operator, text string) (map[string]any, error) {
 	if condition, found := strings.CutPrefix(path, "status.conditions."); found && k.HasConditions() {
 		if operator != "eq" {
@@ -124,8 +123,7 @@ func compare(k client.Kind, path, operator, text string) (map[string]any, error)
 	return f.nest(map[string]any{operator: v}), nil
 }
 
-// among returns a test of whether a field has one of the values, or, with not, none of
-// them.
+// among returns a test whether a field has one of several values, or with not, none of them.
 func among(k client.Kind, path string, texts []string, not bool) (map[string]any, error) {
 	f, err := find(k, path)
 	if err != nil {
@@ -150,8 +148,7 @@ func among(k client.Kind, path string, texts []string, not bool) (map[string]any
 	return f.nest(map[string]any{"in": values}), nil
 }
 
-// fields returns the fields that filters of a kind can name: those of the metadata, which every
-// kind has, and the declared ones.
+// fields returns the fields that filters of a kind accept: metadata, which all kinds have, and the declared fields.
 func fields(k client.Kind) []field {
 	out := []field{{path: "metadata.name", kind: "String"}}
 	if k.Scope != "GLOBAL" {
@@ -179,7 +176,7 @@ func fields(k client.Kind) []field {
 	return out
 }
 
-// Paths returns the paths that filters of a kind can name.
+// Paths returns the paths that filters of a kind accept.
 func Paths(k client.Kind) []string {
 	var out []string
 	for _, f := range fields(k) {
@@ -201,7 +198,7 @@ func find(k client.Kind, path string) (field, error) {
 		path, k.Name, strings.Join(Paths(k), ", "), conditions)
 }
 
-// nest returns the API's filter with operators for the field.
+// nest returns the filter in the form of the API with operators for the field.
 func (f field) nest(operators map[string]any) map[string]any {
 	steps := strings.Split(strings.TrimPrefix(cmp.Or(f.inAPI, f.path), "metadata."), ".")
 	out := operators
@@ -211,7 +208,7 @@ func (f field) nest(operators map[string]any) map[string]any {
 	return out
 }
 
-// accepted returns the operators that a field accepts, by their names in the API.
+// accepted returns the operators for a field, by their names in the API.
 func (f field) accepted() []string {
 	switch {
 	case f.list, f.kind == "Boolean", f.kind == "Enum":
@@ -244,7 +241,7 @@ func (f field) what() string {
 	return f.kind
 }
 
-// value parses a value of the field's type. A quoted value is taken literally.
+// value parses a value of the field's type. In quotes it is used literally.
 func (f field) value(text string) (any, error) {
 	if strings.HasPrefix(text, `"`) {
 		bare, err := strconv.Unquote(text)

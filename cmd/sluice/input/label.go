@@ -7,12 +7,11 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// LabelForms describes the forms of a test.
+// LabelForms describes the accepted tests of labels.
 const LabelForms = "key=value, key!=value, key in (a,b), key notin (a,b), key and !key are accepted, joined by commas"
 
-// ParseLabels parses label selectors in kubectl's syntax. All of several selectors must
-// hold. A selector that cannot be parsed is an error, because ignoring a part would
-// select other resources.
+// ParseLabels parses label selectors in the syntax of kubectl. All must hold. A selector that cannot be parsed is an
+// error, because without it other resources would be selected.
 func ParseLabels(texts []string) ([]client.LabelTest, error) {
 	var out []client.LabelTest
 	for _, text := range texts {
@@ -66,8 +65,8 @@ func parseLabelTest(text string) (client.LabelTest, bool) {
 	return t, true
 }
 
-// isLabelKey reports whether a text can be the key of a label: a name, or a domain, a
-// slash and a name. The gateway checks the complete rule.
+// isLabelKey reports whether a text can be the key of a label: a name, or a domain, a slash and a name. Only the
+// gateway checks the complete rule.
 func isLabelKey(key string) bool {
 	return key != "" && strings.Count(key, "/") <= 1 &&
 		!strings.ContainsFunc(key, func(r rune) bool { return !isLabelRune(r) && r != '/' })

@@ -15,11 +15,11 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
-// list collects the documents of a file in order. A document of kind List, as kubectl writes it, or
-// of a kind that ends in List, is replaced by its items, which may be lists, too.
+// list collects the documents in a file, in their order. A document of kind List, or of a kind that ends with List, is
+// replaced by its items, as kubectl does. Items may be lists, too.
 type list struct {
 	docs []Document
-	// listed reports whether the file has a list.
+	// listed reports whether there is a list in the file.
 	listed bool
 }
 
@@ -33,7 +33,7 @@ func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e
 
 func (e *lineError) Unwrap() error { return e.err }
 
-// addPart adds a document or its items.
+// addPart adds a document, or its items if it is a list.
 func (l *list) addPart(part manifest.Part) error {
 	if !strings.Contains(part.Text, "List") {
 		l.docs = append(l.docs, Document{Line: part.Line, Text: part.Text})
@@ -44,15 +44,15 @@ func (l *list) addPart(part manifest.Part) error {
 	}
 	root, err := manifest.ParseYAML(part.Text)
 	if err != nil || root == nil || !isList(headOfNode(root)) {
-		// This error is explained when the document is sent.
+		// The error is reported when the document is sent.
 		l.docs = append(l.docs, Document{Line: part.Line, Text: part.Text})
 		return nil
 	}
 	return l.addNode(root, part.Line, part.Line-1)
 }
 
-// addNode adds a value that begins in a line of the file, or its items. base is added to the line
-// numbers of its text. An item is sent as JSON, which has the same strings and numbers as the YAML.
+// addNode adds a value, or its items if it is a list. line is the line in the file on which the value begins; base must
+// be added to the line numbers in it. An item is sent as JSON with the same strings and numbers.
 func (l *list) addNode(n *yaml.Node, line, base int) error {
 	head := headOfNode(n)
 	if !isList(head) {
@@ -79,11 +79,10 @@ func (l *list) addNode(n *yaml.Node, line, base int) error {
 	return nil
 }
 
-// textLine matches the number of a line in an error of a manifest.
+// textLine matches a line number in an error of package manifest.
 var textLine = regexp.MustCompile(`line (\d+): `)
 
-// inFile changes the line number in an error about a text, if there is one, to that of the
-// file.
+// inFile changes the line number in an error, if there is one, from the text to the file.
 func inFile(err error, line, base int) error {
 	message := err.Error()
 	at := textLine.FindStringSubmatchIndex(message)
@@ -94,7 +93,7 @@ func inFile(err error, line, base int) error {
 	return &lineError{base + of, errors.New(message[:at[0]] + message[at[1]:])}
 }
 
-// addJSON adds a valid JSON value that begins in a line, or its items.
+// addJSON adds a valid JSON value, or its items if it is a list. line is the line on which the value begins.
 func (l *list) addJSON(text []byte, line int) error {
 	head, items := headOfJSON(text)
 	if !isList(head) {
@@ -111,7 +110,7 @@ func (l *list) addJSON(text []byte, line int) error {
 	return l.addElements(items.text, line+items.line)
 }
 
-// addElements adds the elements of a valid JSON array that begins in a line.
+// addElements adds the elements of a valid JSON array. line is the line on which the array begins.
 func (l *list) addElements(array []byte, line int) error {
 	dec := json.NewDecoder(bytes.NewReader(array))
 	_, _ = dec.Token()
@@ -127,17 +126,17 @@ func (l *list) addElements(array []byte, line int) error {
 	return nil
 }
 
-// head has the fields that distinguish a list from other documents.
+// head has the fields that show whether a document is a list.
 type head struct {
 	kind string
-	// keys are the top-level keys in order.
+	// keys are the top-level keys, in order.
 	keys []string
 	// named reports whether the metadata has a name.
 	named bool
 }
 
-// isList reports whether a document is replaced by its items. A document with a name is a resource,
-// because a catalogue can have a kind called List or NetworkList.
+// isList reports whether a document is a list, which is replaced by its items. A document with a name is not, because a
+// catalogue may have a kind named List or NetworkList.
 func isList(h head) bool {
 	if h.named {
 		return false
@@ -160,14 +159,13 @@ func headOfNode(n *yaml.Node) (h head) {
 	return h
 }
 
-// jsonItems are the items of a list in JSON, and the number of lines before them.
+// jsonItems are the items of a list as JSON, and the number of lines before them.
 type jsonItems struct {
 	text []byte
 	line int
 }
 
-// headOfJSON reads the head of a valid JSON value. Since it is valid, decoding cannot
-// fail.
+// headOfJSON returns the head of a valid JSON value. Because it is valid, decoding cannot fail.
 func headOfJSON(text []byte) (h head, items jsonItems) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	begin, _ := dec.Token()
@@ -196,8 +194,8 @@ func headOfJSON(text []byte) (h head, items jsonItems) {
 
 var errNoItems = errors.New("a List has items, a list of manifests; write items: [] if there are none")
 
-// checkListKeys refuses unknown and repeated keys of a List. They would be ignored, with the documents
-// that they may hold.
+// checkListKeys returns an error for unknown and repeated keys of a List. They would be ignored, with any documents in
+// them.
 func checkListKeys(keys []string) error {
 	known := []string{"apiVersion", "kind", "metadata", "items"}
 	for i, key := range keys {

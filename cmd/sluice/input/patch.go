@@ -11,10 +11,9 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
-// MergePatch applies a JSON merge patch (RFC 7386) to a manifest and returns it as
-// JSON: objects are merged, lists are replaced, and null removes. Both inputs are YAML
-// or JSON. Outside of labels and annotations, null is kept in the manifest, where it
-// clears the stored value.
+// MergePatch applies a JSON merge patch (RFC 7386) to a manifest, and returns the result as JSON. Objects are merged,
+// lists are replaced, and null removes a value. Both texts are YAML or JSON. Except in labels and annotations, a null
+// stays in the manifest, where it removes the stored value.
 func MergePatch(text, patch string) (string, error) {
 	whole, err := object(text)
 	if err != nil {
@@ -29,8 +28,8 @@ func MergePatch(text, patch string) (string, error) {
 	return string(out), err
 }
 
-// Merges reports whether a patch merges an object into the value at a path of a manifest.
-// It is false for a patch that cannot be read.
+// Merges reports whether a patch merges an object into the value at a path. It returns false for a patch that cannot be
+// parsed.
 func Merges(patch string, path ...string) bool {
 	at, err := object(patch)
 	for _, key := range path {
@@ -42,12 +41,12 @@ func Merges(patch string, path ...string) bool {
 	return at != nil
 }
 
-// Precondition has the revision and the uid that the resource must have; empty if the patch does
-// not name them.
+// Precondition has the revision and the uid that the resource must have. They are empty if the patch does not have
+// them.
 type Precondition struct{ Revision, UID string }
 
-// CutPrecondition removes the revision and the uid from a patch and returns them. It refuses other
-// fields that only the gateway writes.
+// CutPrecondition removes the revision and the uid from a patch and returns them. It returns an error for other fields
+// that only the gateway sets.
 func CutPrecondition(patch string) (rest string, p Precondition, err error) {
 	whole, err := object(patch)
 	if err != nil {

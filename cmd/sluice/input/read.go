@@ -1,6 +1,5 @@
-// Package input reads the input of commands: documents in files and folders, with the line of each
-// field, and selectors of resources, by labels in kubectl's syntax or by the fields that a kind
-// declares for filters.
+// Package input reads the input of commands: documents in files and folders, with the line of each field, and selectors
+// of resources. Selectors are tests of labels in the syntax of kubectl, or of fields that the kind offers for filters.
 package input
 
 import (
@@ -26,21 +25,20 @@ const MaxBytes = 256 << 20
 // Standard is the file name for the standard input.
 const Standard = "-"
 
-// Source has the places of documents.
+// Source is the source of documents.
 type Source struct {
-	// Files are names of files and folders, or [Standard]. In a folder, the files
-	// .yaml, .yml and .json are read.
+	// Files are files, folders, or [Standard]. In folders, the files with the suffixes .yaml, .yml and .json are read.
 	Files []string
 	// Recursive also reads subfolders, except those whose names begin with a dot.
 	Recursive bool
-	// Stdin is read for the name [Standard].
+	// Stdin is read instead of a file named [Standard].
 	Stdin io.Reader
-	// Limit is the maximum number of bytes of all files together. Default: MaxBytes.
+	// Limit is the maximum size of all files together, in bytes. Default: MaxBytes.
 	Limit int64
 }
 
-// Read reads all documents, in the order of the files. It is an error if there are none,
-// unless a file has an empty List, as printed by `get -o json`, or an empty array.
+// Read reads all documents, in the order of the files. It returns an error if there are none, unless a file has an
+// empty List, which `get -o json` may print, or an empty array.
 func (s Source) Read() ([]Document, error) {
 	docs := []Document{}
 	listed := false
@@ -83,7 +81,7 @@ func (s Source) Names() string {
 	return strings.Join(names, ", ")
 }
 
-// folder returns the files of a folder, ordered by name.
+// folder returns the files in a folder, in the order of their names.
 func (s Source) folder(root string) ([]string, error) {
 	var paths []string
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -142,8 +140,8 @@ func shown(path string) string {
 	return path
 }
 
-// split splits a file into documents: at YAML's markers, between JSON values, and lists into their
-// elements. listed reports whether there is a list.
+// split splits a file into documents. YAML is split at its markers, JSON between values, and a list into its elements.
+// listed reports whether there is a list.
 func split(file string, data []byte) (docs []Document, listed bool, err error) {
 	var found list
 	text := bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -173,9 +171,8 @@ func split(file string, data []byte) (docs []Document, listed bool, err error) {
 // errForeignAlias is the error for a YAML alias whose anchor is in an earlier document.
 var errForeignAlias = errors.New("the anchor of this alias is in an earlier document of the file; repeat the value")
 
-// refuseForeignAliases refuses all documents of a file if one has an alias whose anchor is in an
-// earlier document. In YAML an anchor ends with its document, so that document could not be sent
-// after the earlier ones were.
+// refuseForeignAliases returns an error if a document has an alias whose anchor is in an earlier document. In YAML an
+// anchor is only valid in its document. Such a document would fail only after the earlier ones had been sent.
 func refuseForeignAliases(docs []Document) error {
 	for i, d := range docs[min(1, len(docs)):] {
 		if d.node != nil || !strings.Contains(d.Text, "*") {
