@@ -20,7 +20,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// copyTime is how long a gateway may take to copy its store before it sends the first byte.
+// copyTime is the maximum time that a gateway may take to copy its store before it sends the first byte.
 const copyTime = time.Hour
 
 // backupFlags are the flags of a backup.
@@ -101,8 +101,8 @@ type syncedFile interface {
 	Sync() error
 }
 
-// saveBackup writes a backup from a gateway to a file. It syncs the file step by step: a single
-// sync of gigabytes at the end would delay the commits of a gateway on the same disk.
+// saveBackup writes a backup from a gateway to a file. It syncs the file at intervals: a single sync of gigabytes at
+// the end would delay the commits of a gateway on the same disk.
 func saveBackup(to syncedFile, from io.Reader, std terminal.Streams) (size int64, err error) {
 	defer std.Show("")
 	for err == nil {
@@ -120,7 +120,7 @@ func saveBackup(to syncedFile, from io.Reader, std terminal.Streams) (size int64
 	return size, nil
 }
 
-// checkBackup reads a backup completely. Damage in it is damage in the store.
+// checkBackup reads a backup completely. If the backup is damaged, so is the store.
 func checkBackup(ctx context.Context, path string, std terminal.Streams) (read backend.Verified, err error) {
 	store, err := gateway.OpenReader(ctx, path, config.Store{}, zap.NewNop())
 	if err != nil {

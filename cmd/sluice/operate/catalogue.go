@@ -18,7 +18,7 @@ func CatalogueCommand(std terminal.Streams) *cobra.Command {
 			Short:   "Check, print and compare catalogues of kinds, and give them to a running gateway",
 			Long:    "Check, print and compare catalogues of kinds, and give them to a running gateway.\n\nA catalogue is a folder of SDL files, as `sluice serve --catalogue` takes it. Without a folder, the catalogue of this release is used.",
 			Example: "  sluice catalogue check ./kinds\n  sluice catalogue diff ./kinds --from ./kinds-of-yesterday",
-			// Nothing here needs cleaning up, so a signal ends the process at once.
+			// There is nothing to clean up, so a signal may end the process immediately.
 			PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },
 		},
 		catalogueCheckCommand(std),
@@ -34,7 +34,7 @@ func CatalogueCommand(std terminal.Streams) *cobra.Command {
 	)
 }
 
-// directory returns the directory argument of a command, empty if there is none.
+// directory returns the directory in the arguments of a command; empty if there is none.
 func directory(args []string) string {
 	if len(args) == 0 {
 		return ""

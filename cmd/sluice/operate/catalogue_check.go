@@ -40,7 +40,7 @@ func catalogueCheckCommand(std terminal.Streams) *cobra.Command {
 	}
 }
 
-// printDropped prints the versions that are no longer served because of newer majors.
+// printDropped prints the versions that are not served any more because a newer major was released.
 func printDropped(std terminal.Streams, dropped []*release.Version) {
 	for _, v := range dropped {
 		_, _ = fmt.Fprintf(std.Out, "%s is not served any more: %s\n", v, output.Printable(v.Why))

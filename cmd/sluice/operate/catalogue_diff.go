@@ -111,12 +111,12 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// folders has the flags of a comparison of catalogues without a gateway.
+// folders has the flags for comparing catalogues without a gateway.
 type folders struct {
 	from, fromVersion, toVersion string
 }
 
-// folderFlags are the flags of [folders].
+// folderFlags are the names of the flags of [folders].
 var folderFlags = []string{"from", "from-version", "to-version"}
 
 func (f *folders) register(cmd *cobra.Command) {
@@ -135,8 +135,7 @@ func (f *folders) register(cmd *cobra.Command) {
 	)
 }
 
-// differences returns the changes that lead from the catalogue of the flags to the one in dir, or to
-// one of its versions.
+// differences returns the changes from the catalogue in the flags to the catalogue in dir, or to one of its versions.
 func (f *folders) differences(dir string) ([]catalogue.Difference, error) {
 	switch {
 	case f.from != "" && f.fromVersion != "":
@@ -167,7 +166,8 @@ func (f *folders) differences(dir string) ([]catalogue.Difference, error) {
 	return is.Changes(was), nil
 }
 
-// releasedVersion returns a catalogue as it was released as the version that a flag names.
+// releasedVersion returns a catalogue at the time when a version of it was released. flag is the flag with the name of
+// the version, for errors.
 func releasedVersion(of sdl.Catalogue, flag, name string) (sdl.Catalogue, error) {
 	number, err := release.ParseNumber("v" + strings.TrimPrefix(name, "v"))
 	if err != nil {
@@ -180,18 +180,18 @@ func releasedVersion(of sdl.Catalogue, flag, name string) (sdl.Catalogue, error)
 	return out, err
 }
 
-// finding is a change, with its effect on what a running gateway has stored.
+// finding is a change of a catalogue, with its effect on the resources that are stored by a running gateway.
 type finding struct {
 	catalogue.Difference
-	// Hidden says how many stored resources the change would hide or make unreadable, and which
-	// other resources these would then keep from being deleted.
+	// Hidden is a line about the stored resources that the change would hide or make unreadable, and about other
+	// resources that could then not be deleted.
 	Hidden string `json:"hidden,omitempty"`
-	// Violations describe the stored resources of the kind that violate stricter rules. Only the
-	// first change of a kind has them.
+	// Violations are lines about stored resources of the kind that violate stricter rules. Only the first change of
+	// each kind has them.
 	Violations []string `json:"violations,omitempty"`
 }
 
-// findings returns the changes in an answer, each with its effects.
+// findings returns the changes in an answer, with their effects.
 func findings(found reload.Answer) []finding {
 	out := make([]finding, len(found.Changes))
 	of := map[string]*finding{} // the first of each kind
@@ -216,8 +216,7 @@ func findings(found reload.Answer) []finding {
 	return out
 }
 
-// printChanges prints the effects on the gateway, its clients and stored resources, one finding a
-// line.
+// printChanges prints the changes, with their effects on the gateway, its clients and stored resources.
 func printChanges(std terminal.Streams, found reload.Answer) {
 	for _, c := range found.Changes {
 		_, _ = fmt.Fprintln(std.Out, output.Printable(c.String()))

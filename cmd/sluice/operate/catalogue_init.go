@@ -16,7 +16,8 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// The files of a new catalogue, besides directives.graphql. Editors find .graphqlrc; a gateway serves the folder kinds.
+// The files of a new catalogue, in addition to directives.graphql. .graphqlrc is for editors. The gateway serves the
+// folder kinds.
 const (
 	editorConfig = `# For editors: what the files of the catalogue mean.
 schema:

@@ -60,8 +60,8 @@ func cataloguePurgeCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// nothingStored returns the error of a purge that found nothing: it has been purged before, or its
-// name is misspelt.
+// nothingStored returns the error of a purge that has found nothing, because the data was purged before or the name is
+// wrong.
 func nothingStored(what string) error {
 	if strings.Contains(what, ".") {
 		return fmt.Errorf("no resource has a value at %s", what)
@@ -69,8 +69,8 @@ func nothingStored(what string) error {
 	return fmt.Errorf("nothing is stored of a kind %s", what)
 }
 
-// checkPurge returns an error for an argument that is neither KIND nor KIND.PATH. Names of kinds
-// begin with a capital letter.
+// checkPurge returns an error if an argument is neither KIND nor KIND.PATH. The names of kinds begin with a capital
+// letter.
 func checkPurge(what string) error {
 	kind, path, dotted := strings.Cut(what, ".")
 	if kind == "" || kind[0] < 'A' || kind[0] > 'Z' || dotted && path == "" {

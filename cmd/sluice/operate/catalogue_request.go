@@ -20,8 +20,8 @@ import (
 	"github.com/sluicegw/sluice/graph/release"
 )
 
-// gatewayRequest has the flags of commands that send a catalogue to a running gateway: over its
-// admin socket, or over the network if the command line names a server or a context.
+// gatewayRequest has the flags of commands that send a catalogue to a running gateway. They use the network if a server
+// or a context is on the command line, otherwise the admin socket.
 type gatewayRequest struct {
 	socket, data string
 	remote       remote.Flags
@@ -55,8 +55,8 @@ func (r *gatewayRequest) registerDryRun(cmd *cobra.Command) {
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = "server"
 }
 
-// named reports whether the command line names a running gateway, on the network or by its socket.
-// It returns an error for flags that have no effect then.
+// named reports whether a running gateway is named on the command line, on the network or by its socket. It returns an
+// error for flags that would have no effect.
 func (r *gatewayRequest) named(cmd *cobra.Command) (bool, error) {
 	network, err := r.overNetwork(cmd)
 	if network || err != nil {
@@ -87,8 +87,8 @@ func (r *gatewayRequest) registerNetwork(cmd *cobra.Command) {
 	remote.RegisterAccess(cmd, &r.remote.Access)
 }
 
-// overNetwork reports whether the command line names a gateway on the network. It returns an error
-// for flags that have no effect then.
+// overNetwork reports whether a gateway on the network is named on the command line. It returns an error for flags that
+// would have no effect.
 func (r *gatewayRequest) overNetwork(cmd *cobra.Command) (bool, error) {
 	flags := cmd.Flags()
 	network := config.Named(flags, "server") || config.Named(flags, "context")
@@ -105,8 +105,8 @@ func (r *gatewayRequest) overNetwork(cmd *cobra.Command) (bool, error) {
 	return network, nil
 }
 
-// client returns the client of the gateway. The environment may name the gateway and request a dry
-// run, but only the command line can accept breaking changes.
+// client returns a client of the gateway. The environment may name the gateway and request a dry run. Breaking changes
+// can only be accepted on the command line.
 func (r *gatewayRequest) client(cmd *cobra.Command) (*client.Client, error) {
 	network, err := r.overNetwork(cmd)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *gatewayRequest) client(cmd *cobra.Command) (*client.Client, error) {
 	return reload.Client(cmp.Or(r.socket, config.DefaultAdminSocket(r.data)))
 }
 
-// apply asks the gateway to serve the catalogue in a folder, unless the catalogue has findings.
+// apply asks the gateway to serve the catalogue in a folder. It returns an error if the catalogue has findings.
 func (r *gatewayRequest) apply(cmd *cobra.Command, dir string) (reload.Answer, error) {
 	files, err := release.ReadDir(dir)
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *gatewayRequest) apply(cmd *cobra.Command, dir string) (reload.Answer, e
 	return r.send(cmd)
 }
 
-// send sends the request. It returns an error if the gateway refuses it or fails.
+// send sends the request and returns the answer. It returns an error if the gateway refuses the request or fails.
 func (r *gatewayRequest) send(cmd *cobra.Command) (reload.Answer, error) {
 	c, err := r.client(cmd)
 	if err != nil {

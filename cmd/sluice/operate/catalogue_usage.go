@@ -67,14 +67,14 @@ func catalogueUsageCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// used counts uses of something, with the time of the last one.
+// used counts uses of something, with the times of the first and the last one.
 type used struct {
 	Operations int       `json:"operations" yaml:"operations"`
 	First      time.Time `json:"first" yaml:"first"`
 	Last       time.Time `json:"last" yaml:"last"`
 }
 
-// add adds operations at a time.
+// add adds a number of operations at a time.
 func (u *used) add(at time.Time, operations int) {
 	if u.Operations == 0 || at.Before(u.First) {
 		u.First = at
@@ -85,49 +85,48 @@ func (u *used) add(at time.Time, operations int) {
 	u.Operations += operations
 }
 
-// clientUsage is what one client uses of one version of the API.
+// clientUsage is the use of one version of the API by one client.
 type clientUsage struct {
-	// Version is empty if nothing has been released, Client if the client has no name.
+	// Version is empty if no version was released. Client is empty if the client has no name.
 	Version string `json:"version" yaml:"version"`
 	Client  string `json:"client" yaml:"client"`
 	used    `yaml:",inline"`
-	// Deprecated are the deprecated parts that it uses, by name.
+	// Deprecated are the deprecated parts that the client uses. names has them by name.
 	Deprecated []deprecatedUsage `json:"deprecated" yaml:"deprecated"`
 	names      map[string]*used
 }
 
-// deprecatedUsage is how one client uses a deprecated part of the schema.
+// deprecatedUsage is the use of a deprecated part of the schema by one client.
 type deprecatedUsage struct {
 	Name string `json:"name" yaml:"name"`
 	used `yaml:",inline"`
 }
 
 const (
-	// maxUsageClients is the maximum number of pairs of client and version that are distinguished,
-	// because clients choose their names.
+	// maxUsageClients is the maximum number of pairs of client and version. It is limited because clients choose their
+	// names.
 	maxUsageClients = 10_000
-	// maxLogLine is the size of the longest line that is read, in bytes.
+	// maxLogLine is the maximum length of a line that is read, in bytes.
 	maxLogLine = 1 << 20
-	// otherUsage is the name for clients beyond maxUsageClients, and for deprecated parts that the
-	// log only counts.
+	// otherUsage is the name of all further clients, and of deprecated parts that have no name in the log.
 	otherUsage = "(others)"
 )
 
 // usageKey is a client and a version of the API.
 type usageKey struct{ version, client string }
 
-// usage sums up access logs.
+// usage adds up access logs.
 type usage struct {
 	byClient map[usageKey]*clientUsage
-	// bad counts the lines of the current file that are not log lines. cut is the error at which
-	// the file ended early.
+	// bad is the number of lines in the current file that do not belong to a log. cut is the error because of which the
+	// rest of the file could not be read.
 	bad int
 	cut error
 }
 
 func newUsage() *usage { return &usage{byClient: map[usageKey]*clientUsage{}} }
 
-// addFile adds the log in a file.
+// addFile adds the log in a file, or in the standard input for the name "-".
 func (u *usage) addFile(std terminal.Streams, name string) error {
 	u.bad, u.cut = 0, nil
 	if name == "-" {
@@ -142,8 +141,7 @@ func (u *usage) addFile(std terminal.Streams, name string) error {
 	return f.Close()
 }
 
-// tell prints what could not be read of a file, and reports whether the file was read to
-// its end.
+// tell prints which parts of a file could not be read. It reports whether the file was read to its end.
 func (u *usage) tell(std terminal.Streams, name string) (whole bool) {
 	if u.bad > 0 {
 		_, _ = fmt.Fprintf(std.Err, "sluice: warning: %s: %s left out that are no JSON of a log\n",
@@ -156,7 +154,7 @@ func (u *usage) tell(std terminal.Streams, name string) (whole bool) {
 	return u.cut == nil
 }
 
-// read adds a log, which may be compressed.
+// read adds a log. It may be compressed.
 func (u *usage) read(from io.Reader) {
 	lines := bufio.NewReaderSize(from, maxLogLine)
 	if magic, _ := lines.Peek(2); string(magic) == "\x1f\x8b" {
@@ -219,7 +217,7 @@ func (u *usage) line(text []byte) {
 	}
 }
 
-// client returns the usage of a client and version.
+// client returns the usage of a client and version. It is created if necessary.
 func (u *usage) client(key usageKey) *clientUsage {
 	if u.byClient[key] == nil && len(u.byClient) >= maxUsageClients {
 		key.client = otherUsage
@@ -230,7 +228,7 @@ func (u *usage) client(key usageKey) *clientUsage {
 	return u.byClient[key]
 }
 
-// deprecated returns how the client uses a deprecated part.
+// deprecated returns the client's use of a deprecated part. It is created if necessary.
 func (c *clientUsage) deprecated(name string) *used {
 	if c.names[name] == nil {
 		c.names[name] = &used{}
@@ -238,8 +236,8 @@ func (c *clientUsage) deprecated(name string) *used {
 	return c.names[name]
 }
 
-// clients returns the usages, the oldest version first, and within a version the clients with the
-// most operations first.
+// clients returns the usages in the order of versions, the oldest first. Within a version, clients with the most
+// operations come first.
 func (u *usage) clients() []clientUsage {
 	out := []clientUsage{}
 	for _, c := range u.byClient {
@@ -259,8 +257,8 @@ func (u *usage) clients() []clientUsage {
 	return out
 }
 
-// compareVersions compares versions by number. A name without a number, such as unreleased, is
-// newer than all numbers.
+// compareVersions compares versions by their numbers. A name that is not a number, such as unreleased, is treated as
+// the newest.
 func compareVersions(a, b string) int {
 	one, err := release.ParseNumber(a)
 	other, otherErr := release.ParseNumber(b)
@@ -275,8 +273,7 @@ func compareVersions(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// usageTable returns a table with a row for each client and version, and one for each deprecated
-// part that it uses.
+// usageTable returns a table with a row for each client and version, and one for each deprecated part used by it.
 func usageTable(clients []clientUsage) command.Table {
 	out := command.Table{Titles: []string{"VERSION", "CLIENT", "DEPRECATED", "OPERATIONS", "FIRST", "LAST"}}
 	for _, c := range clients {

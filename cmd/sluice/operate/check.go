@@ -21,7 +21,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// CheckCommand reads a whole store and reports what is damaged or missing in it.
+// CheckCommand returns the command that reads a whole store and reports what is damaged or missing in it.
 func CheckCommand(std terminal.Streams) *cobra.Command {
 	settings := config.NewGateway()
 	format := "text"
@@ -55,7 +55,7 @@ func CheckCommand(std terminal.Streams) *cobra.Command {
 			return report.end(read)
 		},
 	}
-	// Those of Redis but for the URL, which is the argument, and for what concerns writes.
+	// The settings of Redis, except the URL, which is an argument, and those that only concern writes.
 	config.Register(cmd.Flags(), slices.DeleteFunc(settings.Settings(), func(s config.Setting) bool {
 		return !strings.HasPrefix(s.Name, "redis-") || s.Name == "redis-durability"
 	}))
@@ -65,14 +65,14 @@ func CheckCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// checkReport writes the results of a check.
+// checkReport prints the results of a check.
 type checkReport struct {
 	std  terminal.Streams
 	json bool
 	err  error // of the first write that failed
 }
 
-// damageLine is a line about one damage, in JSON.
+// damageLine is the JSON of one damage.
 type damageLine struct {
 	Part      string `json:"part"`
 	Kind      string `json:"kind,omitempty"`
@@ -82,7 +82,7 @@ type damageLine struct {
 	Problem   string `json:"problem"`
 }
 
-// readLine is the last line in JSON.
+// readLine is the JSON of the last line: what was read.
 type readLine struct {
 	Records int64 `json:"records"`
 	Entries int64 `json:"entries"`
@@ -105,7 +105,7 @@ func (r *checkReport) progress(read backend.Verified) {
 	r.std.Show(fmt.Sprintf("%d records, %d index entries, %d changes ...", read.Records, read.Entries, read.Changes))
 }
 
-// end writes how much was read. It returns an error if any of it is damaged.
+// end prints what was read. It returns an error if there is any damage.
 func (r *checkReport) end(read backend.Verified) error {
 	switch {
 	case r.json:

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// ConfigCommand shows the settings of a gateway.
+// ConfigCommand returns the commands about the settings of a gateway.
 func ConfigCommand(std terminal.Streams) *cobra.Command {
 	return command.WithSubcommands(&cobra.Command{
 		Use:     "config",
@@ -79,8 +79,7 @@ func registerGateway(cmd *cobra.Command, settings *config.Gateway) {
 	cmd.Flags().StringVar(&settings.File, config.FileFlag, "", "configuration file (YAML)")
 }
 
-// onlyOnCommandLine marks a flag as one that cannot be set by the environment or a
-// file.
+// onlyOnCommandLine marks a flag that cannot be set by the environment or a file.
 func onlyOnCommandLine(cmd *cobra.Command, flag string) {
 	if err := config.OnlyOnCommandLine(cmd.Flags(), flag); err != nil {
 		panic(err) // the flag is registered by the caller

@@ -20,15 +20,16 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// exportFlags are the flags of an export: over the admin socket, over the network if the command
-// line names a server or a context, or from a store that no gateway serves.
+// exportFlags are the flags of an export. With a store in the flags, the command reads a store that no gateway serves.
+// Otherwise it asks a gateway: over the network if a server or a context is on the command line, or else over the admin
+// socket.
 type exportFlags struct {
 	gatewayRequest
 	store        offlineStore
 	at, to       string
 	noSecrets    bool
 	plainSecrets bool
-	// from is an export to convert, and output the format of the result.
+	// from is the path of an export to convert. output is the format of the result.
 	from, output         string
 	catalogue, namespace string
 }
@@ -73,7 +74,7 @@ func ExportCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// printManifests prints resources of a file as manifests.
+// printManifests converts an export to manifests and prints them.
 func (f *exportFlags) printManifests(cmd *cobra.Command, std terminal.Streams, kinds []string) error {
 	for _, name := range []string{
 		"to", "store", "server", "context", "admin-socket", "data", "no-secrets", "plain-secrets",
@@ -106,7 +107,7 @@ func (f *exportFlags) printManifests(cmd *cobra.Command, std terminal.Streams, k
 	return nil
 }
 
-// secrecy returns how secrets are exported.
+// secrecy returns the form of secrets in the export.
 func (f *exportFlags) secrecy() (state.Secrecy, error) {
 	switch {
 	case f.noSecrets && f.plainSecrets:
@@ -166,7 +167,7 @@ func (f *exportFlags) run(cmd *cobra.Command, std terminal.Streams, args []strin
 	return err
 }
 
-// source starts an export.
+// source starts an export and returns a reader of it.
 func (f *exportFlags) source(cmd *cobra.Command, secrets state.Secrecy) (io.ReadCloser, error) {
 	if config.Named(cmd.Flags(), "store") {
 		for _, name := range []string{"server", "context", "admin-socket", "data"} {
@@ -199,7 +200,7 @@ func (f *exportFlags) source(cmd *cobra.Command, secrets state.Secrecy) (io.Read
 	})
 }
 
-// piped starts an export of a store and returns a reader of it.
+// piped starts an export of a store without a gateway, and returns a reader of it.
 func piped(ctx context.Context, export gateway.OfflineExport) io.ReadCloser {
 	ctx, stop := context.WithCancel(ctx)
 	r, w := io.Pipe()
@@ -230,15 +231,14 @@ func (p *pipe) Close() error {
 // maxNamed is the maximum number of unreadable records that are named.
 const maxNamed = 10
 
-// savedExport describes a file that was written.
+// savedExport describes an export that was written to a file.
 type savedExport struct {
 	header     state.Header
 	end        state.End
 	unreadable []string
 }
 
-// saveExport writes an export to a file. The file gets its name after the end line was seen and the
-// data is durable.
+// saveExport writes an export to a file. The file gets its name when it is complete and synced.
 func saveExport(path string, from io.Reader, std terminal.Streams) (out savedExport, err error) {
 	part, err := createPart(path)
 	if err != nil {
@@ -258,7 +258,7 @@ func saveExport(path string, from io.Reader, std terminal.Streams) (out savedExp
 	return out, part.name()
 }
 
-// checkExport reads an export to its end and shows the progress on a terminal.
+// checkExport reads an export completely and shows the progress on a terminal.
 func checkExport(from io.Reader, std terminal.Streams) (out savedExport, err error) {
 	in, err := state.NewReader(from)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// KeyCommand makes and wraps the keys that encrypt sensitive values.
+// KeyCommand returns the commands about the keys that encrypt sensitive values.
 func KeyCommand(std terminal.Streams) *cobra.Command {
 	return command.WithSubcommands(&cobra.Command{
 		Use:   "key",
@@ -29,7 +29,7 @@ func KeyCommand(std terminal.Streams) *cobra.Command {
 	}, keyCreateCommand(std), keyWrapCommand(std))
 }
 
-// kmsFlag is the flag --encryption-kms.
+// kmsFlag is the flag --encryption-kms, the socket of a KMS plugin.
 type kmsFlag string
 
 func (f *kmsFlag) register(cmd *cobra.Command, text string) {
@@ -37,7 +37,7 @@ func (f *kmsFlag) register(cmd *cobra.Command, text string) {
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return command.LoadOnly(cmd, "encryption-kms") }
 }
 
-// open returns the KMS.
+// open returns a client of the KMS plugin.
 func (f *kmsFlag) open() (*kms.Plugin, error) {
 	plugin, err := kms.New(kms.Config{Socket: string(*f)})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/gateway"
 )
 
-// offlineStore has the flags of commands that open a store without a gateway: those settings of a
-// gateway that concern Redis and the keys.
+// offlineStore has the flags of commands that open a store without a gateway. They are the settings of a gateway for
+// Redis and keys.
 type offlineStore struct {
 	settings *config.Gateway
 	keys     gateway.KeySource
@@ -35,10 +35,10 @@ func (o *offlineStore) register(cmd *cobra.Command) {
 	o.names = append(about, "encryption-keys-file", "encryption-kms")
 }
 
-// load also takes settings from the environment.
+// load sets flags that are not on the command line from the environment.
 func (o *offlineStore) load(cmd *cobra.Command) error { return command.LoadOnly(cmd, o.names...) }
 
-// unused returns an error for flags that have no effect when a gateway is used.
+// unused returns an error if one of the flags was given although a gateway is used, where it has no effect.
 func (o *offlineStore) unused(cmd *cobra.Command) error {
 	for _, name := range o.names {
 		if config.Named(cmd.Flags(), name) {
@@ -48,7 +48,7 @@ func (o *offlineStore) unused(cmd *cobra.Command) error {
 	return nil
 }
 
-// at returns the store in a folder or at the URL of a Redis.
+// at returns the store in a folder, or at a URL of Redis.
 func (o *offlineStore) at(place string) gateway.Offline {
 	return gateway.Offline{At: place, Settings: o.settings.Store}
 }

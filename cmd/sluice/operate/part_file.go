@@ -16,15 +16,15 @@ import (
 // partSuffix is the suffix of an incomplete file.
 const partSuffix = ".part"
 
-// partFile is a file that gets its name when it is complete and durable.
+// partFile is a file that gets its final name when it is complete and synced.
 type partFile struct {
 	*os.File
-	// path is its final name. Until then the name has partSuffix.
+	// path is the final name. Until then, the name also has the suffix partSuffix.
 	path string
 	info os.FileInfo
 }
 
-// createPart creates the file. It replaces a partial file of an earlier command.
+// createPart creates the file. It replaces an incomplete file that an earlier command has left.
 func createPart(path string) (*partFile, error) {
 	_ = os.Remove(path + partSuffix)
 	file, err := os.OpenFile(path+partSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -38,7 +38,7 @@ func createPart(path string) (*partFile, error) {
 	return &partFile{File: file, path: path, info: info}, nil
 }
 
-// here returns an error if another command has replaced the file with its own.
+// here returns an error if another command has replaced the file.
 func (p *partFile) here() error {
 	now, err := os.Lstat(p.path + partSuffix)
 	if err != nil || !os.SameFile(now, p.info) {
@@ -47,7 +47,7 @@ func (p *partFile) here() error {
 	return nil
 }
 
-// complete makes the written data durable. The file still has its temporary name.
+// complete syncs and closes the file. The file still has its temporary name.
 func (p *partFile) complete() error {
 	if err := errors.Join(p.Sync(), p.Close()); err != nil {
 		return fmt.Errorf("to: %w", err)
@@ -74,7 +74,7 @@ func (p *partFile) discard() {
 	}
 }
 
-// syncFolder makes the names in a folder durable.
+// syncFolder syncs the entries of a folder to the disk.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -83,9 +83,8 @@ func syncFolder(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// checkTarget returns an error if the file would replace a folder, or the store in a folder that a
-// flag of the command names. A gateway that uses that store would continue to write to a file
-// without a name, and those writes would be lost.
+// checkTarget returns an error if the file to would replace a folder, or the file of the store in the folder that a
+// flag names. A gateway would continue to write to the replaced file, and lose these writes.
 func checkTarget(cmd *cobra.Command, to, flag string) error {
 	target, err := os.Stat(to)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/graph/proto"
 )
 
-// protoPrint is what `sluice proto print` was told.
+// protoPrint has the flags of `sluice proto print`.
 type protoPrint struct {
 	std     terminal.Streams
 	numbers string
@@ -85,7 +85,7 @@ func (p protoPrint) run(dir string) error {
 	return err
 }
 
-// read reads the file of numbers; new numbers if there is none.
+// read reads the file of field numbers. If the file does not exist, it returns empty numbers.
 func (p protoPrint) read() (*proto.Numbers, error) {
 	file, err := config.ReadAtMost(p.numbers, proto.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +109,7 @@ func (p protoPrint) read() (*proto.Numbers, error) {
 	return numbers, nil
 }
 
-// writeFile writes a file that others may read, as a whole or not at all.
+// writeFile writes a file, readable for all users, either completely or not at all.
 func writeFile(path string, content []byte) error {
 	part, err := createPart(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package operate has the commands of operators: serve, catalogue and token, one command a file.
+// Package operate has the commands for operators, such as serve, catalogue and token. Each command has a file.
 package operate
 
 import (
@@ -52,8 +52,7 @@ func ServeCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// checkGateway prints all problems of a gateway's settings and of the files and stores
-// that they name.
+// checkGateway prints all problems with the settings of a gateway, and with the files and stores that they name.
 func checkGateway(cmd *cobra.Command, settings *config.Gateway, std terminal.Streams) error {
 	read := command.ReadSettings(cmd)
 	if errors.Is(read, context.Canceled) {

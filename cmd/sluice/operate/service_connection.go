@@ -35,8 +35,8 @@ func (c *serviceConnection) register(cmd *cobra.Command) {
 	f.StringVar(&c.access.ClientKey, "client-key", "", "file with the key (PEM) of --client-cert")
 }
 
-// tlsConfig returns the TLS configuration of the flags; nil for the system's authorities and no
-// client certificate.
+// tlsConfig returns the TLS configuration in the flags. It returns nil if there is no client certificate and only the
+// CAs of the system are trusted.
 func (c *serviceConnection) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	if (c.access.ClientCert == "") != (c.access.ClientKey == "") {
 		return nil, errors.New("--client-cert, --client-key: both are needed")
@@ -44,10 +44,10 @@ func (c *serviceConnection) tlsConfig(ctx context.Context) (*tls.Config, error) 
 	return c.access.TLS(ctx)
 }
 
-// serviceTimeout is how long a command waits for an answer of a service.
+// serviceTimeout is the time limit of a call to a service.
 const serviceTimeout = 30 * time.Second
 
-// config returns how the service at an address is asked.
+// config returns the configuration of a client for the service at an address.
 func (c *serviceConnection) config(ctx context.Context, address string) (remote.Config, error) {
 	secure, err := c.tlsConfig(ctx)
 	if err != nil {

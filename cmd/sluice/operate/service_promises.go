@@ -42,7 +42,7 @@ type serviceTest struct {
 	seed       uint64
 	restart    string
 	patience   time.Duration
-	// mapping is the file of a service of standard methods; empty for one that has the contract.
+	// mapping is the mapping of a service with standard methods; empty for a service that implements the contract.
 	mapping string
 }
 
@@ -140,13 +140,13 @@ func (t serviceTest) run(ctx context.Context, address string) error {
 	return err
 }
 
-// testedService is a service that is tested.
+// testedService is a client of the service that is tested.
 type testedService interface {
 	owner.Service
 	Close()
 }
 
-// client returns a client of the service, and the SDL of one that has none itself.
+// client returns a client of the service. If the service cannot return its SDL itself, the SDL is the second result.
 func (t serviceTest) client(ctx context.Context, address string) (testedService, string, error) {
 	if t.mapping == "" {
 		client, err := t.connection.client(ctx, address)
@@ -205,7 +205,7 @@ func describedKinds(d owner.Description) ([]descriptor.Kind, error) {
 	return out, nil
 }
 
-// readExamples reads the example manifests, by kind.
+// readExamples reads the manifests of examples, and returns them by kind.
 func (t serviceTest) readExamples() (map[string][]owner.Resource, error) {
 	out := map[string][]owner.Resource{}
 	if len(t.examples) == 0 {
@@ -229,8 +229,8 @@ func (t serviceTest) readExamples() (map[string][]owner.Resource, error) {
 	return out, nil
 }
 
-// restartService runs the command that restarts the service. The command's output goes to a file,
-// because the service that it starts may keep it open.
+// restartService runs the command that restarts the service. The output of the command is written to a file, because a
+// service started by it may keep the output open.
 func (t serviceTest) restartService(ctx context.Context) error {
 	said, err := os.CreateTemp("", "sluice-restart-")
 	if err != nil {

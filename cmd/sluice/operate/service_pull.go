@@ -110,7 +110,7 @@ func (p servicePull) run(ctx context.Context, address string) error {
 	return err
 }
 
-// file returns the name of the file in the catalogue.
+// file returns the name of the SDL file in the catalogue.
 func (p servicePull) file(name string) string {
 	if p.to != "" {
 		return filepath.Base(p.to)
@@ -118,8 +118,7 @@ func (p servicePull) file(name string) string {
 	return name + ".graphqls"
 }
 
-// check returns the kinds that the service owns, or an error with the place of each problem if the
-// SDL cannot be served.
+// check returns the kinds that the service owns. If the SDL cannot be served, the error has the place of each problem.
 func (p servicePull) check(text, name string) ([]string, error) {
 	texts := map[string]string{}
 	if p.catalogue != "" {

@@ -15,9 +15,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// ownedSDL returns the SDL of a service in the form for a catalogue: each kind names the service as
-// its owner and has only the verbs that the service supports. The rest is unchanged. file is the
-// name of the SDL in errors.
+// ownedSDL returns the SDL of a service in the form for a catalogue: each kind names the service as its owner, and has
+// only the verbs that the service supports. Everything else is unchanged. file is the name of the SDL in errors.
 func ownedSDL(d owner.Description, name, file string) (string, error) {
 	if strings.TrimSpace(d.SDL) == "" {
 		return "", errors.New("the service has no SDL; write the kinds by hand, and have Describe return them as sdl")
@@ -57,11 +56,10 @@ func ownedSDL(d owner.Description, name, file string) (string, error) {
 	return strings.TrimRight(out.String(), "\n") + "\n", nil
 }
 
-// unwanted reports whether a character should not be in a catalogue file, which people read.
+// unwanted reports whether a character is not acceptable in the files of a catalogue, because people read them.
 func unwanted(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }
 
-// ownedArguments returns the arguments of @resource for a kind that a service owns; empty if they
-// need no change.
+// ownedArguments returns the new arguments of @resource for a kind that a service owns; empty if they need no change.
 func ownedArguments(d *ast.Directive, can owner.Kind, name string) (string, error) {
 	verbs := ownedVerbs(d, can)
 	if len(verbs) == 0 {
@@ -92,7 +90,7 @@ func ownedArguments(d *ast.Directive, can owner.Kind, name string) (string, erro
 	return "(" + strings.Join(append(arguments, service, offered), ", ") + ")", nil
 }
 
-// ownedVerbs returns those verbs of a kind in the SDL that the service supports.
+// ownedVerbs returns the verbs of a kind in the SDL that the service supports.
 func ownedVerbs(d *ast.Directive, can owner.Kind) []string {
 	possible := verbsOf(can)
 	given := d.Arguments.ForName("verbs")
@@ -103,7 +101,7 @@ func ownedVerbs(d *ast.Directive, can owner.Kind) []string {
 	return slices.DeleteFunc(textsOf(given.Value), func(v string) bool { return !slices.Contains(possible, v) })
 }
 
-// verbsOf returns the verbs that callers can use on a kind of a service.
+// verbsOf returns the verbs that a service supports for a kind.
 func verbsOf(can owner.Kind) (out []string) {
 	for _, of := range []struct {
 		verb     descriptor.Verb
@@ -133,8 +131,7 @@ func argumentOf(d *ast.Directive, name string) *ast.Value {
 	return nil
 }
 
-// textsOf returns the elements of a list, or a single value as a list, as GraphQL
-// coerces it.
+// textsOf returns the elements of a list. As in GraphQL, a single value is a list of one element.
 func textsOf(v *ast.Value) (out []string) {
 	if v == nil {
 		return nil
@@ -148,8 +145,8 @@ func textsOf(v *ast.Value) (out []string) {
 	return out
 }
 
-// endOfArguments returns the position after the arguments of a parsed directive. from is the end of
-// the directive's name, and the result if there are no arguments.
+// endOfArguments returns the position after the arguments of a directive. from is the position after the name of the
+// directive; it is returned if there are no arguments.
 func endOfArguments(text []rune, from int) int {
 	depth := 0
 	for i := from; i < len(text); i++ {
@@ -174,7 +171,7 @@ func endOfArguments(text []rune, from int) int {
 	return from
 }
 
-// endOfString returns the position after the string that begins at begin.
+// endOfString returns the position after the string that begins at a position.
 func endOfString(text []rune, begin int) int {
 	const block = `"""`
 	if begin+3 <= len(text) && string(text[begin:begin+3]) == block {

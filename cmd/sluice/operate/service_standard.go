@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 )
 
-// standardPull is what `sluice service pull --grpc` was told besides.
+// standardPull has the flags of `sluice service pull --grpc`.
 type standardPull struct {
 	grpc     bool
 	kinds    []string
@@ -41,7 +41,7 @@ func (s *standardPull) register(cmd *cobra.Command) {
 		"with --grpc: maxItems of lists and maxProperties of maps for which the API declares none")
 }
 
-// validate refuses flags that do not go together.
+// validate returns an error for flags that cannot be combined.
 func (s *standardPull) validate(to string) error {
 	switch {
 	case !s.grpc && (s.mapping != "" || len(s.kinds) > 0):
@@ -55,10 +55,10 @@ func (s *standardPull) validate(to string) error {
 	return nil
 }
 
-// isAddress reports whether an argument is the URL of a service and not a file.
+// isAddress matches the URL of a service. Other arguments are files.
 var isAddress = regexp.MustCompile(`^[a-z]+://`)
 
-// descriptors returns the descriptors of an API, and the file that has them; empty if a service was asked.
+// descriptors returns the descriptors of an API and the file with them. The file is empty if they come from a service.
 func (p servicePull) descriptors(ctx context.Context, from string) (raw []byte, file string, err error) {
 	if !isAddress.MatchString(from) {
 		raw, err = config.ReadAtMost(from, standard.MaxDescriptors)
@@ -77,7 +77,7 @@ func (p servicePull) descriptors(ctx context.Context, from string) (raw []byte, 
 	return raw, "", err
 }
 
-// runStandard writes the kinds of a service of standard methods.
+// runStandard writes the SDL and the mapping for a service with standard methods.
 func (p servicePull) runStandard(ctx context.Context, from string) error {
 	raw, file, err := p.descriptors(ctx, from)
 	if err != nil {
@@ -144,7 +144,7 @@ func (p servicePull) runStandard(ctx context.Context, from string) error {
 	return err
 }
 
-// kindsIn returns the number of kinds that were refused, each for one reason or more.
+// kindsIn returns the number of kinds that were refused, as text. A kind may be refused for several reasons.
 func kindsIn(refused []standard.Omitted) string {
 	names := map[string]bool{}
 	for _, one := range refused {
@@ -153,7 +153,7 @@ func kindsIn(refused []standard.Omitted) string {
 	return output.Plural(len(names), "kind")
 }
 
-// withoutUnservable leaves out the kinds that a catalogue cannot have, such as those whose names are reserved.
+// withoutUnservable removes the kinds that a catalogue cannot have, such as those with reserved names.
 func (p servicePull) withoutUnservable(
 	d *standard.Descriptors, pulled *standard.Catalogue, given *standard.Mapping, name string,
 ) (*standard.Catalogue, error) {
@@ -186,7 +186,7 @@ func (p servicePull) withoutUnservable(
 	return out, nil
 }
 
-// givenMapping returns the mapping that the file has; an empty one if there is no file.
+// givenMapping reads the file of the mapping. If the file does not exist, the mapping is empty.
 func (p servicePull) givenMapping() (*standard.Mapping, error) {
 	text, err := config.ReadAtMost(p.standard.mapping, standard.MaxMapping)
 	if errors.Is(err, os.ErrNotExist) {
@@ -202,8 +202,7 @@ func (p servicePull) givenMapping() (*standard.Mapping, error) {
 	return out, nil
 }
 
-// writeDescriptors writes the descriptors of a service that was asked beside the mapping, and names in the mapping
-// where they are.
+// writeDescriptors writes the descriptors of a service next to the mapping, and sets their path in the mapping.
 func (p servicePull) writeDescriptors(m *standard.Mapping, file string, raw []byte) error {
 	dir := filepath.Dir(p.standard.mapping)
 	if file == "" {
@@ -227,8 +226,8 @@ func (p servicePull) writeDescriptors(m *standard.Mapping, file string, raw []by
 	return nil
 }
 
-// explain prints what cannot be served or was left out and why, the notes about the mapping, and
-// the limits that are not declared by the API.
+// explain prints what was left out or cannot be served, with reasons; the notes about the mapping; and which limits the
+// API does not declare.
 func (p servicePull) explain(pulled *standard.Catalogue) {
 	for _, of := range []struct {
 		what  string

@@ -41,7 +41,7 @@ func (f *tokensFile) register(cmd *cobra.Command) {
 	}
 }
 
-// change changes the file and prints which lines of it are damaged. Damaged lines are kept.
+// change changes the file, and prints which lines are damaged. Damaged lines are kept.
 func (f tokensFile) change(cmd *cobra.Command, std terminal.Streams, change func(data []byte) ([]byte, error)) error {
 	err := credential.UpdatePrivate(cmd.Context(), string(f), func(data []byte) ([]byte, error) {
 		f.warn(std, data)
@@ -64,7 +64,7 @@ func (f tokensFile) warn(std terminal.Streams, data []byte) bool {
 	return len(errs) > 0
 }
 
-// tokenOf returns the token in a line, if there is one.
+// tokenOf returns the token in a line, and whether there is one.
 func tokenOf(line []byte) (identity.Token, bool) {
 	tokens, _ := identity.ParseTokens(line)
 	if len(tokens) != 1 {

@@ -55,7 +55,7 @@ func tokenCreateCommand(std terminal.Streams) *cobra.Command {
 			if err == nil {
 				return nil
 			}
-			// The token was not shown, so it cannot be used.
+			// The token was not printed, so nobody can use it. Remove it again.
 			back := file.change(cmd, std, func(data []byte) ([]byte, error) { return withoutToken(data, t.Name) })
 			if back != nil {
 				return fmt.Errorf("the token cannot be printed (%w), and stays in the file: %w", err, back)
@@ -75,7 +75,7 @@ func tokenCreateCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// withToken returns the file with another token added.
+// withToken returns the contents of the file with an added token.
 func withToken(data []byte, t identity.Token) ([]byte, error) {
 	count := 0
 	for line := range bytes.Lines(data) {

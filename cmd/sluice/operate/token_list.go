@@ -24,7 +24,7 @@ func tokenExpiry(t identity.Token, now time.Time) string {
 	return t.Expires.Format(time.RFC3339)
 }
 
-// tokenRow is a token in the list, without its hash.
+// tokenRow is a token in the printed list. It does not have the hash.
 type tokenRow struct {
 	Name      string     `json:"name" yaml:"name"`
 	Groups    []string   `json:"groups" yaml:"groups,flow"`

@@ -38,7 +38,7 @@ func tokenRevokeCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// withoutToken returns the file without a token, otherwise unchanged.
+// withoutToken returns the contents of the file without a token.
 func withoutToken(data []byte, name string) ([]byte, error) {
 	var out []byte
 	found := false

@@ -11,14 +11,14 @@ import (
 
 // row is one row of a table.
 type row struct {
-	// Resource is complete or has only its metadata.
+	// Resource is a whole resource, or only its metadata.
 	*client.Resource
 	kind client.Kind
-	// event is the type of a change; empty in a list.
+	// event is the type of a change; empty if the row is not about a change.
 	event string
-	// now is the time at which ages are computed.
+	// now is the time for computing ages.
 	now time.Time
-	// body is spec and status, decoded when a column first needs it.
+	// body is the decoded spec and status. It is set when a column needs it.
 	body map[string]any
 }
 
@@ -28,8 +28,8 @@ type column struct {
 	cell  func(*row) (Text, error)
 }
 
-// columns returns the columns of a table for a kind: the common ones and those that the
-// kind declares. Only wide tables have all of them.
+// columns returns the columns of a table of a kind: the columns of all kinds and those that the kind declares. A table
+// that is not wide has only some of them.
 func columns(k client.Kind, wide bool, o Options) []column {
 	var out []column
 	add := func(title string, value func(*row) string) {
@@ -69,7 +69,7 @@ func columns(k client.Kind, wide bool, o Options) []column {
 	return out
 }
 
-// eventColumn returns the first column of a table whose rows are changes.
+// eventColumn returns the first column of a table of changes.
 func eventColumn() column {
 	return column{
 		"EVENT",
@@ -77,7 +77,7 @@ func eventColumn() column {
 	}
 }
 
-// age returns the age of the resource, with a note if its deletion is pending.
+// age returns the age of the resource, with a note if deletion was requested.
 func age(r *row) (Text, error) {
 	t := Text{Text: Age(r.now.Sub(r.Metadata.CreatedAt))}
 	if r.Metadata.DeletionRequestedAt != nil {
@@ -121,7 +121,7 @@ func declared(c client.Column) func(*row) (Text, error) {
 	}
 }
 
-// Value formats a value for a table: a text as it is, anything else as JSON.
+// Value formats a value for a table. A string is used as it is, other values as JSON.
 func Value(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -153,7 +153,7 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// parseColumns parses the columns of the user: NAME:.path,NAME:.path.
+// parseColumns parses the columns that a user has chosen, in the form NAME:.path,NAME:.path.
 func parseColumns(text string) ([]column, error) {
 	var out []column
 	for part := range strings.SplitSeq(text, ",") {

@@ -14,16 +14,15 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Description is the input of [Describe].
+// Description describes what [Describe] writes.
 type Description struct {
 	Kind     client.Kind
 	Resource *client.Resource
-	// Around has the resources to which the described one refers, and those that refer
-	// to it.
+	// Around has the resources to which the resource refers, and those that refer to it.
 	Around *client.Tree
-	// Now is the time at which ages are computed.
+	// Now is the time for computing ages.
 	Now time.Time
-	// Colours says that colours are used.
+	// Colours reports whether to use colours.
 	Colours bool
 }
 
@@ -98,7 +97,7 @@ func (d Description) metadata(w io.Writer) {
 	}
 }
 
-// section writes a title and, below it, a part of the body as YAML.
+// section writes a title, and below it a part of the body as YAML.
 func section(w io.Writer, title string, raw json.RawMessage) error {
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "{}" {
 		return nil
@@ -112,7 +111,7 @@ func section(w io.Writer, title string, raw json.RawMessage) error {
 	return nil
 }
 
-// without returns an object without one of its fields.
+// without returns a JSON object without a field.
 func without(raw json.RawMessage, field string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -152,8 +151,7 @@ func (d Description) conditions(w io.Writer, all []client.Condition) {
 	_ = t.Flush() // w keeps the error
 }
 
-// around writes the resources to which the described one refers, and those that refer
-// to it.
+// around writes the resources to which the resource refers, and those that refer to it.
 func (d Description) around(w io.Writer) {
 	for _, part := range []struct {
 		title string
@@ -181,10 +179,10 @@ func (d Description) around(w io.Writer) {
 	}
 }
 
-// maxNamed is the maximum number of names that Some returns.
+// maxNamed is the maximum number of names in the result of Some.
 const maxNamed = 3
 
-// Some returns the first names and the number of the others: "a, b and 98 more".
+// Some returns the first names and the number of the others, such as "a, b and 98 more". total is the number of all.
 func Some(names []string, total int) string {
 	shown := names[:min(len(names), maxNamed)]
 	switch left := total - len(shown); {
@@ -197,8 +195,8 @@ func Some(names []string, total int) string {
 	return strings.Join(shown, "")
 }
 
-// Holders is Some for resources of which the caller may not see all: "a and 98 more and 2 that you
-// may not see".
+// Holders is like Some when the caller may not see all resources. An example is "a and 98 more and 2 that you may not
+// see".
 func Holders(names []string, total, hidden int) string {
 	switch {
 	case hidden == 0:

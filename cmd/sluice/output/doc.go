@@ -1,4 +1,4 @@
-// Package output writes resources for people and for programs: tables, YAML,
-// JSON, names, and the values that a JSONPath template or the user's columns select.
-// Nothing that is stored reaches a terminal as a command.
+// Package output writes resources for people and for programs: as tables, YAML, JSON, or names, or the values that are
+// selected by a JSONPath template or by columns of the user. It escapes stored values so that they cannot control a
+// terminal.
 package output

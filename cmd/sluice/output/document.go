@@ -40,9 +40,8 @@ type metadata struct {
 	Finalizers  []string          `json:"finalizers,omitempty"`
 }
 
-// JSON returns the complete resource as a manifest that apply accepts, including the revision
-// and the other fields that the gateway sets. Fields are at their places in manifests of the
-// kind.
+// JSON returns the complete resource as a manifest that apply accepts. It has the revision and the other fields that
+// the gateway sets. Fields are at their places in manifests.
 func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
 	m := r.Metadata
 	out := whole{
@@ -93,7 +92,7 @@ func byKey(pairs []client.Pair) map[string]string {
 	return out
 }
 
-// encode returns a value as JSON in one line, without escapes for HTML.
+// encode returns the JSON of a value, without escapes for HTML.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -102,8 +101,7 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// place moves those fields of a spec that are at the top of manifests of the kind out
-// of it.
+// place returns the spec without the fields that manifests of the kind have at the top level, and these fields.
 func place(k client.Kind, spec json.RawMessage) (json.RawMessage, map[string]json.RawMessage, error) {
 	top := map[string]string{} // key of the manifest by field
 	for _, f := range k.Fields {
@@ -141,8 +139,7 @@ func YAML(k client.Kind, r *client.Resource) ([]byte, error) {
 	return manifest.YAML(raw)
 }
 
-// Tree returns the document of [JSON] decoded. Integers are int64, other numbers
-// float64.
+// Tree returns the document of [JSON], decoded. Integers are int64, other numbers float64.
 func Tree(k client.Kind, r *client.Resource) (map[string]any, error) {
 	raw, err := JSON(k, r)
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Explain writes what the catalogue says about a kind, or about its field at a
-// path: type, description, limits, default, values and the fields of an object.
-// With recursive it shows the fields of all levels, without their descriptions.
+// Explain writes the description of a kind, or of the field at a path: its type, description, limits, default, values,
+// and the fields of an object. If recursive is set, it writes the fields of all levels, without descriptions.
 func Explain(to io.Writer, k client.Kind, path string, recursive bool) error {
 	w := bufio.NewWriter(to)
 	e := explanation{w: w, kind: k}
@@ -30,7 +29,7 @@ func Explain(to io.Writer, k client.Kind, path string, recursive bool) error {
 	return w.Flush()
 }
 
-// explanation is the work of [Explain].
+// explanation is the state of [Explain].
 type explanation struct {
 	w    io.Writer
 	kind client.Kind
@@ -47,7 +46,7 @@ func (e explanation) ofKind() {
 	e.text("DESCRIPTION", k.Description)
 }
 
-// parts returns the fields of a manifest that are not in the catalogue.
+// parts returns the fields of a manifest that are not described in the catalogue.
 func parts(k client.Kind) []client.Field {
 	out := []client.Field{
 		{Path: "metadata", Type: "Metadata", Required: true, Description: "What every resource has."},
@@ -195,8 +194,7 @@ func (e explanation) ofField(path string) error {
 	return nil
 }
 
-// unknown returns the error for an unknown field. It names the fields of the last object on the
-// path.
+// unknown returns the error for an unknown field. It has the fields of the last object on the path that exists.
 func (e explanation) unknown(path string) error {
 	at := path
 	for at != "" {
@@ -216,7 +214,8 @@ func (e explanation) unknown(path string) error {
 	return fmt.Errorf("%s has no field at %q", e.kind.Name, path)
 }
 
-// fields lists the fields of an object, with their descriptions or, recursively, with the fields of the objects in it.
+// fields writes the fields of an object: with descriptions, or if recursive is set, with the fields of the objects in
+// it.
 func (e explanation) fields(path, indent string, recursive bool) {
 	for _, f := range e.below(path) {
 		_, _ = fmt.Fprintf(e.w, "%s%s\n", indent, Printable(lastName(f)+" "+signature(f)))
@@ -237,7 +236,7 @@ func (e explanation) text(title, text string) {
 	}
 }
 
-// signature returns the type of a field and its marks.
+// signature returns the type of a field, with marks such as required.
 func signature(f client.Field) string {
 	of := f.Type
 	if of == "MapEntry" {
@@ -262,7 +261,7 @@ func signature(f client.Field) string {
 	return out
 }
 
-// limits returns the limits of a field, one in each line.
+// limits returns the limits of a field as lines.
 func limits(f client.Field) []string {
 	l := f.Limits
 	var out []string

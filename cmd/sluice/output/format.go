@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Form is a form of output.
+// Form is a form of output, without its parameters.
 type Form string
 
 // The forms.
@@ -29,7 +29,7 @@ type Format struct {
 	columns  []column
 }
 
-// Formats lists, for people, what [ParseFormat] accepts.
+// Formats returns the texts that [ParseFormat] accepts, for people.
 func Formats() []string {
 	return []string{
 		"table",
@@ -43,7 +43,7 @@ func Formats() []string {
 	}
 }
 
-// ParseFormat parses the value of --output.
+// ParseFormat parses the value of the flag --output.
 func ParseFormat(text string) (Format, error) {
 	form, rest, found := strings.Cut(text, "=")
 	f := Format{Form: Form(form)}
@@ -67,13 +67,13 @@ func ParseFormat(text string) (Format, error) {
 	return f, fmt.Errorf("output: %q; accepted are %s", text, strings.Join(Formats(), ", "))
 }
 
-// Watchable reports whether the form can represent changes, each with its event type.
+// Watchable reports whether the form can represent changes, with the type of each event.
 func (f Format) Watchable() bool {
 	return f.Form != FormYAML && f.Form != FormManifest && f.Form != FormPath
 }
 
-// Needs returns what a request has to include for the form: the format of manifests, if any, and
-// whether names are enough.
+// Needs returns what must be requested for the form. manifests is the format of manifests, empty if they are not
+// needed. namesOnly reports whether names are enough.
 func (f Format) Needs() (manifests client.Format, namesOnly bool) {
 	switch f.Form {
 	case FormManifest:

@@ -11,15 +11,14 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Path is an expression that selects values of a resource, as in kubectl:
-// .spec.resource.mtu, {.spec.resource.mtu} or spec.resource.mtu. Absent fields
-// have no values.
+// Path is an expression that selects values of a resource, as in kubectl. The following have the same meaning:
+// .spec.resource.mtu, {.spec.resource.mtu} and spec.resource.mtu. A field that does not exist has no values.
 type Path struct {
 	text string
 	path *jsonpath.JSONPath
 }
 
-// barePath is an expression without braces.
+// barePath matches an expression without braces.
 var barePath = regexp.MustCompile(`^\.?[^{}]+$`)
 
 // ParsePath parses an expression.
@@ -35,7 +34,7 @@ func ParsePath(text string) (Path, error) {
 	return Path{text, p}, nil
 }
 
-// String returns the expression as it was given.
+// String returns the expression in the form in which it was given.
 func (p Path) String() string { return p.text }
 
 // Values returns the values that the path selects in a decoded document.
@@ -55,13 +54,13 @@ func (p Path) Values(tree any) ([]any, error) {
 	return out, nil
 }
 
-// Text returns the selected values as one text, joined by commas.
+// Text returns the selected values, joined by commas.
 func (p Path) Text(tree any) (string, error) {
 	values, err := p.Values(tree)
 	return join(values), err
 }
 
-// join formats several values for a table.
+// join joins several values for a table.
 func join(values []any) string {
 	texts := make([]string, len(values))
 	for i, v := range values {
@@ -70,8 +69,7 @@ func join(values []any) string {
 	return strings.Join(texts, ",")
 }
 
-// Execute executes the expression on a decoded document and returns its text. The expression may be
-// a template with {range} and text.
+// Execute executes the expression, which may be a template with {range} and text, and returns the resulting text.
 func (p Path) Execute(tree any) (string, error) {
 	var b bytes.Buffer
 	if err := p.path.Execute(&b, tree); err != nil {
@@ -80,8 +78,8 @@ func (p Path) Execute(tree any) (string, error) {
 	return b.String(), nil
 }
 
-// Compare compares values for sorting: absent ones come first, numbers are compared by
-// size, all others as texts.
+// Compare compares values for sorting. Absent values come first. Numbers are compared as numbers, all other values as
+// texts.
 func Compare(a, b []any) int {
 	return slices.CompareFunc(a, b, func(x, y any) int {
 		m, first := number(x)
@@ -103,8 +101,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// printableTree returns a decoded document whose texts are safe for a terminal. Line breaks are
-// kept.
+// printableTree returns a decoded document whose strings cannot control a terminal. Line breaks are kept.
 func printableTree(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -10,29 +10,28 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Options of a printer.
+// Options are the options of a printer.
 type Options struct {
-	// Single says that one resource was requested by name, so that it is written by
-	// itself and not in a list.
+	// Single reports whether one resource was requested by name. It is then written by itself, not in a list.
 	Single bool
-	// Namespaces says that the resources are of several namespaces.
+	// Namespaces reports whether the resources may have different namespaces.
 	Namespaces bool
-	// Kinds says that the resources are of several kinds.
+	// Kinds reports whether the resources may have different kinds.
 	Kinds bool
-	// Changes says that changes of a stream are written, each at once.
+	// Changes reports whether the changes of a stream are written. Each is written immediately.
 	Changes bool
-	// NoHeaders omits the titles of tables.
+	// NoHeaders leaves out the titles of tables.
 	NoHeaders bool
-	// Terminal says that the output is a terminal: control characters are escaped, and the columns
-	// of tables are limited.
+	// Terminal reports whether the output is a terminal. Control characters are then escaped, and the width of columns
+	// is limited.
 	Terminal bool
-	// Colours says that tables have colours.
+	// Colours reports whether tables have colours.
 	Colours bool
-	// Now returns the time to which ages are computed.
+	// Now returns the time for computing ages.
 	Now func() time.Time
 }
 
-// Printer writes resources as they come.
+// Printer writes resources one after another.
 type Printer struct {
 	w       io.Writer
 	format  Format
@@ -41,12 +40,11 @@ type Printer struct {
 	kind    client.Kind
 	table   *Table
 	columns []column
-	// items are the resources on which a template is executed at the end.
+	// items are the resources for a template that is executed at the end.
 	items []any
 }
 
-// MaxItems is the maximum number of resources for a template or for sorting, which hold
-// all of them in memory.
+// MaxItems is the maximum number of resources for a template or for sorting. They must all be in memory.
 const MaxItems = 100_000
 
 // NewPrinter returns a printer.
@@ -54,16 +52,15 @@ func NewPrinter(w io.Writer, f Format, o Options) *Printer {
 	return &Printer{w: w, format: f, options: o}
 }
 
-// Count is the number of resources that were written.
+// Count returns the number of resources that were written.
 func (p *Printer) Count() int { return p.count }
 
-// Print writes a resource. All resources of a kind must be written before those of the
-// next.
+// Print writes a resource. All resources of one kind must be written before those of another kind.
 func (p *Printer) Print(k client.Kind, r *client.Resource) error {
 	return p.print(k, r, "")
 }
 
-// PrintChange writes an event of a stream. Except in JSON, an event without a resource only flushes the rows.
+// PrintChange writes an event of a stream. An event without a resource only flushes the table, except in JSON.
 func (p *Printer) PrintChange(k client.Kind, c *client.Change) error {
 	if p.format.Form == FormJSON {
 		return p.event(k, c)
@@ -103,7 +100,7 @@ func (p *Printer) print(k client.Kind, r *client.Resource, event string) error {
 	return p.element(k, r)
 }
 
-// The text around the resources of a List, which apply takes, and between them.
+// The texts before, between and after the resources of a List. apply accepts a List.
 const (
 	listHead    = "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"List\",\n  \"items\": ["
 	listIndent  = "\n    "
@@ -112,7 +109,7 @@ const (
 	listEmpty   = "]\n}\n"
 )
 
-// element writes a resource as JSON, by itself or as the next element of a List.
+// element writes a resource as JSON: by itself, or as the next element of a List.
 func (p *Printer) element(k client.Kind, r *client.Resource) error {
 	raw, err := JSON(k, r)
 	if err != nil {
@@ -130,7 +127,7 @@ func (p *Printer) element(k client.Kind, r *client.Resource) error {
 	return err
 }
 
-// document writes one of several YAML documents.
+// document writes the next YAML document.
 func (p *Printer) document(text []byte) error {
 	between := ""
 	if p.count > 1 {
@@ -144,8 +141,7 @@ func (p *Printer) document(text []byte) error {
 	return err
 }
 
-// pick executes the template on a resource that is written by itself; otherwise it
-// keeps the resource for the end.
+// pick executes the template if the resource is written by itself. Otherwise it keeps the resource until the end.
 func (p *Printer) pick(k client.Kind, r *client.Resource) error {
 	tree, err := p.tree(k, r)
 	if err != nil {
@@ -176,8 +172,7 @@ func (p *Printer) execute(tree any) error {
 	return err
 }
 
-// tree returns the decoded document of a resource. For a terminal its texts are made
-// safe.
+// tree returns the decoded document of a resource. For a terminal, its strings are escaped.
 func (p *Printer) tree(k client.Kind, r *client.Resource) (any, error) {
 	tree, err := Tree(k, r)
 	if err != nil || !p.options.Terminal {
@@ -186,7 +181,7 @@ func (p *Printer) tree(k client.Kind, r *client.Resource) (any, error) {
 	return printableTree(tree), nil
 }
 
-// row adds a row to the table of the kind.
+// row adds a row to the table for the kind.
 func (p *Printer) row(k client.Kind, r *client.Resource, event string) error {
 	if p.table == nil || p.kind.Name != k.Name {
 		if err := p.begin(k); err != nil {
@@ -209,11 +204,10 @@ func (p *Printer) row(k client.Kind, r *client.Resource, event string) error {
 	return nil
 }
 
-// tableBlock is the maximum number of table rows that are held, so that long lists need little
-// memory.
+// tableBlock is the maximum number of rows in memory, so that long lists need little memory.
 const tableBlock = 500
 
-// begin ends the table of the previous kind and begins a new one.
+// begin ends the table of the previous kind, and begins another one.
 func (p *Printer) begin(k client.Kind) error {
 	custom := p.format.Form == FormColumns
 	if p.table != nil {
@@ -267,7 +261,7 @@ func (p *Printer) event(k client.Kind, c *client.Change) error {
 	return json.NewEncoder(p.w).Encode(line)
 }
 
-// Flush writes the rows that are held.
+// Flush writes the rows of the table that were not written yet.
 func (p *Printer) Flush() error {
 	if p.table == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Sort sorts resources of a kind by the values at a path, those without a value first.
-// It reports whether any resource has a value.
+// Sort sorts resources of a kind by the values at a path. Resources without a value come first. It reports whether any
+// resource has a value.
 func Sort(k client.Kind, all []*client.Resource, by Path) (found bool, err error) {
 	type entry struct {
 		resource *client.Resource

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Colour of a text in a table.
+// Colour is the colour of a text in a table.
 type Colour string
 
-// The colours. Each has a meaning.
+// The colours. Each is used with one meaning.
 const (
 	Plain  Colour = ""
 	Red    Colour = "\x1b[31m"
@@ -18,8 +18,8 @@ const (
 	Yellow Colour = "\x1b[33m"
 )
 
-// colourOf returns the colour of a condition's status (if True is good), of the state of a
-// reference, or of a type of change.
+// colourOf returns the colour for a word: the status of a condition (True is good), the state of a reference, or the
+// type of a change.
 func colourOf(word string) Colour {
 	switch word {
 	case "True", "BOUND":
@@ -32,7 +32,7 @@ func colourOf(word string) Colour {
 	return Plain
 }
 
-// Paint returns a text with a colour.
+// Paint returns a text with escapes for the colour.
 func (c Colour) Paint(s string) string {
 	if c == Plain {
 		return s
@@ -40,26 +40,26 @@ func (c Colour) Paint(s string) string {
 	return string(c) + s + "\x1b[0m"
 }
 
-// Text is a cell of a table. Stored values must be passed through [Cell] first.
+// Text is the text of a cell of a table. [Cell] must be called for stored values first.
 type Text struct {
 	Text   string
 	Colour Colour
-	// Whole says that the text is never cut. Names are not.
+	// Whole prevents the text from being cut. It is set for names.
 	Whole bool
 }
 
-// Table writes rows with aligned columns. It holds the rows until they are flushed. After the first
-// flush, columns never become narrower.
+// Table writes rows with aligned columns. It keeps the rows until they are flushed. After the first flush, columns
+// never become narrower.
 type Table struct {
-	// Titles of the columns.
+	// Titles are the titles of the columns.
 	Titles []string
 	// Indent is written before each line.
 	Indent string
-	// NoHeaders omits the titles.
+	// NoHeaders leaves out the titles.
 	NoHeaders bool
-	// Colours says that colours are used.
+	// Colours reports whether to use colours.
 	Colours bool
-	// Cut limits texts to 64 places, unless they are Whole.
+	// Cut limits the width of texts to 64, unless they are Whole.
 	Cut bool
 
 	w      io.Writer
@@ -71,10 +71,10 @@ type Table struct {
 // gap separates two columns.
 const gap = "   "
 
-// NewTable returns an empty table. It writes nothing before the first row.
+// NewTable returns an empty table. Nothing is written before there is a row.
 func NewTable(w io.Writer, titles []string) *Table { return &Table{Titles: titles, w: w} }
 
-// Reserve makes a column at least width characters wide, for later rows.
+// Reserve sets a minimum width of a column, for later rows.
 func (t *Table) Reserve(column, width int) {
 	if t.widths == nil {
 		t.widths = make([]int, len(t.Titles))
@@ -82,10 +82,10 @@ func (t *Table) Reserve(column, width int) {
 	t.widths[column] = max(t.widths[column], width)
 }
 
-// Row adds a row. It has at most as many cells as there are titles.
+// Row adds a row. It may not have more cells than there are titles.
 func (t *Table) Row(cells ...Text) { t.rows = append(t.rows, cells) }
 
-// Texts adds a row of texts without a colour.
+// Texts adds a row of texts without colours.
 func (t *Table) Texts(texts ...string) { t.Row(plain(texts)...) }
 
 func plain(texts []string) []Text {
@@ -96,7 +96,7 @@ func plain(texts []string) []Text {
 	return cells
 }
 
-// Flush writes the rows that are held.
+// Flush writes the rows that were not written yet.
 func (t *Table) Flush() error {
 	if len(t.rows) == 0 {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// maxCell is the maximum width of a text in a table on a terminal, in places.
+// maxCell is the maximum width of a cell on a terminal.
 const maxCell = 64
 
-// Cell formats a stored value for a table: in one line, without characters that move
-// the cursor or change the terminal.
+// Cell formats a stored value for a table: on one line, and without characters that move the cursor or otherwise
+// control the terminal.
 func Cell(s string) string {
 	if s == "" {
 		return "-"
@@ -27,17 +27,17 @@ func Cell(s string) string {
 // cut shortens a text that is too wide for a column.
 func cut(s string) string { return terminal().Truncate(s, maxCell, "…") }
 
-// Width returns the number of places that a text takes on a terminal: two for a Chinese
-// character, none for a combining accent.
+// Width returns the width of a text on a terminal. For example, a Chinese character has the width 2, a combining accent
+// 0.
 func Width(s string) int { return terminal().StringWidth(s) }
 
-// terminal returns the widths of characters, independent of the environment.
+// terminal returns the widths of characters. They do not depend on the environment.
 func terminal() *runewidth.Condition {
 	return &runewidth.Condition{StrictEmojiNeutral: true}
 }
 
-// Printable escapes the characters that control a terminal, as in a Go string: an
-// escape becomes \x1b.
+// Printable escapes the characters that control a terminal, in the way of Go strings. For example, an escape character
+// becomes \x1b.
 func Printable(s string) string {
 	var out strings.Builder
 	for i, r := range s {
@@ -54,7 +54,7 @@ func Printable(s string) string {
 	return out.String()
 }
 
-// PrintableLines is Printable for each line of a text.
+// PrintableLines is like Printable, but keeps line breaks.
 func PrintableLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
@@ -63,15 +63,14 @@ func PrintableLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// writeLines writes each line of a text with an indent, safe for a terminal.
+// writeLines writes the lines of a text, each after an indent and with control characters escaped.
 func writeLines(w io.Writer, indent, text string) {
 	for line := range strings.Lines(text) {
 		_, _ = fmt.Fprintf(w, "%s%s\n", indent, Printable(strings.TrimSuffix(line, "\n")))
 	}
 }
 
-// PrintableJSON escapes the characters in a JSON text that control a terminal. The JSON value does
-// not change.
+// PrintableJSON escapes the characters in a JSON text that control a terminal. It does not change the JSON value.
 func PrintableJSON(s string) string {
 	var out strings.Builder
 	for _, r := range s {

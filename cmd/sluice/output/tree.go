@@ -10,15 +10,14 @@ import (
 
 // TreeOptions are options of [DrawTree].
 type TreeOptions struct {
-	// Dependencies and Dependents say which parts are drawn.
+	// Dependencies and Dependents select the parts to draw.
 	Dependencies, Dependents bool
-	// Colours says that colours are used.
+	// Colours reports whether to use colours.
 	Colours bool
 }
 
-// DrawTree draws the resources around a root. If several references lead to a resource, its own
-// references are drawn only at its first place, level by level; its other places have the mark (*).
-// A resource that closes a cycle is marked, too.
+// DrawTree draws the resources connected to a root. If several references lead to a resource, its own references are
+// drawn only at the first place, and the others have the mark (*). A resource that closes a cycle is marked too.
 func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 	t := NewTable(to, []string{"RESOURCE", "STATE", "GUARDED", "BY"})
 	t.Colours = o.Colours
@@ -52,20 +51,20 @@ func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 // drawing is the state of [DrawTree].
 type drawing struct {
 	table *Table
-	// namespace of the root.
+	// namespace is the namespace of the root.
 	namespace *string
-	// children are the nodes after each resource, by the resource's id.
+	// children maps the id of each resource to the nodes below it.
 	children map[string][]client.TreeNode
-	// first is the reference through which each resource is reached first.
+	// first maps the id of each resource to the reference at which it is drawn first.
 	first map[string]string
-	// repeated says that the mark (*) was drawn and must be explained.
+	// repeated is set when the mark (*) was drawn, which must then be explained.
 	repeated bool
 }
 
-// origin distinguishes the nodes of one resource.
+// origin returns a key of the reference by which a node is reached.
 func origin(n client.TreeNode) string { return n.From + "\x00" + n.Path }
 
-// part draws the resources on one side of the root.
+// part draws the resources in one direction from the root.
 func (d *drawing) part(title, root string, nodes []client.TreeNode) {
 	if len(nodes) == 0 {
 		title += ": nothing"
@@ -81,7 +80,7 @@ func (d *drawing) part(title, root string, nodes []client.TreeNode) {
 	d.below(root, "")
 }
 
-// below draws the nodes after a node.
+// below draws the nodes below a node.
 func (d *drawing) below(id, indent string) {
 	for i, n := range d.children[id] {
 		branch, next := "├── ", "│   "
@@ -110,7 +109,7 @@ func (d *drawing) below(id, indent string) {
 	}
 }
 
-// name returns the name of a node, with its namespace if it is not the root's.
+// name returns the name of a node. It includes the namespace if it differs from that of the root.
 func (d *drawing) name(n client.TreeNode) string {
 	name := Named(n.Kind, n.Namespace, n.Name, d.namespace)
 	if !n.Resource.IsZero() {
@@ -119,8 +118,8 @@ func (d *drawing) name(n client.TreeNode) string {
 	return name
 }
 
-// Named returns the name of a resource as commands accept it, with the namespace if
-// there is one that differs from other.
+// Named returns the name of a resource in the form that commands accept. It includes the namespace, unless there is
+// none or it equals other.
 func Named(kind string, namespace *string, name string, other *string) string {
 	text := strings.ToLower(kind) + "/" + name
 	if namespace != nil && (other == nil || *namespace != *other) {
@@ -129,8 +128,8 @@ func Named(kind string, namespace *string, name string, other *string) string {
 	return Printable(text)
 }
 
-// TreeJSON returns a tree in the API's form, in one line. Its resources have only the time at which their deletion
-// was requested.
+// TreeJSON returns the JSON of a tree in the form of the API, on one line. Its resources only have the time when
+// deletion was requested.
 func TreeJSON(tree *client.Tree) ([]byte, error) {
 	raw, err := encode(tree)
 	return []byte(PrintableJSON(string(raw))), err

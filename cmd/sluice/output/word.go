@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// Plural returns a number with a noun: "1 resource", "2 resources".
+// Plural returns a number with a noun, such as "1 resource" or "2 resources".
 func Plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -12,7 +12,7 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// OrEmpty returns the text at s; empty for nil.
+// OrEmpty returns *s, or "" if s is nil.
 func OrEmpty(s *string) string {
 	if s == nil {
 		return ""

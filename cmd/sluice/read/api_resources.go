@@ -79,8 +79,7 @@ func APIResourcesCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// serviceText returns the cell about the service that owns a kind: its name, and the progress of
-// its mirror.
+// serviceText returns the cell about the service that owns a kind: its name, and the state of the gateway's mirror.
 func serviceText(s *client.KindService) string {
 	if s == nil {
 		return ""

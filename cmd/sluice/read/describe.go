@@ -44,7 +44,7 @@ func DescribeCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// describe is one run of the command.
+// describe is the state of the command describe.
 type describe struct {
 	std    terminal.Streams
 	client *client.Client
@@ -69,7 +69,7 @@ func (d *describe) run(ctx context.Context) (*client.Resource, error) {
 	})
 }
 
-// watch prints what changes, starting from the state was.
+// watch prints the changes of the resource. was is its state that was printed before.
 func (d *describe) watch(ctx context.Context, was *client.Resource) error {
 	req := client.ChangesRequest{Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Snapshot: true}
 	revision := was.Metadata.Revision

@@ -67,7 +67,7 @@ if that cannot be said.`,
 	return cmd
 }
 
-// show prints a comparison and reports whether there is a difference.
+// show prints a comparison, and reports whether there are differences.
 func show(std terminal.Streams, c *document.Comparison, where string) bool {
 	text := c.Unified(c.Key.String()+" (stored)", c.Key.String()+" ("+where+")")
 	if text == "" && c.Outcome != "UNCHANGED" {

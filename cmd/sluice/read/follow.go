@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// follow passes changes to each until the user stops it.
+// follow calls each with changes until the user stops it.
 func follow(
 	ctx context.Context,
 	std terminal.Streams,
@@ -43,8 +43,8 @@ func follow(
 	return nil
 }
 
-// withLost passes changes to each. For a resource that the caller may no longer see, it adds the
-// metadata that was last seen.
+// withLost returns a function that calls each. If the caller may no longer see a resource, it adds the metadata that
+// was seen last.
 func withLost(each func(*client.Change) error) func(*client.Change) error {
 	seen := map[string]*client.Resource{} // by their ids
 	return func(c *client.Change) error {

@@ -109,7 +109,7 @@ func GetCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// get is one run of the command.
+// get is the state of the command get.
 type get struct {
 	std                terminal.Streams
 	remote             remote.Flags
@@ -205,8 +205,7 @@ func (g *get) run(ctx context.Context) error {
 	return found.Err()
 }
 
-// printAll prints the resources of one kind. Errors of single resources are noted in
-// found.
+// printAll prints the resources of one kind. It counts errors about single resources in found.
 func (g *get) printAll(ctx context.Context, p *output.Printer, k client.Kind, all listing, found *exit.Status) error {
 	for r, err := range all {
 		switch {
@@ -226,7 +225,7 @@ func (g *get) printAll(ctx context.Context, p *output.Printer, k client.Kind, al
 	return nil
 }
 
-// follow prints the resources of a target and then their changes.
+// follow prints the resources of a target, and then their changes.
 func (g *get) follow(ctx context.Context, p *output.Printer, t resource.Target) error {
 	filter, err := input.ParseFilter(t.Kind, g.filters)
 	if err != nil {

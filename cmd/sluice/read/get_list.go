@@ -13,11 +13,10 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// listing is a sequence of resources. An error concerns one of them, or ends the
-// sequence.
+// listing is a sequence of resources. An error is about one of them, or ends the sequence.
 type listing = iter.Seq2[*client.Resource, error]
 
-// lists returns the list of each target. An invalid request is an error before anything is printed.
+// lists returns the listing of each target. If a request is invalid, it returns an error before anything is printed.
 func (g *get) lists(ctx context.Context, found *exit.Status) ([]listing, error) {
 	out := make([]listing, len(g.targets))
 	for i, t := range g.targets {
@@ -35,8 +34,8 @@ func (g *get) lists(ctx context.Context, found *exit.Status) ([]listing, error) 
 	return out, g.sort(ctx, out, found)
 }
 
-// allowed returns all, or an empty list if the user may not list the kind, which it
-// notes.
+// allowed returns the same listing. If the caller may not list the kind, it returns an empty one and adds the kind to
+// forbidden.
 func (g *get) allowed(k client.Kind, all listing) listing {
 	return func(yield func(*client.Resource, error) bool) {
 		begun := false
@@ -53,7 +52,7 @@ func (g *get) allowed(k client.Kind, all listing) listing {
 	}
 }
 
-// read returns the list of one target.
+// read returns the listing of one target.
 func (g *get) read(ctx context.Context, t resource.Target) (listing, error) {
 	manifests, names := g.format.Needs()
 	namespace := g.remote.Scope(t.Kind, g.everywhere)
@@ -70,8 +69,7 @@ func (g *get) read(ctx context.Context, t resource.Target) (listing, error) {
 	}), nil
 }
 
-// sort reads all lists and sorts each of them. It is an error if no resource has a value at the
-// path.
+// sort reads all listings and sorts each. It returns an error if no resource has a value at the path.
 func (g *get) sort(ctx context.Context, lists []listing, found *exit.Status) error {
 	count, has := 0, false
 	for i, all := range lists {
@@ -110,8 +108,7 @@ func (g *get) sort(ctx context.Context, lists []listing, found *exit.Status) err
 	return nil
 }
 
-// fetch returns the resources with the given names. An absent one is an error, and the
-// others follow.
+// fetch returns the resources with the given names. An absent one is an error, which does not end the listing.
 func fetch(
 	ctx context.Context,
 	c *client.Client,

@@ -50,8 +50,8 @@ func (g *get) listUnreadable(ctx context.Context, named bool) error {
 	return table.Flush()
 }
 
-// warnUnreadable prints how many unreadable resources a stream leaves out. It prints nothing if the
-// gateway cannot tell.
+// warnUnreadable prints how many unreadable resources a stream leaves out. It prints nothing if that cannot be found
+// out.
 func warnUnreadable(ctx context.Context, std terminal.Streams, c *client.Client, k client.Kind, namespace string) {
 	n, err := c.UnreadableCount(ctx, k, namespace)
 	if err == nil && n > 0 {
@@ -59,8 +59,8 @@ func warnUnreadable(ctx context.Context, std terminal.Streams, c *client.Client,
 	}
 }
 
-// nothingStored reports whether the namespace has no resource of the targets. A kind that may not
-// be listed counts as having some.
+// nothingStored reports whether the namespace has no resources of the targets. It returns false if a kind may not be
+// listed.
 func (g *get) nothingStored(ctx context.Context) bool {
 	for _, t := range g.targets {
 		req := client.ListRequest{Kind: t.Kind, Namespace: g.remote.Scope(t.Kind, false), NamesOnly: true}

@@ -47,7 +47,7 @@ func RevealCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// reveal is one run of the command.
+// reveal is the state of the command reveal.
 type reveal struct {
 	std     terminal.Streams
 	remote  remote.Flags
@@ -91,8 +91,7 @@ func (r *reveal) print(data *client.RevealedValues) error {
 	return err
 }
 
-// label returns a name for a value: its key if all values are of one map, else its
-// path.
+// label returns a name for a value: its key if all values are in one map, otherwise its path.
 func label(data *client.RevealedValues, e client.RevealedValue) string {
 	switch {
 	case e.Key == nil:

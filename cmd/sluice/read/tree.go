@@ -21,7 +21,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Bounds of the number of levels.
+// The default and the maximum number of levels.
 const (
 	defaultDepth = 3
 	maxDepth     = 10
@@ -66,7 +66,7 @@ func TreeCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// tree is one run of the command.
+// tree is the state of the command tree.
 type tree struct {
 	std    terminal.Streams
 	remote remote.Flags
@@ -76,7 +76,7 @@ type tree struct {
 	format    command.OutputFlag
 	depth     int
 	watching  bool
-	// shown is the last output; nil if there was none.
+	// shown is the text that was printed last; nil if there is none.
 	shown []byte
 }
 
@@ -102,7 +102,7 @@ func (t *tree) read(ctx context.Context, id string) (*client.Tree, error) {
 	return t.client.Tree(ctx, client.TreeRequest{ID: id, Direction: strings.ToUpper(t.direction), Depth: t.depth})
 }
 
-// show prints a tree unless its text equals the last one.
+// show prints a tree, unless the same text was printed last.
 func (t *tree) show(found *client.Tree) error {
 	text, err := t.text(found)
 	if err != nil || t.shown != nil && bytes.Equal(text, t.shown) {
@@ -124,8 +124,7 @@ func (t *tree) show(found *client.Tree) error {
 	return err
 }
 
-// text returns a tree in the requested format. A nil tree means that the resource is
-// absent.
+// text returns a tree in the requested format. For nil, it is about a resource that does not exist.
 func (t *tree) text(found *client.Tree) ([]byte, error) {
 	var b bytes.Buffer
 	switch {

@@ -12,13 +12,13 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// The first and the longest pause after a failed read.
+// The shortest and the longest pause after a failed read.
 const (
 	firstReadPause = 250 * time.Millisecond
 	lastReadPause  = 10 * time.Second
 )
 
-// watch prints the tree, and again after changes, until the user stops it.
+// watch prints the tree now and after each change, until the user stops it.
 func (t *tree) watch(ctx context.Context, id string) error {
 	for {
 		err := t.follow(ctx, id)
@@ -32,8 +32,8 @@ func (t *tree) watch(ctx context.Context, id string) error {
 	}
 }
 
-// follow prints the tree, and again after changes, until changes may have been missed.
-// Changes that arrive during a read lead to one further read.
+// follow prints the tree now and after each change. It returns when changes may have been missed. All changes during a
+// read lead to only one further read.
 func (t *tree) follow(ctx context.Context, id string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -74,8 +74,8 @@ func (t *tree) follow(ctx context.Context, id string) error {
 	}
 }
 
-// begin returns the request for all changes that can affect the tree: in its namespace, because
-// references do not leave it, or in all namespaces if there are GLOBAL kinds.
+// begin returns a request for all changes that may affect the tree. It selects the namespace of the tree, because
+// references do not leave it. If there are GLOBAL kinds, it selects all namespaces.
 func (t *tree) begin(ctx context.Context) (client.ChangesRequest, error) {
 	req := client.ChangesRequest{Namespace: t.Namespace, Lost: exit.ReportLost(t.std)}
 	kinds, err := t.client.Kinds(ctx)
@@ -89,8 +89,7 @@ func (t *tree) begin(ctx context.Context) (client.ChangesRequest, error) {
 	return req, err
 }
 
-// listen signals changes until the stream ends. It does not wait for the reader of the
-// channel.
+// listen sends to changed after each change, until the stream ends. It does not wait for a receiver.
 func (t *tree) listen(ctx context.Context, req client.ChangesRequest, changed chan<- struct{}) error {
 	for _, err := range t.client.Changes(ctx, req) {
 		if err != nil {
@@ -104,7 +103,7 @@ func (t *tree) listen(ctx context.Context, req client.ChangesRequest, changed ch
 	return nil
 }
 
-// temporary reports whether a failed read may succeed if it is repeated.
+// temporary reports whether a failed read may succeed later.
 func temporary(err error) bool {
 	var e *client.Error
 	return errors.As(err, new(*client.UnansweredError)) || errors.As(err, &e) && e.Extensions.Retryable

@@ -80,20 +80,20 @@ func WaitCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// waitRun is one run of the command.
+// waitRun is the state of the command wait.
 type waitRun struct {
 	await.Waiter
 	goal   await.Goal
 	labels []client.LabelTest
-	// unread reports whether unreadable resources exist that may have the labels.
+	// unread reports whether there are unreadable resources, which may have the labels.
 	unread bool
 }
 
-// maxWaiting is the maximum number of resources of a kind that are selected by labels.
+// maxWaiting is the maximum number of resources of a kind that can be selected by labels.
 const maxWaiting = 1000
 
-// find returns the resources to wait for: the named ones, or those that have the labels now. For a
-// deletion it notes their uids, because a later resource of the same name is a different one.
+// find returns the resources to wait for: the named ones, or those that have the labels now. To wait for a deletion, it
+// records their uids, because a later resource with the same name is another one.
 func (w *waitRun) find(
 	ctx context.Context,
 	namespace string,
@@ -157,8 +157,8 @@ func (w *waitRun) find(
 	return list, nil
 }
 
-// all waits for one resource after another. A later one may reach its goal meanwhile; its turn
-// comes even if ctx has ended by then, because late leaves time for one more read.
+// all waits for the resources one after another. Meanwhile, later ones may reach their goals as well. Each gets its
+// turn, even if ctx has ended before: the context late then allows one more read.
 func (w *waitRun) all(ctx, late context.Context, list []await.PendingGoal) error {
 	said := "condition met"
 	if w.goal.Deleted {

@@ -2,5 +2,5 @@ package reload
 
 import "golang.org/x/sys/unix"
 
-// exchange swaps two folders in one step (renamex_np(2), RENAME_SWAP).
+// exchange swaps two folders atomically, see renamex_np(2), RENAME_SWAP.
 func exchange(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }

@@ -4,5 +4,5 @@ package reload
 
 import "errors"
 
-// exchange returns an error: this system cannot swap folders in one step.
+// exchange returns an error, because this system cannot swap folders atomically.
 func exchange(string, string) error { return errors.ErrUnsupported }

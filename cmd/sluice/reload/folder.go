@@ -11,17 +11,18 @@ import (
 	"syscall"
 )
 
-// Staged is a new folder next to the one that it will replace. The replacement is atomic:
-// even after a crash, a reader finds all files of the old folder or all files of the new
-// one.
+// Staged is a new folder beside the folder that it will replace. The replacement is atomic: even after a crash, a
+// reader finds either all files of the old folder or all files of the new one.
 type Staged struct {
 	target, dir string
 }
 
-// Stage writes files, by their slash-separated paths, to a new folder next to target, which may be
-// a link to a folder. It refuses paths that are not known. It also refuses a target that has files
-// with unknown paths, because they would be lost. It removes the remains of an interrupted
-// replacement, so only one process at a time may replace target.
+// Stage writes files to a new folder beside target, which may be a symbolic link. The keys of files are paths with
+// slashes.
+//
+// It returns an error for paths that are not known. It also returns an error if target has a file that is not known,
+// because that file would be lost. It removes what an interrupted replacement has left. Only one process at a time may
+// replace target.
 func Stage(target string, files map[string]string, known func(path string) bool) (*Staged, error) {
 	_ = Tidy(target) // remains do not matter
 	target, err := resolve(target)
@@ -46,7 +47,7 @@ func Stage(target string, files map[string]string, known func(path string) bool)
 	return s, nil
 }
 
-// Tidy removes the remains of an interrupted replacement of target.
+// Tidy removes what an interrupted replacement of target has left.
 func Tidy(target string) error {
 	target, err := resolve(target)
 	if err != nil {
@@ -65,7 +66,7 @@ func Tidy(target string) error {
 	return err
 }
 
-// resolve returns the folder to which a path leads, with links resolved.
+// resolve returns the folder at a path, with symbolic links resolved.
 func resolve(target string) (string, error) {
 	target, err := filepath.EvalSymlinks(target)
 	if err != nil {
@@ -74,13 +75,12 @@ func resolve(target string) (string, error) {
 	return filepath.Abs(target)
 }
 
-// beside returns the parent of staged folders for target, and the prefix of their
-// names.
+// beside returns the parent folder and the prefix of the names of staged folders.
 func beside(target string) (parent, prefix string) {
 	return filepath.Dir(target), "." + filepath.Base(target) + ".next-"
 }
 
-// fill writes the files and syncs them, so that they survive a crash.
+// fill writes and syncs the files.
 func (s *Staged) fill(files map[string]string, known func(path string) bool, mode os.FileMode) error {
 	folders := map[string]bool{}
 	for name, text := range files {
@@ -110,8 +110,7 @@ func (s *Staged) fill(files map[string]string, known func(path string) bool, mod
 	return syncDir(s.dir)
 }
 
-// onlyFiles returns an error if a folder contains anything except plain files with known paths, and
-// their folders.
+// onlyFiles returns an error if a folder contains anything but regular files with known paths and the folders of these.
 func onlyFiles(dir string, known func(path string) bool) error {
 	lost := func(name string) error {
 		return fmt.Errorf("%s holds %s, which would be lost: only the plain files of a catalogue may be in a folder "+
@@ -132,8 +131,8 @@ func onlyFiles(dir string, known func(path string) bool) error {
 	})
 }
 
-// Replace exchanges the new folder and the old one in one step. If it
-// fails, nothing has changed. A second call undoes the first.
+// Replace swaps the new folder and the old one atomically. If it fails, nothing has changed. Another call swaps them
+// back.
 func (s *Staged) Replace() error {
 	err := exchange(s.dir, s.target)
 	switch {
@@ -150,10 +149,10 @@ func (s *Staged) Replace() error {
 	return fmt.Errorf("%s cannot be replaced: %w", s.target, err)
 }
 
-// Discard removes the new folder, or the old one if the new one has replaced it.
+// Discard removes the new folder, or the old folder if the new one has replaced it.
 func (s *Staged) Discard() error { return os.RemoveAll(s.dir) }
 
-// writeSynced writes a file and syncs it, so that it survives a crash.
+// writeSynced writes and syncs a file.
 func writeSynced(path, text string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {

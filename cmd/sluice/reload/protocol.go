@@ -16,67 +16,65 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Request asks a gateway to serve another catalogue.
+// Request is a request to serve another catalogue.
 type Request struct {
 	// AllowBreaking accepts a catalogue that breaks stored resources.
 	AllowBreaking bool `json:"allowBreaking,omitempty"`
-	// DryRun reports what would happen, and changes nothing.
+	// DryRun returns what would happen without changing anything.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Files are the new files of the gateway's folder, by their paths in it. If it is nil, the
-	// gateway reads the folder as it is.
+	// Files are the new files of the gateway's folder, by their paths in it. If it is nil, the gateway reads the
+	// present files.
 	Files map[string]string `json:"files,omitempty"`
-	// Folder is the name of the client's folder, which findings refer to.
+	// Folder is the name of the client's folder, for findings.
 	Folder string `json:"folder,omitempty"`
-	// Violations lists all stored resources that break stricter rules of the catalogue, instead of the first of each
-	// kind.
+	// Violations requests all stored resources that violate stricter rules, instead of the first of each kind.
 	Violations bool `json:"violations,omitempty"`
-	// Purge, if set, requests only the removal of stored data that no catalogue has: KIND, or
-	// KIND.PATH for a field.
+	// Purge, if not empty, requests the removal of stored data that no catalogue describes, and nothing else. It is
+	// KIND, or KIND.PATH for a field.
 	Purge string `json:"purge,omitempty"`
 }
 
 // Result is the result of a request.
 type Result string
 
-// The results.
+// The results of a request.
 const (
-	// Replaced means that the catalogue is served now; in a dry run, that it would be.
+	// Replaced means that the catalogue is now served, or would be after a dry run.
 	Replaced Result = "replaced"
-	// Unchanged means that the same files were served before.
+	// Unchanged means that the same files are already served.
 	Unchanged Result = "unchanged"
-	// Refused means that the catalogue has findings or breaks stored resources. The old one is
-	// still served.
+	// Refused means that the catalogue has findings or breaks stored resources. The previous catalogue is still served.
 	Refused Result = "refused"
-	// Failed means that there was another error. The old catalogue is still served.
+	// Failed means that there was another error. The previous catalogue is still served.
 	Failed Result = "failed"
 )
 
 // Answer is the answer to a request.
 type Answer struct {
 	Result Result `json:"result"`
-	// Hash is the hash of those parts of the served catalogue on which stored resources depend.
+	// Hash is the hash of the outline of the served catalogue, which has everything on which stored resources depend.
 	// Files is the hash of its files.
 	Hash  string `json:"hash"`
 	Files string `json:"files"`
-	// Changes from the previous catalogue, the most severe first.
+	// Changes are the differences from the previous catalogue, the most severe first.
 	Changes []catalogue.Difference `json:"changes,omitempty"`
-	// Rebinding are the kinds whose stored references must be updated to the declarations of the
-	// catalogue. Until that is done, deletions of their targets wait.
+	// Rebinding are the kinds whose stored references must be derived again, because their declarations have changed.
+	// Until that is done, deletions of their targets wait.
 	Rebinding []string `json:"rebinding,omitempty"`
-	// Tightened describes, in a line for each kind, the stored resources that break stricter rules of the catalogue.
+	// Tightened are lines, one for each kind, about stored resources that violate stricter rules.
 	Tightened []string `json:"tightened,omitempty"`
-	// Hidden has a line for each change that hides stored values.
+	// Hidden are lines, one for each change that hides stored values.
 	Hidden []string `json:"hidden,omitempty"`
 	// Purged is the result of Request.Purge.
 	Purged *catalogue.Purged `json:"purged,omitempty"`
-	// Lines are the reasons why the catalogue was refused or failed.
+	// Lines are the reasons why the catalogue was refused, or why the request failed.
 	Lines []string `json:"lines,omitempty"`
 }
 
 // Catalogues executes requests.
 type Catalogues interface {
-	// Reload writes the files of the request, if any, to the gateway's folder, and serves the
-	// catalogue in it.
+	// Reload writes the files of the request, if there are any, to the folder of the gateway, and then serves the
+	// catalogue in the folder.
 	Reload(ctx context.Context, r Request) Answer
 }
 
@@ -84,18 +82,16 @@ type Catalogues interface {
 const Path = "/catalogue"
 
 const (
-	// maxRequest is the maximum size of a request in bytes: a catalogue of 16 MiB, with its
-	// released versions, can take twice that as JSON.
+	// maxRequest is the maximum size of a request in bytes. A catalogue has at most 16 MiB, including its released
+	// versions, and may be twice as large as JSON.
 	maxRequest = 34 << 20
-	// maxRequests is the maximum number of requests that are being read or executed, or
-	// that wait.
+	// maxRequests is the maximum number of requests that are being read, waiting, or being executed.
 	maxRequests = 4
 )
 
-// NewHandler returns a handler that answers requests in the form of the API, with data or errors.
-// It executes one request at a time. A request waits for its turn only after it was read
-// completely, so that a slow client holds nobody up. The handler sets the deadlines of the
-// connection, which may be later than the server's own.
+// NewHandler returns a handler for requests. Its answers have the form of the API, with data or errors. It executes one
+// request at a time. A request waits for its turn only after it was read completely, so a slow client does not delay
+// others. The handler sets the deadlines of the connection, even if they are later than those of the server.
 func NewHandler(c Catalogues) http.Handler {
 	held, turn := make(chan struct{}, maxRequests), make(chan struct{}, 1)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -135,7 +131,7 @@ func respond(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// acquire waits for a free place. It returns false if ctx ends first.
+// acquire waits for a free place. It returns false if ctx ends before.
 func acquire(ctx context.Context, places chan<- struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -145,8 +141,8 @@ func acquire(ctx context.Context, places chan<- struct{}) bool {
 	}
 }
 
-// read reads a request within readTime and before ctx ends. It refuses unknown fields, because
-// one of them may be meant to prevent something.
+// read reads a request within readTime, and until ctx ends. Unknown fields are an error, because a client may rely on
+// one of them to prevent something.
 func read(ctx context.Context, w http.ResponseWriter, r *http.Request) (req Request, err error) {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(readTime)); err != nil {
@@ -184,10 +180,10 @@ func decodeProblem(err error) string {
 	}
 }
 
-// Timeout is how long a client waits for an answer. Its request may have to wait for another one.
+// Timeout is the timeout for clients. It includes the time for which a request may wait for another one.
 const Timeout = 2 * (readTime + workTime)
 
-// absentError is the error if no gateway listens on a socket.
+// absentError means that no gateway listens on a socket.
 type absentError struct {
 	path string
 	err  error

@@ -1,6 +1,5 @@
-// Package reload lets an operator make a running gateway serve another catalogue. Requests
-// arrive by HTTP over the network, or over a socket in the file system, which only the
-// gateway's own user can open. The package also replaces the folder of the catalogue
+// Package reload lets operators replace the catalogue of a running gateway. Requests come by HTTP, over the network or
+// over a unix socket that only the gateway's user can open. The package also replaces the folder of the catalogue
 // atomically.
 package reload
 
@@ -17,21 +16,20 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Time limits of a request.
+// The time limits of a request.
 const (
-	// headerTime bounds the time in which a client of the socket must send the header of a
-	// request.
+	// headerTime is the time limit for receiving the header of a request on the socket.
 	headerTime = 10 * time.Second
-	// readTime bounds the time in which a client must send a request.
+	// readTime is the time limit for receiving a request.
 	readTime = time.Minute
-	// workTime bounds the execution of a request. The resources of a catalogue's kinds are
-	// read into memory before it is served.
+	// workTime is the time limit for executing a request. That includes reading the resources of the catalogue's kinds
+	// into memory.
 	workTime = 6 * time.Minute
-	// stopTime is how long the gateway waits for running requests when it stops.
+	// stopTime is how long a gateway that stops waits for running requests.
 	stopTime = 5 * time.Second
 )
 
-// Errors of Listen.
+// The errors of Listen.
 var (
 	// ErrInUse means that another process listens on the socket.
 	ErrInUse = errors.New("it is in use by another process")
@@ -39,23 +37,20 @@ var (
 	ErrTooLong = errors.New("its path is too long for a socket")
 )
 
-// maxPath is the maximum length in bytes of a path to a socket that every system
-// accepts.
+// maxPath is the maximum length of the path of a socket in bytes that all systems accept.
 const maxPath = 103
 
 // Socket is a listening socket.
 type Socket struct {
 	path     string
 	listener *net.UnixListener
-	// file is the socket's own file. Another file may have replaced it at its path.
+	// file is the file of the socket. By now, another file may be at its path.
 	file os.FileInfo
-	// lock is held as long as the process lives. Without the lock, a socket is known to be left
-	// from a dead process.
+	// lock is held until the process ends. If the lock is free, the process of a socket is known to be dead.
 	lock *flock.Flock
 }
 
-// Listen creates a socket that only this user can access. It replaces the socket of a dead
-// process.
+// Listen creates a socket that only this user can open. It replaces the socket of a dead process.
 func Listen(path string) (*Socket, error) {
 	s := &Socket{path: path, lock: flock.New(path+".lock", flock.SetPermissions(0o600))}
 	if err := CheckPath(path); err != nil {
@@ -84,12 +79,10 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// tempSuffix is at least as long as the suffix that is added to the folder while the socket
-// is created.
+// tempSuffix is the longest possible suffix of the path while the socket is being created.
 const tempSuffix = "/.s4294967295"
 
-// listen creates the socket in a folder that other users cannot enter, sets its mode,
-// and moves it to its path.
+// listen creates the socket in a folder that other users cannot open, sets its mode, and moves it to its path.
 func (s *Socket) listen() error {
 	dir, err := os.MkdirTemp(filepath.Dir(s.path), ".s")
 	if err != nil {
@@ -113,8 +106,8 @@ func (s *Socket) listen() error {
 	return nil
 }
 
-// Serve answers requests until ctx ends, and then waits for running ones for some seconds. The keys
-// of handlers are patterns of [http.ServeMux].
+// Serve serves requests until ctx ends, and then waits a few seconds for running requests. The keys of handlers are
+// patterns for [http.ServeMux].
 func (s *Socket) Serve(ctx context.Context, handlers map[string]http.Handler) error {
 	mux := http.NewServeMux()
 	for pattern, h := range handlers {
@@ -145,7 +138,7 @@ func (s *Socket) Serve(ctx context.Context, handlers map[string]http.Handler) er
 	return nil
 }
 
-// Close removes the socket, unless something else has taken its place.
+// Close removes the socket, unless another file is at its path.
 func (s *Socket) Close() error {
 	_ = s.listener.Close() // Serve has closed it already
 	info, err := os.Lstat(s.path)

@@ -19,22 +19,21 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Bounds of the time that a shell waits for a completion, and of the number of words.
+// The maximum time of a completion, and the maximum number of its words.
 const (
 	completionTime = 2 * time.Second
 	maxCompletions = 500
 )
 
-// Completer completes words for a shell. It hides all errors, because a message would
-// appear in the line that is being typed.
+// Completer finds words for the completion of a command line. It ignores errors, because a message would appear in the
+// line that the user is typing.
 type Completer struct {
 	client *client.Client
 	remote Flags
 	Kinds  []client.Kind
 }
 
-// CompleteBy returns a completion with the words that f returns. f may call the
-// gateway.
+// CompleteBy returns a completion that calls f. f returns words and may call the gateway.
 func CompleteBy(f func(c Completer, ctx context.Context, args []string, typed string) []string) command.Completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		const nothing = cobra.ShellCompDirectiveNoFileComp
@@ -61,8 +60,7 @@ func CompleteBy(f func(c Completer, ctx context.Context, args []string, typed st
 	}
 }
 
-// WithoutSpace returns f without a space after its words, so that the user can continue
-// typing.
+// WithoutSpace returns a completion like f that adds no space after a word, so that the user can continue the word.
 func WithoutSpace(f command.Completion) command.Completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		out, directive := f(cmd, args, typed)
@@ -70,7 +68,7 @@ func WithoutSpace(f command.Completion) command.Completion {
 	}
 }
 
-// flagsOf reads the flags of any command that calls a gateway.
+// flagsOf returns the flags of any command that calls a gateway.
 func flagsOf(f *pflag.FlagSet) (r Flags) {
 	values := r.Access.Files()
 	values["server"], values["namespace"], values["context"] = &r.Server, &r.Namespace, &r.Context
@@ -81,8 +79,7 @@ func flagsOf(f *pflag.FlagSet) (r Flags) {
 	return r
 }
 
-// CompleteAll adds the completions that many commands have: of resources, namespaces,
-// labels and contexts.
+// CompleteAll adds completions that many commands have: of resources, namespaces, labels and contexts.
 func CompleteAll(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		CompleteAll(cmd)
@@ -108,8 +105,8 @@ func CompleteAll(root *cobra.Command) {
 	}
 }
 
-// CompleteTargets completes kinds, then names of the kind, or KIND/NAME. With
-// several, kinds are joined by commas.
+// CompleteTargets returns a completion of a kind followed by names, or of KIND/NAME. If several is set, kinds may be
+// joined by commas.
 func CompleteTargets(several bool) command.Completion {
 	return CompleteBy(func(c Completer, ctx context.Context, args []string, typed string) []string {
 		word, _, pair := strings.Cut(typed, "/")
@@ -128,7 +125,7 @@ func CompleteTargets(several bool) command.Completion {
 	})
 }
 
-// lastOf splits the typed text after its last comma.
+// lastOf splits a text after its last comma, if several is set.
 func lastOf(typed string, several bool) (before, last string) {
 	if i := strings.LastIndexByte(typed, ','); several && i >= 0 {
 		return typed[:i+1], typed[i+1:]
@@ -163,7 +160,7 @@ func (c Completer) names(ctx context.Context, kind string) []string {
 	return out
 }
 
-// each visits the resources of a kind, with only their names and labels.
+// each calls visit for the resources of a kind. They have only names and labels.
 func (c Completer) each(ctx context.Context, k client.Kind, namespace string, visit func(*client.Resource)) {
 	n := 0
 	for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, Namespace: namespace, NamesOnly: true}) {
@@ -183,7 +180,7 @@ func CompleteContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 	return file.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// namespaces completes the namespaces that have resources.
+// namespaces returns the namespaces that have resources.
 func (c Completer) namespaces(ctx context.Context, _ []string, _ string) []string {
 	found := map[string]bool{client.DefaultNamespace: true}
 	for _, k := range c.Kinds {
@@ -194,7 +191,7 @@ func (c Completer) namespaces(ctx context.Context, _ []string, _ string) []strin
 	return slices.Sorted(maps.Keys(found))
 }
 
-// kind returns the kind that the first argument names, if there is one.
+// kind returns the kind in the first argument, and whether there is one.
 func (c Completer) kind(args []string) (client.Kind, bool) {
 	if len(args) == 0 {
 		return client.Kind{}, false
@@ -203,7 +200,7 @@ func (c Completer) kind(args []string) (client.Kind, bool) {
 	return k, err == nil
 }
 
-// labels completes the keys of labels that resources of the kind have, and the values of a key.
+// labels returns the keys of labels of the kind's resources, or the values of a key.
 func (c Completer) labels(ctx context.Context, args []string, typed string) []string {
 	k, ok := c.kind(args)
 	if !ok {
@@ -224,7 +221,7 @@ func (c Completer) labels(ctx context.Context, args []string, typed string) []st
 	return prefixed(before, slices.Sorted(maps.Keys(found)))
 }
 
-// Filters completes paths for filters of the kind.
+// Filters returns the paths that filters of the kind accept.
 func (c Completer) Filters(_ context.Context, args []string, typed string) []string {
 	k, ok := c.kind(args)
 	if !ok {
@@ -234,7 +231,7 @@ func (c Completer) Filters(_ context.Context, args []string, typed string) []str
 	return prefixed(before, input.Paths(k))
 }
 
-// Fields completes KIND.FIELD.PATH.
+// Fields returns completions of KIND.FIELD.PATH.
 func (c Completer) Fields(_ context.Context, args []string, typed string) []string {
 	if len(args) > 0 {
 		return nil

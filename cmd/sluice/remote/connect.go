@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// ContextsPath is the path of the file of contexts.
+// ContextsPath returns the path of the file of contexts.
 func ContextsPath() string {
 	if path := os.Getenv(config.ContextsVariable); path != "" {
 		return path
@@ -26,7 +26,7 @@ func ContextsPath() string {
 	return credential.ContextsPath()
 }
 
-// Connect returns the client that the flags, the environment and the context describe.
+// Connect returns a client that is configured by the flags, the environment and the context.
 func (r *Flags) Connect(cmd *cobra.Command) (*client.Client, error) {
 	if err := r.Resolve(cmd); err != nil {
 		return nil, exit.Usage(err)
@@ -64,9 +64,9 @@ func (r *Flags) Connect(cmd *cobra.Command) (*client.Client, error) {
 	return c, nil
 }
 
-// Resolve takes from the context what neither the command line nor the environment sets. The
-// credentials of the current context are only sent to its own server, unless the command line names
-// both a context and a server.
+// Resolve sets, from the context, the flags that are neither on the command line nor in the environment. The
+// credentials of the current context are only used for the server of that context, unless both a context and a server
+// are on the command line.
 func (r *Flags) Resolve(cmd *cobra.Command) error {
 	given := func(flag string) bool { return cmd.Flags().Changed(flag) }
 	if !given("token-file") {
@@ -92,7 +92,7 @@ func (r *Flags) Resolve(cmd *cobra.Command) error {
 	return r.Access.Validate()
 }
 
-// inherit takes the credentials of the context, unless others are set.
+// inherit sets the credentials from the context, unless others are given.
 func (r *Flags) inherit(c credential.Context, given func(flag string) bool) {
 	if !given("ca") {
 		r.Access.CA = c.CA
@@ -108,7 +108,8 @@ func (r *Flags) inherit(c credential.Context, given func(flag string) bool) {
 	}
 }
 
-// readContext returns the context of the name, or the current one with its name; both are empty if there is none.
+// readContext returns the context with a name, or the current context if the name is empty. It also returns the name.
+// Both are empty if there is no such context.
 func readContext(name string) (string, credential.Context, error) {
 	file, err := credential.ReadContexts(ContextsPath())
 	if err != nil {
@@ -122,7 +123,7 @@ func readContext(name string) (string, credential.Context, error) {
 	return name, c, err
 }
 
-// sameServer reports whether two URLs have the same server.
+// sameServer reports whether two URLs are about the same server.
 func sameServer(a, b string) bool {
 	one, err1 := url.Parse(a)
 	other, err2 := url.Parse(b)

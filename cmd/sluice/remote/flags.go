@@ -1,5 +1,5 @@
-// Package remote connects a command to a gateway: its flags, the context and the login that count, and what a shell
-// completes with the gateway's help.
+// Package remote connects commands to a gateway. It has their flags, applies the context and the login, and completes
+// words with the help of the gateway.
 package remote
 
 import (
@@ -14,20 +14,18 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Flags has the flags of every command that calls a gateway.
+// Flags has the flags of all commands that call a gateway.
 type Flags struct {
 	Server, Namespace string
-	// API is the version of the API; empty for all that the gateway has.
+	// API is the version of the API; empty for the unreleased API.
 	API     string
 	Timeout time.Duration
-	// Context is the name of the context; empty for the current one.
+	// Context is the name of the context; empty for the current context.
 	Context string
 	Access  credential.Access
-	// Login is the name of the login whose token is sent if there is no other; see
-	// [Flags.Resolve].
+	// Login is the name of the login whose token is used if there is no other token; see [Flags.Resolve].
 	Login string
-	// Explain is called with each read that the gateway made; nil if that is not
-	// wanted.
+	// Explain is called for each read that the gateway has made; nil for no calls.
 	Explain func(client.Read)
 }
 
@@ -46,7 +44,7 @@ func (r *Flags) Register(cmd *cobra.Command) {
 	RegisterAccess(cmd, &r.Access)
 }
 
-// AccessFlags are the flags of [credential.Access].
+// AccessFlags are the names of the flags of [credential.Access].
 var AccessFlags = []string{"token-file", "ca", "client-cert", "client-key", "plaintext-token"}
 
 func RegisterAccess(cmd *cobra.Command, a *credential.Access) {
@@ -63,7 +61,7 @@ func RegisterAccess(cmd *cobra.Command, a *credential.Access) {
 	)
 }
 
-// Scope returns the namespace to which lists and streams are limited; empty means all.
+// Scope returns the namespace for lists and streams of a kind; empty for all namespaces.
 func (r *Flags) Scope(k client.Kind, everywhere bool) string {
 	if everywhere {
 		return ""
@@ -71,8 +69,8 @@ func (r *Flags) Scope(k client.Kind, everywhere bool) string {
 	return resource.NamespaceOf(k, r.Namespace)
 }
 
-// Writer returns the client of a command that writes. The environment may name the gateway and
-// request a dry run. All other flags affect what is written, so they are only accepted on the
+// Writer returns the client for a command that writes. The environment may name the gateway, the namespace and the
+// context, and request a dry run. All other flags determine what is written, and can therefore only be set on the
 // command line.
 func (r *Flags) Writer(cmd *cobra.Command) (*client.Client, error) {
 	names := append([]string{"server", "namespace", "api", "timeout", "dry-run", "context"}, AccessFlags...)
@@ -82,7 +80,7 @@ func (r *Flags) Writer(cmd *cobra.Command) (*client.Client, error) {
 	return r.Connect(cmd)
 }
 
-// Client returns the client of a command that reads.
+// Client returns the client for a command that reads.
 func (r *Flags) Client(cmd *cobra.Command) (*client.Client, error) {
 	if err := command.LoadSettings(cmd); err != nil {
 		return nil, err
@@ -90,8 +88,8 @@ func (r *Flags) Client(cmd *cobra.Command) (*client.Client, error) {
 	return r.Connect(cmd)
 }
 
-// With returns the RunE of a command that calls a gateway. connect makes the client: [Flags.Client]
-// or [Flags.Writer].
+// With returns the RunE of a command that calls a gateway. connect returns the client: it is [Flags.Client] or
+// [Flags.Writer].
 func With(
 	connect func(*cobra.Command) (*client.Client, error),
 	run func(*cobra.Command, *client.Client, []string) error,

@@ -9,15 +9,13 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// IssuerClient returns an HTTP client for issuers. Their certificates may be signed by the system's
-// or the context's authorities.
+// IssuerClient returns an HTTP client for calling issuers. It trusts the CAs of the system and of the context.
 func IssuerClient(ctx context.Context, a credential.Access) (*http.Client, error) {
 	known, err := a.Authorities(ctx)
 	return PlainClient(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: known}), err
 }
 
-// PlainClient returns an HTTP client that follows no redirects and keeps no
-// connections.
+// PlainClient returns an HTTP client that follows no redirects and keeps no connections open.
 func PlainClient(security *tls.Config) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableKeepAlives, t.TLSClientConfig = true, security
@@ -28,7 +26,7 @@ func PlainClient(security *tls.Config) *http.Client {
 	}
 }
 
-// loginSource returns the tokens of the context's login; nil if there is none for the server.
+// loginSource returns a source of tokens from the login of the context; nil if there is no login for the server.
 func (r *Flags) loginSource(ctx context.Context) (client.TokenSource, error) {
 	path := credential.LoginsPath(ContextsPath())
 	l, found, err := credential.FindLogin(path, r.Login)

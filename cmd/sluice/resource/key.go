@@ -5,7 +5,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Key names one resource.
+// Key identifies a resource.
 type Key struct{ Kind, Namespace, Name string }
 
 func (k Key) String() string {
@@ -20,7 +20,7 @@ func KeyOf(r *client.Resource) Key {
 	return Key{Kind: r.Kind, Namespace: output.OrEmpty(r.Metadata.Namespace), Name: r.Metadata.Name}
 }
 
-// KeyOfApplied returns the key of the resource of an apply; it is empty if the answer does not name the resource.
+// KeyOfApplied returns the key of an applied resource; zero if the answer does not have it.
 func KeyOfApplied(a *client.Applied) Key {
 	switch {
 	case a.Resource != nil:

@@ -1,4 +1,4 @@
-// Package resource reads which kinds and resources the arguments of a command name.
+// Package resource parses the arguments of commands that name kinds and resources.
 package resource
 
 import (
@@ -18,22 +18,22 @@ func InNamespace(namespace string) string {
 	return fmt.Sprintf(" in namespace %q", namespace)
 }
 
-// Ref is one resource that a command line names, or that its labels choose.
+// Ref identifies a resource that is named on a command line, or selected by labels.
 type Ref struct {
 	Kind client.Kind
 	// Namespace is empty for GLOBAL kinds.
 	Namespace, Name string
-	// Revision at which the resource has the labels; empty if it is named.
+	// Revision is the revision at which the resource had the labels; empty if it was not selected by labels.
 	Revision string
 }
 
-// NewRef returns the resource of a name in a namespace; empty means the default one.
+// NewRef returns the resource with a name. An empty namespace means the default namespace.
 func NewRef(k client.Kind, namespace, name string) Ref {
 	return Ref{Kind: k, Namespace: NamespaceOf(k, namespace), Name: name}
 }
 
-// NamespaceOf returns the namespace that resources of a kind are in; empty means the default one, or none for a GLOBAL
-// kind.
+// NamespaceOf returns the namespace of resources of a kind: the given one, the default one if that is empty, or none
+// for a GLOBAL kind.
 func NamespaceOf(k client.Kind, namespace string) string {
 	if k.Scope == "GLOBAL" {
 		return ""
@@ -44,12 +44,12 @@ func NamespaceOf(k client.Kind, namespace string) string {
 // Key returns the key of the resource.
 func (s Ref) Key() Key { return Key{Kind: s.Kind.Name, Namespace: s.Namespace, Name: s.Name} }
 
-// AccessTarget returns the resource as the target of a question about rights.
+// AccessTarget returns the resource as a target of rights.
 func (s Ref) AccessTarget() client.AccessTarget {
 	return client.AccessTarget{Kind: s.Kind.Name, Namespace: s.Namespace, Name: s.Name}
 }
 
-// GetExisting returns a resource; it is an error if there is none.
+// GetExisting returns a resource. It returns an error if the resource does not exist.
 func GetExisting(ctx context.Context, c *client.Client, s Ref, format client.Format) (*client.Resource, error) {
 	r, err := c.Get(ctx, s.Kind, s.Namespace, s.Name, format)
 	if err == nil && r == nil {
@@ -58,13 +58,13 @@ func GetExisting(ctx context.Context, c *client.Client, s Ref, format client.For
 	return r, err
 }
 
-// Absent returns the error that the resource does not exist.
+// Absent returns the error for a resource that does not exist.
 func (s Ref) Absent() error {
 	return exit.NotFound(fmt.Errorf("%s %q does not exist%s (NOT_FOUND)",
 		s.Kind.Name, s.Name, InNamespace(s.Namespace)))
 }
 
-// ReadRefs are the resources that KIND NAME... or KIND/NAME... names.
+// ReadRefs parses arguments of the form KIND NAME... or KIND/NAME...
 func ReadRefs(ctx context.Context, c *client.Client, namespace string, args []string) ([]Ref, error) {
 	wrong := exit.Usage(errors.New("name the resources as KIND NAME or as KIND/NAME"))
 	if len(args) == 0 {
@@ -86,7 +86,7 @@ func ReadRefs(ctx context.Context, c *client.Client, namespace string, args []st
 	return out, nil
 }
 
-// ReadRef is subjects for a command that takes one resource.
+// ReadRef is like ReadRefs for a command with exactly one resource.
 func ReadRef(ctx context.Context, c *client.Client, namespace string, args []string) (Ref, error) {
 	list, err := ReadRefs(ctx, c, namespace, args)
 	if err == nil && len(list) > 1 {

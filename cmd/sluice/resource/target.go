@@ -10,18 +10,18 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// AllKinds stands for every kind that can be listed.
+// AllKinds is the word for all kinds that can be listed.
 const AllKinds = "all"
 
-// Target is a kind with names of its resources; without names, all are meant.
+// Target is a kind, with names of resources. Without names it means all resources.
 type Target struct {
 	Kind  client.Kind
 	Names []string
-	// OfAll reports whether the kind was chosen by the word all, and not by a name.
+	// OfAll reports whether the kind is a result of the word all.
 	OfAll bool
 }
 
-// ReadTargets reads the targets that args name, with the kinds that the gateway has.
+// ReadTargets parses the targets in args. It reads the kinds from the gateway.
 func ReadTargets(ctx context.Context, c *client.Client, args []string) ([]Target, error) {
 	kinds, err := c.Kinds(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func ReadTargets(ctx context.Context, c *client.Client, args []string) ([]Target
 	return parseTargets(kinds, args)
 }
 
-// parseTargets reads KIND NAME..., KIND,KIND,..., all, or KIND/NAME...
+// parseTargets parses arguments of the form KIND NAME..., KIND,KIND,..., all, or KIND/NAME...
 func parseTargets(kinds []client.Kind, args []string) ([]Target, error) {
 	if strings.Contains(args[0], "/") {
 		return parsePairs(kinds, args)
@@ -75,7 +75,7 @@ func parseTargets(kinds []client.Kind, args []string) ([]Target, error) {
 	return out, nil
 }
 
-// parsePairs reads KIND/NAME..., in their order.
+// parsePairs parses arguments of the form KIND/NAME...
 func parsePairs(kinds []client.Kind, args []string) ([]Target, error) {
 	var out []Target
 	for _, arg := range args {

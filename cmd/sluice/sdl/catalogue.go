@@ -1,4 +1,4 @@
-// Package sdl reads a catalogue of SDL files and derives the API of a gateway from it.
+// Package sdl reads a catalogue from SDL files, and derives from it the API of a gateway.
 package sdl
 
 import (
@@ -17,20 +17,20 @@ import (
 	"github.com/sluicegw/sluice/graph/release"
 )
 
-// Catalogue is a catalogue that is ready to be served.
+// Catalogue is a catalogue in the form in which a gateway serves it.
 type Catalogue struct {
 	Kinds []descriptor.Kind
 	API   *ast.Schema
-	// Previous are the kinds of the previous major version; nil if that is not served.
+	// Previous are the kinds of the previous major version; nil if it is not served.
 	Previous []descriptor.Kind
-	// Stored are the kinds by which resources are stored: Kinds, and what only Previous has.
+	// Stored are the kinds with which resources are stored. They are Kinds, extended by what only Previous has.
 	Stored []descriptor.Kind
 	places catalogue.Places
 	// Files is the hash of the files.
 	Files string
 	// Outline is the outline of the stored kinds.
 	Outline catalogue.Outline
-	// Versions are the released versions, oldest first, including withdrawn ones.
+	// Versions are the released versions, the oldest first. Withdrawn versions are included.
 	Versions []Version
 	newest   release.Newest
 }
@@ -38,23 +38,22 @@ type Catalogue struct {
 // Version is a released version of a catalogue.
 type Version struct {
 	*release.Version
-	// Schema is the part of its major version's API that belongs to the version; nil if it is
-	// withdrawn.
+	// Schema is the API of the version; nil if it is withdrawn. It is a part of the API of its major.
 	Schema *ast.Schema
 	// Previous reports whether the version belongs to the previous major version.
 	Previous bool
-	// missing has the parts of the version that the API lacks.
+	// missing are the parts of the version that the API does not have.
 	missing []release.Missing
 }
 
-// Names returns the names of a served version.
+// Names returns the names that exist in the version, which must be served.
 func (v Version) Names() release.Names { return v.Version.Names(v.Schema) }
 
-// embeddedFolder is the folder of the embedded catalogue's files.
+// embeddedFolder is the folder with the files of the embedded catalogue.
 const embeddedFolder = "schema/v1"
 
-// Read reads the catalogue of a folder, or the embedded one if dir is empty, and derives its API.
-// It does not report what breaks clients of released versions; see [Catalogue.CheckReleased].
+// Read reads the catalogue in a folder, or the embedded one if dir is empty, and derives its API. It does not check
+// whether the catalogue breaks clients of released versions; see [Catalogue.CheckReleased].
 func Read(dir string) (Catalogue, error) {
 	read := release.ReadDir
 	if dir == "" {
@@ -68,8 +67,7 @@ func Read(dir string) (Catalogue, error) {
 	return FromTexts(texts, dir)
 }
 
-// FromTexts is like [Read] for the texts of a folder, by their paths in it; see
-// [release.ReadDir].
+// FromTexts is like [Read] for the texts of a folder by path, see [release.ReadDir].
 func FromTexts(texts map[string]string, dir string) (Catalogue, error) {
 	own, released := release.Split(texts)
 	schema, err := kinds.ReadTexts(own, dir)
@@ -105,11 +103,11 @@ func FromTexts(texts map[string]string, dir string) (Catalogue, error) {
 	return out, nil
 }
 
-// HasFile reports whether the folder of a catalogue can have a file with this path, or a folder if
-// the path ends in a slash.
+// HasFile reports whether the folder of a catalogue may contain a file with this path. If the path ends with a slash,
+// HasFile reports this for a folder.
 func HasFile(path string) bool { return release.HasFile(path) }
 
-// derive derives the API of a catalogue. err is the error of reading it, if any.
+// derive derives the API of a catalogue. If err is not nil, it is the error of reading the catalogue.
 func derive(schema *kinds.Schema, dir string, err error) (Catalogue, error) {
 	var api *ast.Schema
 	if err == nil {
@@ -130,8 +128,7 @@ func derive(schema *kinds.Schema, dir string, err error) (Catalogue, error) {
 	}, nil
 }
 
-// refused returns the error of a catalogue that cannot be read, with one finding in each
-// line.
+// refused returns an error for a catalogue that cannot be read. Each finding is on a separate line.
 func refused(err error) error {
 	var findings kinds.Findings
 	if !errors.As(err, &findings) {
@@ -144,11 +141,10 @@ func refused(err error) error {
 	return exit.Lines(lines)
 }
 
-// Dropped returns the released versions that are no longer served because a version two majors
-// newer was released.
+// Dropped returns the released versions that are not served because a version two majors newer was released.
 func (c Catalogue) Dropped() []*release.Version { return release.Dropped(c.released()) }
 
-// released returns the released versions, including withdrawn ones.
+// released returns the released versions. Withdrawn versions are included.
 func (c Catalogue) released() (out []*release.Version) {
 	for _, v := range c.Versions {
 		out = append(out, v.Version)
@@ -156,8 +152,8 @@ func (c Catalogue) released() (out []*release.Version) {
 	return out
 }
 
-// Complete reports whether the API has everything that its released versions have. Such an API may
-// still break clients; see [Catalogue.CheckReleased].
+// Complete reports whether the API has all parts of its released versions. It may nevertheless break clients; see
+// [Catalogue.CheckReleased].
 func (c Catalogue) Complete() bool {
 	return !slices.ContainsFunc(c.Versions, func(v Version) bool { return len(v.missing) > 0 })
 }
@@ -171,8 +167,8 @@ func (c Catalogue) CheckReleased() error {
 	return nil
 }
 
-// CheckRelease returns an error if number cannot follow the released versions. Otherwise it returns
-// the differences from the latest one.
+// CheckRelease returns an error if a version with this number cannot be released next. Otherwise it returns the
+// differences from the last version.
 func (c Catalogue) CheckRelease(number release.Number) ([]catalogue.Difference, error) {
 	versions := c.released()
 	if err := release.Next(number, versions); err != nil {
@@ -196,7 +192,7 @@ func (c Catalogue) CheckRelease(number release.Number) ([]catalogue.Difference, 
 	return changes, nil
 }
 
-// Released returns the catalogue at the time when a version was released.
+// Released returns the catalogue in the form that it had when a version was released.
 func (c Catalogue) Released(number release.Number) (Catalogue, error) {
 	var names []string
 	for _, v := range c.Versions {
@@ -228,8 +224,8 @@ func (c Catalogue) Changes(from Catalogue) []catalogue.Difference {
 	return c.places.Locate(catalogue.Compare(from.Kinds, c.Kinds))
 }
 
-// RefuseMoves returns an error if a change moves the stored resources of a kind. Running
-// operations would write to the old place, which is no longer read.
+// RefuseMoves returns an error if resources of a kind would be stored in another place. Operations that are running
+// would still write to the old place, which is not read any more.
 func RefuseMoves(changes []catalogue.Difference) error {
 	var lines []string
 	for _, c := range changes {
@@ -243,8 +239,8 @@ func RefuseMoves(changes []catalogue.Difference) error {
 	return exit.Lines(append(lines, "restart the gateway with this catalogue, while these kinds have no resources"))
 }
 
-// Candidate returns the catalogue in the form that a store is asked to accept. It leaves out the
-// files of a candidate version, because they may change.
+// Candidate returns the catalogue in the form for [catalogue.Gate.Accept]. The files of a candidate version are left
+// out, because they may change.
 func (c Catalogue) Candidate() catalogue.Candidate {
 	out := catalogue.Candidate{Kinds: c.Stored, Places: c.places, Files: c.Files}
 	for _, v := range c.Versions {
@@ -260,7 +256,7 @@ func (c Catalogue) Candidate() catalogue.Candidate {
 	return out
 }
 
-// Accept asks the store to accept a catalogue.
+// Accept submits a catalogue to the store.
 func Accept(ctx context.Context, g catalogue.Gate, next catalogue.Candidate) error {
 	err := g.Accept(ctx, next)
 	var refused *catalogue.RefusedError

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Confirm asks a question on the terminal and waits for the answer until ctx ends. Only
-// y and yes mean yes.
+// Confirm asks a question on the terminal and waits for the answer until ctx ends. Only the answers y and yes mean yes.
 func Confirm(ctx context.Context, std Streams, question string) (bool, error) {
 	_, _ = fmt.Fprint(std.Err, question+" [y/N] ")
 	answer := make(chan string, 1)

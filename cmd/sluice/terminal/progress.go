@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// progressLine is a line on a terminal that shows the progress of a command. It is erased before
-// anything else is written.
+// progressLine is a line on a terminal with the progress of a command. It is erased before anything else is written.
 type progressLine struct {
 	to io.Writer // nil if the standard error is no terminal
 
@@ -27,10 +26,10 @@ func (l *progressLine) show(text string) {
 	_, _ = io.WriteString(l.to, "\r\x1b[K"+text)
 }
 
-// manyResources is the number of resources from which on a command shows its progress.
+// manyResources is the number of resources above which a command shows its progress.
 const manyResources = 100
 
-// Progress shows on a terminal that a command is at resource number at of many.
+// Progress shows on a terminal that a command processes resource number at of many.
 func (s Streams) Progress(at, of int) {
 	if of > manyResources {
 		s.Show(fmt.Sprintf("%d of %d ...", at, of))
@@ -44,8 +43,8 @@ func (s Streams) Show(text string) {
 	}
 }
 
-// progressWriter returns the writer for the progress line: standard error if it is a terminal that
-// can erase a line, else nil.
+// progressWriter returns the writer for the progress line. It returns stderr if that is a terminal that can erase a
+// line, otherwise nil.
 func progressWriter(stderr io.Writer) io.Writer {
 	if IsTerminal(stderr) && os.Getenv("TERM") != "dumb" {
 		return stderr

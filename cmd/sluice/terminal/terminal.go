@@ -1,5 +1,4 @@
-// Package terminal has the standard streams of a command, which remember write errors and share a
-// progress line.
+// Package terminal has the standard streams of commands. They remember write errors and share a progress line.
 package terminal
 
 import (
@@ -16,8 +15,8 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// stream is the standard output or error of a command. It remembers the first error, and erases the
-// progress line before each write. It is safe for concurrent use.
+// stream is the standard output or error of a command. It erases the progress line before each write, and remembers the
+// first error. It is safe for concurrent use.
 type stream struct {
 	to   io.Writer
 	line *progressLine
@@ -26,12 +25,10 @@ type stream struct {
 	err error
 }
 
-// Checked returns streams for the same command that remember errors and share a progress
-// line.
+// Checked returns streams that remember errors and share a progress line.
 func (s Streams) Checked() Streams { return s.CheckedWithProgress(progressWriter(s.Err)) }
 
-// CheckedWithProgress is like Checked with the progress line on a given writer; nil
-// shows none.
+// CheckedWithProgress is like Checked, but writes the progress line to a given writer; nil for no progress line.
 func (s Streams) CheckedWithProgress(progress io.Writer) Streams {
 	line := &progressLine{to: progress}
 	return Streams{In: s.In, Out: &stream{to: s.Out, line: line}, Err: &stream{to: s.Err, line: line}}
@@ -56,7 +53,7 @@ func (s *stream) failure() error {
 	return s.err
 }
 
-// Unwrap returns the file of a stream, for a program that needs it.
+// Unwrap returns the writer below a stream of [Streams.Checked]. Other writers are returned unchanged.
 func Unwrap(w io.Writer) io.Writer {
 	if s, ok := w.(*stream); ok {
 		return s.to
@@ -73,14 +70,13 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Coloured reports whether to write colours: w is a terminal that has them, and the
-// user has not turned them off (https://no-color.org).
+// Coloured reports whether to write colours to w: it is a terminal that supports them, and the user has not turned them
+// off (https://no-color.org).
 func Coloured(w io.Writer) bool {
 	return IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// OutputError returns the first error of writing to the standard output; nil if there
-// was none.
+// OutputError returns the first error of a write to the standard output; nil if there was none.
 func (s Streams) OutputError() error {
 	if out, ok := s.Out.(*stream); ok {
 		return out.failure()

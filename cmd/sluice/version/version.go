@@ -7,19 +7,20 @@ import (
 	"runtime/debug"
 )
 
-// release is the release, set by the linker; a build without it names its commit.
+// release is the release of this build. It is set by the linker, and empty for other builds.
 var release string
 
 // Build describes this build.
 type Build struct {
-	// Release as Text returns it.
+	// Release is the result of [Text].
 	Release string `json:"release"`
-	// Commit is the full hash of the commit, and CommittedAt its time; empty in a build outside a repository.
+	// Commit is the full hash of the commit, and CommittedAt its time. They are empty if the build was made outside of
+	// a repository.
 	Commit      string `json:"commit,omitempty"`
 	CommittedAt string `json:"committedAt,omitempty"`
-	// Modified reports whether files differed from the commit.
+	// Modified reports whether files were changed after the commit.
 	Modified bool `json:"modified,omitempty"`
-	// Go is the release of Go, Platform the system and the processor, such as linux/amd64.
+	// Go is the version of Go. Platform is the system and the processor, such as linux/amd64.
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -48,7 +49,7 @@ func Current() Build {
 	return out
 }
 
-// Text returns the release; of a build without one, its commit.
+// Text returns the release of this build. If there is none, it returns the commit.
 func Text() string {
 	if release != "" {
 		return release
@@ -63,7 +64,7 @@ func Text() string {
 	return "devel"
 }
 
-// Line is what version and --version print.
+// Line returns the line that the command version and the flag --version print.
 func Line() string {
 	return fmt.Sprintf("sluice %s %s %s/%s\n", Text(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

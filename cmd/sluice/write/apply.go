@@ -1,4 +1,4 @@
-// Package write has the commands that change resources: one command a file.
+// Package write has the commands that change resources. Each command has a file.
 package write
 
 import (
@@ -48,7 +48,7 @@ removed. Those that others have set stay.`,
 	return cmd
 }
 
-// command adds flags to a command that sends documents.
+// command adds the flags of a command that applies documents.
 func (a *application) command(cmd *cobra.Command) *cobra.Command {
 	var r remote.Flags
 	var files document.Flags
@@ -71,20 +71,20 @@ func (a *application) command(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// application sends documents one by one.
+// application applies documents one after another.
 type application struct {
 	writing
 	createOnly, ignoreRevision bool
 	prune                      prune
 	manager                    document.FieldManager
-	// count is the number of documents by outcome.
+	// count has the number of documents with each outcome.
 	count map[string]int
-	// stored are the resources of the documents.
+	// stored are the resources of documents that were stored.
 	stored []resource.Key
 	waits  waits
 }
 
-// Outcomes in addition to those of the API.
+// The outcomes that the API does not have.
 const (
 	failed  = "FAILED"
 	notSent = "NOT SENT"
@@ -135,7 +135,7 @@ func (a *application) run(ctx context.Context, docs []input.Document) error {
 	return err
 }
 
-// finish prunes if all documents were applied.
+// finish prunes, if all documents were applied.
 func (a *application) finish(ctx context.Context, docs []input.Document) error {
 	bad := a.count[failed]+a.count[notSent] > 0
 	switch {
@@ -154,7 +154,7 @@ func (a *application) finish(ctx context.Context, docs []input.Document) error {
 	return err
 }
 
-// summary returns one line about all documents.
+// summary returns a line about all documents.
 func (a *application) summary(documents int) string {
 	var parts []string
 	for _, name := range []string{"CREATED", "UPDATED", "UNCHANGED", failed, notSent, pruned} {
@@ -165,7 +165,7 @@ func (a *application) summary(documents int) string {
 	return fmt.Sprintf("%s: %s%s", output.Plural(documents, "document"), strings.Join(parts, ", "), a.dry.Mark())
 }
 
-// report prints the outcome of a document and records its resource as stored.
+// report prints the outcome of a document, and adds its resource to stored.
 func (a *application) report(d input.Document, out *client.Applied) {
 	o := outcomeOf(out, a.dry)
 	known := o.Key != resource.Key{}

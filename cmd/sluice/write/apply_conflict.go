@@ -10,10 +10,10 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 )
 
-// maxSides is the maximum number of lines that a conflict shows of both sides.
+// maxSides is the maximum number of lines of the diff that is printed after a conflict.
 const maxSides = 60
 
-// showSides prints both sides of a conflict: the stored resource and the document.
+// showSides prints, after a conflict, how the stored resource and the document differ.
 func (a *application) showSides(ctx context.Context, d input.Document) {
 	comparing, err := document.NewComparer(ctx, a.client, a.namespace, a.manager)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// prune deletes resources that were applied earlier and are no longer in the documents.
+// prune deletes resources that were applied earlier and are not in the documents any more.
 type prune struct {
 	want, yes bool
 	selectors []string
@@ -34,7 +34,7 @@ func (p *prune) register(cmd *cobra.Command) {
 	f.BoolVar(&p.yes, "yes", false, "prune without asking")
 }
 
-// check checks the flags before anything is applied.
+// check checks the flags. It is called before anything is applied.
 func (p *prune) check(std terminal.Streams, files []string, dry bool) (err error) {
 	switch {
 	case !p.want && len(p.selectors) > 0:
@@ -56,8 +56,7 @@ func (p *prune) check(std terminal.Streams, files []string, dry bool) (err error
 	return nil
 }
 
-// run finds the resources to prune, asks the user, and deletes them. It returns their
-// number.
+// run finds the resources to delete, asks the user, and deletes them. It returns their number.
 func (p *prune) run(ctx context.Context, a *application) (int, error) {
 	s := selection{std: a.std, client: a.client, tests: p.tests, keep: a.stored}
 	kinds, err := a.client.Kinds(ctx)

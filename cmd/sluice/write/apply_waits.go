@@ -11,24 +11,24 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/resource"
 )
 
-// maxWaits is the maximum number of lines that are printed.
+// maxWaits is the maximum number of lines about waiting resources.
 const maxWaits = 10
 
-// waits collects what the resources of documents wait for. It is printed at the end, because a
-// document may wait for one that is applied later.
+// waits collects what the resources of documents wait for. It is printed at the end, because a document may wait for a
+// document that is applied later.
 type waits struct {
-	// collect: warnings are kept for the end.
+	// collect reports whether warnings are kept until the end.
 	collect bool
 	all     []*waited
 }
 
-// waited is something that resources of a namespace wait for.
+// waited is something for which resources of a namespace wait.
 type waited struct {
 	namespace, message string
 	by                 []string
 }
 
-// add records what a resource waits for. message is the gateway's.
+// add records that a resource waits. message is the warning of the gateway.
 func (w *waits) add(waiting resource.Key, message string) {
 	i := slices.IndexFunc(w.all, func(one *waited) bool {
 		return one.namespace == waiting.Namespace && one.message == message
@@ -39,8 +39,8 @@ func (w *waits) add(waiting resource.Key, message string) {
 	w.all[i].by = append(w.all[i].by, waiting.String())
 }
 
-// print writes a line for each thing that resources wait for, those with the most waiting resources
-// first. It leaves out the resources that have been stored since.
+// print writes a line for everything for which resources wait; those for which most resources wait come first.
+// Resources that were stored in the meantime are left out.
 func (w *waits) print(to io.Writer, stored []resource.Key) {
 	left := slices.DeleteFunc(w.all, func(one *waited) bool {
 		return slices.ContainsFunc(stored, func(k resource.Key) bool {

@@ -52,8 +52,7 @@ func ControlCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// control puts kinds under a controller, or ends that. It looks up all kinds before it
-// changes the first.
+// control gives kinds to a controller, or takes them back. It looks up all kinds before it changes the first one.
 func control(ctx context.Context, std terminal.Streams, c *client.Client, words []string, controlled bool) error {
 	if i := slices.IndexFunc(words, func(word string) bool { return strings.Contains(word, "/") }); i >= 0 {
 		return exit.Usage(fmt.Errorf("%q: kinds are given to a controller, not single resources", words[i]))
@@ -83,7 +82,7 @@ func setControlled(ctx context.Context, std terminal.Streams, c *client.Client, 
 	if !now {
 		state = "not controlled"
 	}
-	// An error of the output is reported once, when the command ends.
+	// An error of the output is reported once, at the end of the command.
 	_, _ = fmt.Fprintf(std.Out, "%s is %s\n", output.Printable(k.Name), state)
 	return nil
 }

@@ -85,12 +85,12 @@ is checked again. Manifests only name the resources; everything else in them is 
 	return cmd
 }
 
-// deletion is one execution of a command that deletes.
+// deletion is the state of a command that deletes.
 type deletion struct {
 	writing
 	ignoreAbsent bool
-	// wait makes the command wait until all resources are gone, up to the timeout. waiting are
-	// those that are not gone yet.
+	// wait reports whether the command waits until all resources are deleted, at most for timeout. waiting are the
+	// resources that are not deleted yet.
 	wait    bool
 	timeout time.Duration
 	waiting []pendingDelete
@@ -98,7 +98,7 @@ type deletion struct {
 	failed  exit.Status
 }
 
-// one deletes a resource and prints the outcome or the error.
+// one deletes a resource and prints the outcome or the error. what is the name of the resource for people.
 func (d *deletion) one(ctx context.Context, what string, s resource.Ref) error {
 	err := d.try(ctx, what, s)
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *deletion) one(ctx context.Context, what string, s resource.Ref) error {
 	return err
 }
 
-// try deletes a resource and prints the outcome. what is its name in messages.
+// try deletes a resource and prints the outcome. what is the name of the resource for people.
 func (d *deletion) try(ctx context.Context, what string, s resource.Ref) error {
 	deletion, err := d.client.Delete(ctx, client.DeleteRequest{
 		Kind:             s.Kind,
@@ -134,7 +134,7 @@ func (d *deletion) try(ctx context.Context, what string, s resource.Ref) error {
 	return nil
 }
 
-// documents deletes the resources that documents name.
+// documents deletes the resources of documents.
 func (d *deletion) documents(ctx context.Context, docs []input.Document) error {
 	kinds, err := d.client.Kinds(ctx)
 	if err != nil {
@@ -159,12 +159,11 @@ func (d *deletion) documents(ctx context.Context, docs []input.Document) error {
 	return d.failed.Err()
 }
 
-// maxRounds is the maximum number of times that the labels are checked.
+// maxRounds is the maximum number of times that a selection is read.
 const maxRounds = 5
 
-// selected deletes the resources of a selection, each at the revision at which it matched.
-// If a resource was changed since, the selection is read again, and the resource is deleted
-// if it still matches.
+// selected deletes the resources of a selection. Each is deleted only at the revision at which it was selected. If it
+// has changed, the selection is read again, and the resource is deleted if it is still selected.
 func (d *deletion) selected(ctx context.Context, s *selection, list []resource.Ref) error {
 	for round := 1; ; round++ {
 		var again []resource.Key

@@ -11,22 +11,21 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// pendingDelete is a resource whose deletion is pending.
+// pendingDelete is a resource whose deletion was requested and is not completed.
 type pendingDelete struct {
-	// what is its name for people.
+	// what is the name of the resource for people.
 	what string
 	resource.Ref
-	// uid distinguishes it from a later resource of the same name.
+	// uid distinguishes it from a later resource with the same name.
 	uid string
 }
 
-// outcome returns the state of the deletion for the output.
+// outcome returns the state of the deletion in the form for printing.
 func (p pendingDelete) outcome(state string, dry command.DryRun) writeResult {
 	return writeResult{Key: p.Key(), what: p.what, done: state, uid: p.uid, dry: dry}
 }
 
-// report prints the state of a deletion and what keeps the resource: the first of them, or in a dry
-// run all.
+// report prints the state of a deletion, and which resources prevent it: the first ones, or after a dry run all.
 func (d *deletion) report(p pendingDelete, deletion client.Deletion) {
 	o := p.outcome(deletion.State, d.dry)
 	held := holders(deletion)
@@ -51,7 +50,7 @@ func (d *deletion) report(p pendingDelete, deletion client.Deletion) {
 	}
 }
 
-// reportUnseen prints that a deletion was requested whose state could not be read.
+// reportUnseen prints that a deletion was requested, but that its state could not be read.
 func (d *deletion) reportUnseen(p pendingDelete, cause *client.Error) {
 	if d.form != outcomeText {
 		d.form.print(d.std, p.outcome("REQUESTED", d.dry))
@@ -66,8 +65,8 @@ func (d *deletion) reportUnseen(p pendingDelete, cause *client.Error) {
 		output.Printable(p.what), missing, output.Printable(cause.Message), output.Printable(cause.Extensions.Code))
 }
 
-// holders returns what a deletion waits for, like "subnet/a, subnet/b, subnet/c and 97 more hold
-// it". The number includes those that the caller may not see.
+// holders returns what prevents a deletion, such as "subnet/a, subnet/b, subnet/c and 97 more hold it". The number
+// includes resources that the caller may not see.
 func holders(d client.Deletion) string {
 	names := blockers(d)
 	total := d.BlockedBy.TotalCount
@@ -94,8 +93,8 @@ func holders(d client.Deletion) string {
 	return what + output.Holders(names, total, hidden) + " hold it"
 }
 
-// blockers returns the names of the resources that keep the resource from being deleted, without
-// duplicates, as far as the answer has them.
+// blockers returns the names of the resources that prevent a deletion, without duplicates. Names that are not in the
+// answer are missing.
 func blockers(d client.Deletion) []string {
 	var names []string
 	for _, r := range d.BlockedBy.Nodes {

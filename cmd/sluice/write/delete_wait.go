@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// end waits until all resources are gone and returns the error of the command.
+// end waits until all resources are deleted. It returns the error of the command.
 func (d *deletion) end(ctx context.Context, err error) error {
 	if err != nil && !errors.Is(err, exit.ErrReported) || len(d.waiting) == 0 {
 		return err
@@ -48,8 +48,8 @@ func (d *deletion) end(ctx context.Context, err error) error {
 	return d.failed.Err()
 }
 
-// overdue returns the error for a resource that was not gone in time. It names what keeps the
-// resource now, if that can be read.
+// overdue returns the error for a resource that was not deleted in time. If that can be read, it has what prevents the
+// deletion now.
 func (d *deletion) overdue(ctx context.Context, one pendingDelete, err error) error {
 	now, cause := d.client.Delete(ctx, client.DeleteRequest{
 		Kind:      one.Kind,

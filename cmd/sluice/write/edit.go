@@ -64,7 +64,7 @@ changes are shown and your text is kept in a file.`,
 	return cmd
 }
 
-// edit is one session in an editor.
+// edit is the state of the command edit.
 type edit struct {
 	client  *client.Client
 	subject resource.Ref
@@ -72,21 +72,21 @@ type edit struct {
 	dry     command.DryRun
 }
 
-// draft is a stored resource as text for the editor, with the function that stores it.
+// draft is a resource as text for the editor, with a function that stores the edited text.
 type draft struct {
 	text  string
 	write func(ctx context.Context, edited string) (outcome string, err error)
 }
 
-// textError is an error in an edited text that was found before the text was sent.
+// textError is an error in an edited text that was found before anything was sent.
 type textError struct{ error }
 
 func (e textError) Unwrap() error { return e.error }
 
-// maxEdits is the maximum number of times that a refused text is opened again.
+// maxEdits is the maximum number of times that the editor is opened again after the text was refused.
 const maxEdits = 20
 
-// run opens the draft in the editor until it is stored, unchanged or given up.
+// run opens the editor repeatedly, until the text is stored, unchanged or given up.
 func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, error)) error {
 	was, err := read(ctx)
 	if err != nil {
@@ -129,8 +129,7 @@ func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, erro
 	}
 }
 
-// maxFileName is the maximum number of characters of the resource's name in the name of
-// the file.
+// maxFileName is the maximum number of characters of the resource's name in the name of the file.
 const maxFileName = 100
 
 // create writes the text to a new file.
@@ -147,8 +146,7 @@ func (e *edit) create(text string) (path string, err error) {
 	return file.Name(), nil
 }
 
-// send sends an edited text and prints the outcome. It does not use ctx, because a ^C in the editor
-// may have ended it.
+// send sends the edited text and prints the outcome. It does not use ctx, which a ^C in the editor may have ended.
 func (e *edit) send(ctx context.Context, was *draft, text string, read func(context.Context) (*draft, error)) error {
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -182,7 +180,7 @@ func (e *edit) keep(path string) error {
 	return exit.ErrReported
 }
 
-// correctable reports whether the user can correct a refused text.
+// correctable reports whether the user may be able to correct the text after this error.
 func correctable(err error) bool {
 	return errors.As(err, new(textError)) ||
 		slices.Contains(
@@ -191,7 +189,7 @@ func correctable(err error) bool {
 		)
 }
 
-// refusal returns the comment at the top of a refused text.
+// refusal returns the comment that is written before a text that was refused.
 func refusal(err error) string {
 	var b strings.Builder
 	b.WriteString("# This was not stored. Mend it and save, or save it as it is to give up.\n")
@@ -202,7 +200,7 @@ func refusal(err error) string {
 	return b.String()
 }
 
-// readEdited reads an edited file without the comment at the top.
+// readEdited reads the edited file, without the comment at its beginning.
 func readEdited(path string) (string, error) {
 	text, err := readText(path, nil)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// manifest returns the draft of a whole resource.
+// manifest returns a draft of the whole resource.
 func (e *edit) manifest(ctx context.Context) (*draft, error) {
 	res, err := resource.GetExisting(ctx, e.client, e.subject, client.YAML)
 	if err != nil {
@@ -33,7 +33,7 @@ func (e *edit) manifest(ctx context.Context) (*draft, error) {
 	}}, nil
 }
 
-// sameResource returns an error if the text names another resource.
+// sameResource returns an error if the edited text is about another resource.
 func sameResource(was, text string) error {
 	old, err := manifest.Parse(was)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// statusText is the form in which a status is edited.
+// statusText is the text of a status in the editor.
 type statusText struct {
 	Kind     string         `json:"kind"`
 	Metadata statusMetadata `json:"metadata"`
@@ -28,7 +28,7 @@ type statusMetadata struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// status returns the draft of a resource's status.
+// status returns a draft of the status of the resource.
 func (e *edit) status(ctx context.Context) (*draft, error) {
 	k := e.subject.Kind
 	st, err := resource.GetExisting(ctx, e.client, e.subject, "")
@@ -72,7 +72,7 @@ func (e *edit) status(ctx context.Context) (*draft, error) {
 	}}, nil
 }
 
-// readStatus reads an edited status. It returns an error if anything else was changed.
+// readStatus parses an edited status. It returns an error if anything but the status was changed.
 func readStatus(was statusText, edited string) (map[string]any, error) {
 	raw, err := manifest.ToJSON(edited)
 	if err != nil {
@@ -91,8 +91,8 @@ func readStatus(was statusText, edited string) (map[string]any, error) {
 	return now.Status, nil
 }
 
-// checkFields returns an error for fields that the kind does not have. It names the fields that
-// exist, which the API's error does not.
+// checkFields returns an error for fields that the kind does not have. In contrast to the error of the API, it has the
+// fields that exist.
 func checkFields(k client.Kind, path string, value any) error {
 	switch v := value.(type) {
 	case []any:
@@ -124,7 +124,7 @@ func checkFields(k client.Kind, path string, value any) error {
 	return nil
 }
 
-// decodeObject decodes a JSON object and keeps the spelling of numbers. Null is an empty object.
+// decodeObject decodes a JSON object. Numbers keep their text. Null is decoded as an empty object.
 func decodeObject(raw []byte) (map[string]any, error) {
 	tree := map[string]any{}
 	if len(raw) == 0 || string(raw) == "null" {

@@ -15,8 +15,8 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// openEditor runs the editor on a file, which the user names by a command as a shell takes it, at the user's terminal.
-// A ^C goes to the editor alone; other signals that would end this program end the editor.
+// openEditor runs the user's editor on a file. The editor is a shell command in an environment variable. ^C is left to
+// the editor. Other signals that would end this program end the editor.
 func openEditor(std terminal.Streams, path string) error {
 	editor := "vi"
 	for _, name := range []string{"EDITOR", "VISUAL", config.EditorVariable} {
@@ -51,7 +51,8 @@ func openEditor(std terminal.Streams, path string) error {
 	return nil
 }
 
-// waitForEditor waits until the editor has ended.
+// waitForEditor waits until the editor has ended. It passes signals on to it, except those that a terminal also sends
+// to the editor.
 func waitForEditor(ended <-chan error, signals <-chan os.Signal, editor *os.Process) error {
 	for {
 		select {

@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// pairsCommand changes one of the maps of the metadata.
+// pairsCommand returns a command that changes labels or annotations.
 func pairsCommand(std terminal.Streams, field string, cmd *cobra.Command) *cobra.Command {
 	var r remote.Flags
 	var by selectionFlags
@@ -59,15 +59,15 @@ func pairsCommand(std terminal.Streams, field string, cmd *cobra.Command) *cobra
 	return cmd
 }
 
-// pairs are changes of a map.
+// pairs are the changes of a map.
 type pairs struct {
 	set       map[string]string
 	remove    []string
 	overwrite bool
 }
 
-// cutPairs cuts KEY=VALUE and KEY- off the end of the arguments. A name has no = and
-// does not end in a hyphen.
+// cutPairs removes KEY=VALUE and KEY- from the end of the arguments. The name of a resource contains no = and does not
+// end with a hyphen.
 func cutPairs(args []string, overwrite bool) (rest []string, p pairs, err error) {
 	p = pairs{set: map[string]string{}, overwrite: overwrite}
 	isPair := func(arg string) bool { return strings.Contains(arg, "=") || strings.HasSuffix(arg, "-") }
@@ -96,7 +96,7 @@ func cutPairs(args []string, overwrite bool) (rest []string, p pairs, err error)
 	return args[:first], p, nil
 }
 
-// write makes the changes in labels or annotations.
+// write changes the labels or annotations of a resource.
 func (p pairs) write(
 	ctx context.Context,
 	m *modification,

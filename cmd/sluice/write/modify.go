@@ -15,30 +15,30 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// maxTries bounds how often a change is tried while others change the same resource, and
-// minPause and maxPause bound the random pauses before the next try.
+// maxTries is the maximum number of attempts to change a resource that others change at the same time. minPause and
+// maxPause are the shortest and the longest pause between two attempts.
 const (
 	maxTries = 20
 	minPause = 20 * time.Millisecond
 	maxPause = 200 * time.Millisecond
 )
 
-// modification reads resources and changes each at the revision that was read, so that
-// no other change is lost.
+// modification reads resources and changes each of them. A change is only made at the revision that was read, so
+// changes by others are not lost.
 type modification struct {
 	writing
-	// uid is a precondition; empty for none.
+	// uid is the uid that the resource must have; empty for any.
 	uid string
-	// format of the manifest that is read; if it is empty, the whole resource is read.
+	// format is the format of the manifest to read. If it is empty, the whole resource is read.
 	format client.Format
-	// unreadable is printed after the error for a resource that the gateway cannot read; empty for
-	// nothing.
+	// unreadable is printed after the error about a resource that the gateway cannot read; empty for nothing.
 	unreadable string
-	// write changes a resource that was read, at a revision. The key and the uid of the outcome are set by its caller.
+	// write changes a resource. was is what was read, and revision the revision that the resource must have. The caller
+	// sets the key and the uid of the result.
 	write func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (writeResult, error)
 }
 
-// registerRevision adds the flag for changes of one revision.
+// registerRevision adds the flag for the revision that the resource must have.
 func (m *modification) registerRevision(cmd *cobra.Command) {
 	cmd.Flags().StringVar(
 		&m.revision,
@@ -48,14 +48,13 @@ func (m *modification) registerRevision(cmd *cobra.Command) {
 	)
 }
 
-// conflicting reports whether err means that the resource was changed by another
-// request first.
+// conflicting reports whether err means that another request has changed the resource in the meantime.
 func conflicting(err error) bool {
 	return exit.APICode(err) == "CONFLICT" || exit.APICode(err) == "ABORTED"
 }
 
-// all changes resources one by one; one that fails does not stop the others. partial reports whether others, which the
-// gateway cannot read, are missing in the list.
+// all changes resources one after another. It continues after errors. partial reports whether resources are missing in
+// the list because the gateway cannot read them.
 func (m *modification) all(ctx context.Context, list []resource.Ref, partial bool) error {
 	failed := exit.Status{Partial: partial}
 	exit.Each(ctx, m.std, &failed, list, func(s resource.Ref) error {
@@ -102,8 +101,8 @@ func (m *modification) one(ctx context.Context, s resource.Ref) error {
 	}
 }
 
-// apply writes a changed manifest, and prints the warnings. The manifest has the labels and annotations of all field
-// managers, so it replaces them all, and no manager becomes their owner.
+// apply writes a changed manifest and prints warnings. The manifest has the labels and annotations of all field
+// managers. It replaces all of them, and no manager becomes their owner.
 func (m *modification) apply(ctx context.Context, s resource.Ref, manifest, revision string) (writeResult, error) {
 	nobody := ""
 	out, err := m.client.Apply(ctx, client.ApplyRequest{

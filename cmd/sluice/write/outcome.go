@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// outcomeForm is the form in which a command prints outcomes: the value of -o.
+// outcomeForm is the value of -o of a command that writes: the form in which outcomes are printed.
 type outcomeForm string
 
 // The forms.
@@ -33,13 +33,13 @@ func (f *outcomeForm) register(cmd *cobra.Command) {
 	}, "text", "name", "json")
 }
 
-// writing is one run of a command that writes.
+// writing is the common state of the commands that write.
 type writing struct {
 	std    terminal.Streams
 	client *client.Client
-	// namespace of resources for which none is given; empty means the default one.
+	// namespace is the namespace of resources without one; empty for the default namespace.
 	namespace string
-	// revision is the only one that may be changed; empty for any.
+	// revision is the revision that the resource must have; empty for any.
 	revision string
 	dry      command.DryRun
 	form     outcomeForm
@@ -53,18 +53,18 @@ func (w *writing) register(cmd *cobra.Command) {
 // writeResult is the result of a write to one resource.
 type writeResult struct {
 	resource.Key
-	// what is the name of the resource for people; empty: its key.
+	// what is the name of the resource for people; if it is empty, the key is used.
 	what string
 	// done is CREATED, UPDATED, UNCHANGED, or the state of a deletion.
 	done string
-	// revision that the resource has now; empty after a dry run.
+	// revision is the present revision of the resource; empty after a dry run.
 	uid, revision string
 	dry           command.DryRun
-	// note follows in the form for people.
+	// note is printed after the outcome in the form for people.
 	note string
 }
 
-// outcomeOf returns the outcome of an apply. It has no key if the answer does not name the resource.
+// outcomeOf returns the outcome of an apply. Its key is zero if the answer does not have it.
 func outcomeOf(a *client.Applied, dry command.DryRun) writeResult {
 	out := writeResult{Key: resource.KeyOfApplied(a), done: a.Outcome, dry: dry}
 	switch {

@@ -93,8 +93,8 @@ resource is to have before; otherwise it is left alone.`,
 	return cmd
 }
 
-// mergesUnseen refuses a patch that merges an object into a write-only field: its other entries cannot be read, and
-// would be lost.
+// mergesUnseen returns an error for a patch that merges an object into a write-only field. The other entries of the
+// field cannot be read, and would be lost.
 func mergesUnseen(s resource.Ref, patch string) error {
 	for _, f := range s.Kind.Fields {
 		path := strings.Split(f.Path, ".")
@@ -121,10 +121,10 @@ func mergesUnseen(s resource.Ref, patch string) error {
 	return nil
 }
 
-// parent returns the path of the object around a field, with a dot at the end.
+// parent returns the path of the object with a field, followed by a dot.
 func parent(path string) string { return path[:strings.LastIndex(path, ".")+1] }
 
-// readText reads a file that has at most as many bytes as a manifest, or standard input for the name "-".
+// readText reads a file, or stdin for the name "-". The size is limited as for a manifest.
 func readText(path string, stdin io.Reader) (string, error) {
 	in := stdin
 	if path != input.Standard {

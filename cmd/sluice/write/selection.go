@@ -11,24 +11,24 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// maxSelected bounds how many resources one command changes by their labels.
+// maxSelected is the maximum number of resources that one command may select by labels.
 const maxSelected = 100_000
 
-// selection is resources of some kinds and namespaces, by their labels.
+// selection selects resources of some kinds and namespaces by their labels.
 type selection struct {
 	std    terminal.Streams
 	client *client.Client
 	kinds  []client.Kind
-	// namespaces are not looked at for GLOBAL kinds.
+	// namespaces has no effect for GLOBAL kinds.
 	namespaces []string
 	tests      []client.LabelTest
-	// keep are resources that are not selected.
+	// keep are the resources that are never selected.
 	keep []resource.Key
-	// partial reports whether the selection lacks resources that the gateway cannot read.
+	// partial reports whether resources are missing because the gateway cannot read them.
 	partial bool
 }
 
-// find lists the resources that are selected now.
+// find returns the resources that are selected now.
 func (s *selection) find(ctx context.Context) ([]resource.Ref, error) {
 	keep := make(map[resource.Key]bool, len(s.keep))
 	for _, k := range s.keep {

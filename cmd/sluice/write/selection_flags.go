@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// selectionFlags are the flags of commands that change what labels choose.
+// selectionFlags are the flags of commands that can select resources by labels.
 type selectionFlags struct {
 	selectors  []string
 	everywhere bool
@@ -31,8 +31,8 @@ func (c *selectionFlags) register(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
 }
 
-// resources returns the resources that args name. With --selector, args are kinds: it returns the resources of these
-// kinds that have the labels, and the selection that finds them again, and prints if there are none.
+// resources returns the resources in args. With --selector, args are kinds, and it returns those resources of the kinds
+// that have the labels, together with the selection, which can find them again. It prints a message if there are none.
 func (c *selectionFlags) resources(cmd *cobra.Command, w *writing, args []string) (*selection, []resource.Ref, error) {
 	ctx := cmd.Context()
 	switch byLabels := cmd.Flags().Changed("selector"); {

@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// explainOf prints the errors about one resource, with its name unless they have it.
+// explainOf prints the errors about a resource. It adds the name of the resource if they do not have it.
 func explainOf(std terminal.Streams, s resource.Ref, err error) {
 	where := s.Kind.Name + " " + s.Name
 	if strings.Contains(err.Error(), strconv.Quote(s.Name)) {
@@ -23,8 +23,8 @@ func explainOf(std terminal.Streams, s resource.Ref, err error) {
 	exit.Explain(std, where, err)
 }
 
-// writeError returns the error of a write in words for the user. It says if the change may have
-// been made although no answer has arrived, and if the user has interrupted the command.
+// writeError returns the error of a write for the user. It includes whether the change may have been made although
+// there was no answer, and whether the user has interrupted the command.
 func writeError(ctx context.Context, err error, dry command.DryRun) error {
 	var lost *client.UnansweredError
 	unsure := errors.As(err, &lost) && lost.Sent && !bool(dry)
@@ -41,8 +41,7 @@ func writeError(ctx context.Context, err error, dry command.DryRun) error {
 	return err
 }
 
-// appliedError returns the error of a change that was made although its answer could not be given in full; nil if there
-// is none.
+// appliedError returns the error that means that a change was made but the answer is incomplete; nil if there is none.
 func appliedError(err error) *client.Error {
 	all := client.Errors{}
 	if errors.As(err, &all) {
@@ -55,7 +54,7 @@ func appliedError(err error) *client.Error {
 	return nil
 }
 
-// readError returns the error of a request that a command makes before it writes in words for the user.
+// readError returns the error of a read before a write, for the user.
 func readError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.As(err, new(*client.UnansweredError)) {
 		return errors.New("interrupted; nothing was changed")
