@@ -18,12 +18,15 @@ func contextDeleteCommand(std terminal.Streams) *cobra.Command {
 		Args:              command.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: remote.CompleteContexts,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeContexts(cmd, std, args[0], func(f *credential.File) (string, error) {
+			var login credential.Login
+			err := changeContexts(cmd, std, args[0], func(f *credential.File) (string, error) {
 				if _, err := f.Find(args[0]); err != nil {
 					return "", exit.NotFound(err)
 				}
 				logins := credential.LoginsPath(remote.ContextsPath())
-				if err := credential.ForgetLogin(cmd.Context(), logins, args[0], credential.SystemKeyring()); err != nil {
+				var err error
+				login, _, err = credential.RemoveLogin(cmd.Context(), logins, args[0])
+				if err != nil {
 					return "", err
 				}
 				delete(f.Contexts, args[0])
@@ -32,6 +35,11 @@ func contextDeleteCommand(std terminal.Streams) *cobra.Command {
 				}
 				return "is deleted", nil
 			})
+			if err == nil {
+				// The file is no longer locked: a keyring that is locked waits for a person.
+				login.ForgetKey(cmd.Context(), credential.SystemKeyring())
+			}
+			return err
 		},
 	}
 }

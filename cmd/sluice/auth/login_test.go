@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/zalando/go-keyring"
 
 	"github.com/sluicegw/sluice/cmd/sluice/command"
 	"github.com/sluicegw/sluice/cmd/sluice/commandtest"
@@ -191,5 +194,49 @@ func TestAContextThatIsDeletedLosesItsLogin(t *testing.T) {
 	commandtest.Must(t, newRoot, "context", "delete", "a")
 	if _, found, err := credential.FindLogin(path, "a"); found || err != nil {
 		t.Errorf("%v %v", found, err)
+	}
+}
+
+func TestLogin_HasItsKeyInTheKeyring(t *testing.T) {
+	keyring.MockInit()
+	t.Cleanup(func() { keyring.MockInitWithError(errors.New("there is none")) })
+	folder := commandtest.FreshContexts(t)
+	issuer := credentialtest.Start(t)
+	g := commandtest.StartGateway(t)
+	g.Accepts = "*"
+	g.Issuers = []credential.Issuer{issuer.Issuer()}
+	path := filepath.Join(folder, "contexts.logins.yaml")
+	commandtest.Must(t, newRoot, "context", "set", "prod", "--server", g.URL)
+	var keys []string
+	for range 2 {
+		if out, errOut, code := logIn(t); code != 0 || strings.Contains(errOut, "cannot be used") {
+			t.Fatalf("exit %d %s %s", code, out, errOut)
+		}
+		l, _, err := credential.FindLogin(path, "prod")
+		if err != nil || l.IDToken != "" || l.RefreshToken != "" || l.Sealed == "" {
+			t.Errorf("%v: the tokens are not encrypted", err)
+		}
+		keys = append(keys, l.Key)
+		commandtest.Must(t, newRoot, "auth", "whoami")
+	}
+	has := func(key string) bool {
+		_, err := credential.SystemKeyring().Get(key)
+		return err == nil
+	}
+	if has(keys[0]) || !has(keys[1]) {
+		t.Errorf("the keyring has the key of the first login: %t, of the second one: %t", has(keys[0]), has(keys[1]))
+	}
+	if out := commandtest.Must(t, newRoot, "logout"); out != "logged out of prod\n" || len(issuer.Revoked()) != 1 || has(keys[1]) {
+		t.Errorf("%s %v %t", out, issuer.Revoked(), has(keys[1]))
+	}
+	if _, errOut, code := logIn(t); code != 0 {
+		t.Fatalf("exit %d %s", code, errOut)
+	}
+	l, _, err := credential.FindLogin(path, "prod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if commandtest.Must(t, newRoot, "context", "delete", "prod"); has(l.Key) {
+		t.Error("the key of a deleted context is still in the keyring")
 	}
 }

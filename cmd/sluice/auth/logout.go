@@ -39,16 +39,24 @@ func LogoutCommand(std terminal.Streams) *cobra.Command {
 func logOut(ctx context.Context, std terminal.Streams, access credential.Access, name string) error {
 	path := credential.LoginsPath(remote.ContextsPath())
 	l, found, err := credential.FindLogin(path, name)
+	if err != nil {
+		return exit.Usage(err)
+	}
+	if found {
+		// What is removed and revoked may be a newer login than the one that was found.
+		l, found, err = credential.RemoveLogin(ctx, path, name)
+	}
 	switch {
 	case err != nil:
-		return exit.Usage(err)
+		return err
 	case !found:
 		_, err := fmt.Fprintf(std.Out, "%s has no login\n", output.Printable(name))
 		return err
 	}
-	err = l.Open(ctx, path, name)
-	if forgotten := credential.ForgetLogin(ctx, path, name, credential.SystemKeyring()); forgotten != nil {
-		return forgotten
+	ring := credential.SystemKeyring()
+	err = l.Open(ctx, ring)
+	if err == nil {
+		l.ForgetKey(ctx, ring)
 	}
 	var there *http.Client
 	if err == nil {

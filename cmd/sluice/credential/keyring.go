@@ -6,6 +6,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,8 +50,13 @@ const keyringTime = time.Minute
 // loginKeyBytes is the length of the key that encrypts the tokens of a login.
 const loginKeyBytes = 32
 
-// loginAccount returns the name under which the keyring stores the key of a login.
-func loginAccount(path, name string) string { return "login to " + name + " (" + path + ")" }
+// newAccount returns the name under which the keyring has the key of a new login. No two logins share a name, so a
+// login that replaces another leaves the key of that one alone until the file has the new login.
+func newAccount(context string) (string, error) {
+	id := make([]byte, 8)
+	_, err := rand.Read(id)
+	return "login to " + context + " " + hex.EncodeToString(id), err
+}
 
 // secretTokens are the parts of a login that are encrypted.
 type secretTokens struct {
@@ -60,7 +66,8 @@ type secretTokens struct {
 
 // StoreLogin stores a new login of a context. The tokens are encrypted with a key, which is stored in the keyring. If
 // the keyring cannot be used, the tokens are stored without encryption; plain is then the reason. A nil ring means that
-// no keyring is used.
+// no keyring is used. The key of the login that is replaced is removed from the keyring last: if the
+// process ends before, one of the two logins can be used.
 func StoreLogin(ctx context.Context, path, name string, l *Login, ring Keyring) (plain, err error) {
 	if ring == nil {
 		return nil, KeepLogin(ctx, path, name, l)
@@ -69,38 +76,53 @@ func StoreLogin(ctx context.Context, path, name string, l *Login, ring Keyring) 
 	if _, err := rand.Read(key); err != nil {
 		return nil, err
 	}
+	account, err := newAccount(name)
+	if err != nil {
+		return nil, err
+	}
+	plain = storeKey(ctx, ring, account, key)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if plain != nil {
+		return plain, KeepLogin(ctx, path, name, l)
+	}
+	keyed := *l
+	keyed.Key = account
+	sealed, err := keyed.seal(key)
+	if err != nil {
+		return nil, err
+	}
+	replaced, _, err := replaceLogin(ctx, path, name, sealed)
+	if err != nil {
+		sealed.ForgetKey(ctx, ring)
+		return nil, err
+	}
+	replaced.ForgetKey(ctx, ring)
+	return nil, nil
+}
+
+// storeKey stores the key of a login in the keyring, and checks that the keyring returns it.
+func storeKey(ctx context.Context, ring Keyring, account string, key []byte) error {
 	text := base64.StdEncoding.EncodeToString(key)
-	account := loginAccount(path, name)
-	back, plain := inTime(ctx, func() (string, error) {
+	back, err := inTime(ctx, func() (string, error) {
 		if err := ring.Set(account, text); err != nil {
 			return "", err
 		}
 		return ring.Get(account)
 	})
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	if err == nil && back != text {
+		err = errors.New("it returns another secret than it was given")
 	}
-	if plain == nil && back != text {
-		plain = errors.New("it returns another secret than it was given")
-	}
-	if plain != nil {
-		return plain, KeepLogin(ctx, path, name, l)
-	}
-	sealed, err := l.seal(key)
-	if err != nil {
-		return nil, err
-	}
-	return nil, KeepLogin(ctx, path, name, sealed)
+	return err
 }
 
-// ForgetLogin removes the login of a context, and its key from the keyring.
-func ForgetLogin(ctx context.Context, path, name string, ring Keyring) error {
-	l, found, err := FindLogin(path, name)
-	if err == nil && found && l.Sealed != "" {
-		// A key that cannot be removed does no harm, because nothing is encrypted with it any more.
-		_, _ = inTime(ctx, func() (string, error) { return "", ring.Delete(loginAccount(path, name)) })
+// ForgetKey removes the key of a login from the keyring if it is there. A key that remains decrypts nothing once its
+// login is no longer in the file.
+func (l *Login) ForgetKey(ctx context.Context, ring Keyring) {
+	if l.Key != "" {
+		_, _ = inTime(ctx, func() (string, error) { return "", ring.Delete(l.Key) })
 	}
-	return KeepLogin(ctx, path, name, nil)
 }
 
 // inTime calls a keyring with a time limit. It returns early if ctx ends.
@@ -114,33 +136,43 @@ func inTime(ctx context.Context, call func() (string, error)) (string, error) {
 	return secret, err
 }
 
-// Open decrypts the tokens of a login, if they are encrypted.
-func (l *Login) Open(ctx context.Context, path, name string) error {
-	_, err := l.open(ctx, nil, loginAccount(path, name))
-	return err
+// openAgain says what to do about a login whose key the keyring does not return.
+const openAgain = "unlock the keyring of this system, or log in again with sluice login"
+
+// Open decrypts the tokens of a login if they are encrypted.
+func (l *Login) Open(ctx context.Context, ring Keyring) error {
+	key, err := l.key(ctx, ring)
+	if err != nil {
+		return err
+	}
+	return l.open(key)
 }
 
-// open decrypts the tokens. It returns the key with which [Login.seal] can encrypt them again, nil if they are not
-// encrypted. account is the name of the key in the keyring.
-func (l *Login) open(ctx context.Context, ring Keyring, account string) (key []byte, err error) {
-	const again = "unlock the keyring of this system, or log in again with sluice login"
+// key returns the key of a login, which the keyring has; nil if the tokens are stored unencrypted. It waits for a
+// person who has to unlock the keyring, so the file must not be locked.
+func (l *Login) key(ctx context.Context, ring Keyring) ([]byte, error) {
 	if l.Sealed == "" {
 		return nil, nil
 	}
-	if ring == nil {
-		ring = SystemKeyring()
-	}
-	text, err := inTime(ctx, func() (string, error) { return ring.Get(account) })
+	text, err := inTime(ctx, func() (string, error) { return ring.Get(l.Key) })
 	if err != nil {
-		return nil, fmt.Errorf("the key of the login cannot be had from the keyring: %w; %s", err, again)
+		return nil, fmt.Errorf("the key of the login cannot be had from the keyring: %w; %s", err, openAgain)
 	}
-	key, err = base64.StdEncoding.DecodeString(text)
+	key, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(key) != loginKeyBytes {
-		return nil, errors.New("what the keyring has is not the key of the login; " + again)
+		return nil, errors.New("what the keyring has is not the key of the login; " + openAgain)
+	}
+	return key, nil
+}
+
+// open decrypts the tokens with the key of the login, if they are encrypted.
+func (l *Login) open(key []byte) error {
+	if l.Sealed == "" {
+		return nil
 	}
 	aead, err := loginCipher(key)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	sealed, err := base64.StdEncoding.DecodeString(l.Sealed)
 	if err == nil {
@@ -148,11 +180,11 @@ func (l *Login) open(ctx context.Context, ring Keyring, account string) (key []b
 	}
 	var tokens secretTokens
 	if err != nil || json.Unmarshal(sealed, &tokens) != nil { // its errors could have tokens
-		return nil, errors.New("the login was changed, or the keyring has another key; log in again with sluice login")
+		return errors.New("the login was changed, or the keyring has another key; log in again with sluice login")
 	}
 	l.IDToken = tokens.IDToken
 	l.RefreshToken = tokens.RefreshToken
-	return key, nil
+	return nil
 }
 
 // seal returns the login with encrypted tokens. If key is nil, the login is returned unchanged.

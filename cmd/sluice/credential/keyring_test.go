@@ -19,9 +19,14 @@ type ring struct {
 	mu      sync.Mutex
 	secrets map[string]string
 	failure error
+	// read is called before a secret is returned, if it is there.
+	read func()
 }
 
 func (r *ring) Get(account string) (string, error) {
+	if r.read != nil {
+		r.read()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failure != nil {
@@ -113,8 +118,12 @@ func TestStoreLogin_TheFileIsOfNoUseWithoutTheKeyring(t *testing.T) {
 	if _, err := source().Token(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "was changed") {
 		t.Errorf("another server: %v", err)
 	}
-	if err := credential.ForgetLogin(t.Context(), path, "a", r); err != nil || len(r.secrets) != 0 {
-		t.Errorf("%v %v", err, r.secrets)
+	removed, found, err := credential.RemoveLogin(t.Context(), path, "a")
+	if err != nil || !found {
+		t.Errorf("%t %v", found, err)
+	}
+	if removed.ForgetKey(t.Context(), r); len(r.secrets) != 0 {
+		t.Errorf("%v", r.secrets)
 	}
 	if _, found, err := credential.FindLogin(path, "a"); found || err != nil {
 		t.Errorf("%v %v", found, err)
@@ -163,5 +172,120 @@ func TestStoreLogin_DoesNotWaitForAKeyringWhenTheCommandEnds(t *testing.T) {
 	l := &credential.Login{Server: "https://g", IDToken: "x"}
 	if _, err := credential.StoreLogin(ctx, filepath.Join(t.TempDir(), "logins.yaml"), "a", l, w); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// sealedLogin is a login whose tokens need no issuer for an hour.
+func sealedLogin(n int) *credential.Login {
+	now := time.Now()
+	return &credential.Login{
+		Server:   "https://g",
+		IDToken:  credentialtest.Token(n, now.Add(time.Hour)),
+		Obtained: now,
+		Expires:  now.Add(time.Hour),
+	}
+}
+
+// tokenOf returns the token of the context a, as another process finds it.
+func tokenOf(t *testing.T, path string, r credential.Keyring) string {
+	t.Helper()
+	token, err := (&credential.Source{Path: path, Context: "a", HTTP: plain(), Keyring: r}).Token(t.Context(), "")
+	if err != nil {
+		t.Error(err)
+	}
+	return token
+}
+
+func TestStoreLogin_ALoginThatEndsBeforeItIsInTheFileLeavesTheOneBefore(t *testing.T) {
+	r := &ring{secrets: map[string]string{}}
+	path := filepath.Join(t.TempDir(), "logins.yaml")
+	before := sealedLogin(1)
+	if _, err := credential.StoreLogin(t.Context(), path, "a", before, r); err != nil {
+		t.Fatal(err)
+	}
+	ctx, kill := context.WithCancel(t.Context())
+	r.read = kill // the key of the new login is in the keyring by then
+	if _, err := credential.StoreLogin(ctx, path, "a", sealedLogin(2), r); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	r.read = nil
+	if token := tokenOf(t, path, r); token != before.IDToken {
+		t.Errorf("the login before is lost: %q", token)
+	}
+}
+
+func TestStoreLogin_LoginsAtOnceLeaveOneThatCanBeUsed(t *testing.T) {
+	r := &ring{secrets: map[string]string{}}
+	path := filepath.Join(t.TempDir(), "logins.yaml")
+	var wg sync.WaitGroup
+	for n := range 10 {
+		wg.Go(func() {
+			if _, err := credential.StoreLogin(t.Context(), path, "a", sealedLogin(n), r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if token := tokenOf(t, path, r); token == "" || len(r.secrets) != 1 {
+		t.Errorf("%q, and the keyring has %d keys", token, len(r.secrets))
+	}
+}
+
+func TestStoreLogin_TheNameOfTheFileIsNoPartOfTheKey(t *testing.T) {
+	r := &ring{secrets: map[string]string{}}
+	folder := t.TempDir()
+	t.Chdir(folder)
+	l := sealedLogin(1)
+	if _, err := credential.StoreLogin(t.Context(), "logins.yaml", "a", l, r); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if token := tokenOf(t, filepath.Join(folder, "logins.yaml"), r); token != l.IDToken {
+		t.Errorf("from another folder: %q", token)
+	}
+}
+
+func TestSource_FollowsALoginThatIsReplacedWhileItsKeyIsRead(t *testing.T) {
+	r := &ring{secrets: map[string]string{}}
+	path := filepath.Join(t.TempDir(), "logins.yaml")
+	if _, err := credential.StoreLogin(t.Context(), path, "a", sealedLogin(1), r); err != nil {
+		t.Fatal(err)
+	}
+	later := sealedLogin(2)
+	r.read = func() {
+		r.read = nil
+		if _, err := credential.StoreLogin(t.Context(), path, "a", later, r); err != nil {
+			t.Error(err)
+		}
+	}
+	if token := tokenOf(t, path, r); token != later.IDToken {
+		t.Errorf("%q", token)
+	}
+}
+
+func TestSource_AKeyringThatWaitsLocksNoFile(t *testing.T) {
+	r := &ring{secrets: map[string]string{}}
+	path := filepath.Join(t.TempDir(), "logins.yaml")
+	l := sealedLogin(1)
+	if _, err := credential.StoreLogin(t.Context(), path, "a", l, r); err != nil {
+		t.Fatal(err)
+	}
+	asked, unlocked := make(chan struct{}), make(chan struct{})
+	r.read = func() {
+		close(asked)
+		<-unlocked
+	}
+	got := make(chan string)
+	go func() {
+		token, _ := (&credential.Source{Path: path, Context: "a", HTTP: plain(), Keyring: r}).Token(t.Context(), "")
+		got <- token
+	}()
+	<-asked
+	if err := credential.KeepLogin(t.Context(), path, "b", sealedLogin(2)); err != nil {
+		t.Errorf("another login waits for the keyring: %v", err)
+	}
+	close(unlocked)
+	if token := <-got; token != l.IDToken {
+		t.Errorf("%q", token)
 	}
 }

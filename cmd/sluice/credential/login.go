@@ -32,6 +32,8 @@ type Login struct {
 	// Sealed has both tokens, encrypted with a key in the keyring. If it is empty, they are not encrypted and are in
 	// the fields above.
 	Sealed string `yaml:"sealed,omitempty"`
+	// Key is the name under which the keyring has that key.
+	Key string `yaml:"key,omitempty"`
 }
 
 // refreshBefore is how long before it expires a token is refreshed. For tokens with a short lifetime it is a quarter of
@@ -105,12 +107,27 @@ func FindLogin(path, name string) (Login, bool, error) {
 
 // KeepLogin stores the login of a context. If l is nil, it removes the login.
 func KeepLogin(ctx context.Context, path, name string, l *Login) error {
-	return change(ctx, path, func(all logins) error {
+	_, _, err := replaceLogin(ctx, path, name, l)
+	return err
+}
+
+// RemoveLogin removes the login of a context from the file. It returns the login, whose key is still in the keyring,
+// and whether there was one.
+func RemoveLogin(ctx context.Context, path, name string) (Login, bool, error) {
+	return replaceLogin(ctx, path, name, nil)
+}
+
+// replaceLogin stores the login of a context, or removes it if l is nil. It returns the one that was there, and
+// whether there was one.
+func replaceLogin(ctx context.Context, path, name string, l *Login) (before Login, found bool, err error) {
+	err = change(ctx, path, func(all logins) error {
+		before, found = all[name]
 		if delete(all, name); l != nil {
 			all[name] = *l
 		}
 		return nil
 	})
+	return before, found, err
 }
 
 func change(ctx context.Context, path string, f func(logins) error) error {
@@ -142,28 +159,99 @@ type Source struct {
 	kept *Login
 }
 
+// maxReplaced is how many times in a row a login may be replaced while its key is read from the keyring.
+const maxReplaced = 5
+
+// errReplaced means that the login was replaced by another one meanwhile.
+var errReplaced = errors.New("other processes replace the login again and again; try again")
+
 // Token is a [client.TokenSource]. It returns the ID token. If the token was refused or expires soon, it refreshes the
 // token and stores it in the file. Other processes then use the token in the file: an issuer may accept a refresh token
 // only once.
 func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kept != nil && s.kept.IDToken != refused && !s.kept.ending(time.Now()) {
+	if s.kept.usable(refused) {
 		return s.kept.IDToken, nil
 	}
-	found := false
-	err := change(ctx, s.Path, func(all logins) error {
+	var found bool
+	var err error
+	for range maxReplaced {
+		found, err = s.renew(ctx, refused)
+		if !errors.Is(err, errReplaced) {
+			break
+		}
+	}
+	switch {
+	case err == nil && !found:
+		return "", nil
+	case err == nil:
+		return s.kept.IDToken, nil
+	case ctx.Err() == nil && s.kept != nil && s.kept.IDToken != refused && time.Now().Before(s.kept.Expires):
+		return s.kept.IDToken, nil // it is good for a while yet
+	}
+	return "", err
+}
+
+// usable reports whether the ID token of a login can be sent: it is not the one that was refused, and does not expire
+// soon.
+func (l *Login) usable(refused string) bool {
+	return l != nil && l.IDToken != refused && !l.ending(time.Now())
+}
+
+// renew sets kept to the login in the file, refreshed if it is not usable. found reports whether there is one. The
+// error is errReplaced if the login was replaced before it could be opened or refreshed.
+func (s *Source) renew(ctx context.Context, refused string) (found bool, err error) {
+	l, found, err := FindLogin(s.Path, s.Context)
+	if err != nil || !found {
+		return false, err
+	}
+	key, err := s.open(ctx, &l)
+	if err != nil {
+		// The key of a login that was replaced meanwhile is no longer in the keyring.
+		now, _, unreadable := FindLogin(s.Path, s.Context)
+		if unreadable == nil && now.Key != l.Key {
+			err = errReplaced
+		}
+		return false, err
+	}
+	s.kept = &l
+	if l.usable(refused) {
+		return true, nil
+	}
+	return s.refresh(ctx, refused, key)
+}
+
+// open decrypts the tokens of a login, and returns the key of the login.
+func (s *Source) open(ctx context.Context, l *Login) ([]byte, error) {
+	ring := s.Keyring
+	if ring == nil {
+		ring = SystemKeyring()
+	}
+	key, err := l.key(ctx, ring)
+	if err != nil {
+		return nil, err
+	}
+	return key, l.open(key)
+}
+
+// refresh refreshes the login in the file, unless another process has done so, and sets kept to it. key is the key of
+// the login that was kept; the error is errReplaced if the login in the file has another one.
+func (s *Source) refresh(ctx context.Context, refused string, key []byte) (found bool, err error) {
+	err = change(ctx, s.Path, func(all logins) error {
 		l, ok := all[s.Context]
 		found = ok
-		if !ok {
+		switch {
+		case !ok:
 			return nil
+		case l.Key != s.kept.Key:
+			return errReplaced
 		}
-		key, err := l.open(ctx, s.Keyring, loginAccount(s.Path, s.Context))
-		if err != nil {
+		if err := l.open(key); err != nil {
 			return err
 		}
 		s.kept = &l
-		if l.IDToken != refused && !l.ending(time.Now()) {
+		if l.usable(refused) {
 			return nil
 		}
 		next, err := l.refresh(ctx, s.HTTP)
@@ -178,15 +266,7 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 		s.kept = next
 		return nil
 	})
-	switch {
-	case err == nil && !found:
-		return "", nil
-	case err == nil:
-		return s.kept.IDToken, nil
-	case ctx.Err() == nil && s.kept != nil && s.kept.IDToken != refused && time.Now().Before(s.kept.Expires):
-		return s.kept.IDToken, nil // it is good for a while yet
-	}
-	return "", err
+	return found, err
 }
 
 // laterError wraps [client.ErrNoTokenNow] and an error. Its message is that of the error.
@@ -219,5 +299,6 @@ func (l *Login) refresh(ctx context.Context, c *http.Client) (*Login, error) {
 		return nil, fmt.Errorf("%w; %s", err, again)
 	}
 	next.Server = l.Server
+	next.Key = l.Key
 	return next, nil
 }

@@ -85,6 +85,19 @@ func replace(path string, data []byte) error {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
+		return err
 	}
-	return err
+	syncFolder(filepath.Dir(path))
+	return nil
+}
+
+// syncFolder syncs the names in a folder to the disk, if the system can: what is no longer needed after a change,
+// such as a key of the file before, must not be gone earlier than that file.
+func syncFolder(path string) {
+	folder, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	_ = folder.Sync()
+	_ = folder.Close()
 }
