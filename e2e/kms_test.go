@@ -113,7 +113,7 @@ func TestKMS_TheLinesOfTheManualRun(t *testing.T) {
 	}
 	for _, line := range lines {
 		line = strings.ReplaceAll(line, "/run/kms/plugin.sock", plugin.Socket)
-		if out, err := runLine(t, line, folder); err != nil {
+		if out, err := runLine(t, line, folder, "SLUICE_LISTEN=127.0.0.1:0"); err != nil {
 			t.Errorf("%s%v\n%s", line, err, out)
 		}
 	}

@@ -2,8 +2,11 @@ package keyring
 
 import (
 	"context"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,6 +27,8 @@ type KMS interface {
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
 	// WrappingKeyID returns the id of the KMS's key with which Wrap has encrypted a key.
 	WrappingKeyID(wrapped []byte) (string, error)
+	// String says which KMS it is, for errors, like "the plugin at /run/kms/plugin.sock".
+	String() string
 }
 
 // KMSError is an error of the KMS, in contrast to an error in the text with the keys.
@@ -37,11 +42,12 @@ func (e *KMSError) Unwrap() error { return e.Err }
 
 // Parse parses keys, which are on separate lines or separated by commas. A key has one of two forms:
 //
-//	id:BASE64        the base64 of 32 bytes
-//	id:kms:BASE64    the base64 of a key that the KMS has wrapped
+//	id:BASE64              the base64 of 32 bytes
+//	id:kms:BASE64:CHECK    the base64 of a key that the KMS has wrapped, and the check value of the key
 //
-// The rest of a line after # is ignored. If the word plain precedes the first key, the keys only decrypt. kms may be
-// nil; then a wrapped key is an error. If the KMS fails, the error is a [KMSError]. Errors contain no part of a key.
+// The check value, with its colon, may be missing: earlier keys have none. The rest of a line after # is ignored. If
+// the word plain precedes the first key, the keys only decrypt. kms may be nil; then a wrapped key is an error. If
+// the KMS fails, the error is a [KMSError]. Errors contain no part of a key.
 func Parse(ctx context.Context, text string, kms KMS) (*Keyring, error) {
 	var keys []Key
 	wrapping := map[string]string{}
@@ -86,8 +92,8 @@ func Parse(ctx context.Context, text string, kms KMS) (*Keyring, error) {
 }
 
 // Wrap returns a text for [Parse] in which all keys are wrapped with the key current of the KMS, and the number of keys
-// that it has wrapped. These are the keys that were not wrapped, or wrapped with another key. The rest of the text is
-// unchanged.
+// that it has wrapped. These are the keys that were not wrapped, were wrapped with another key, or had no check value.
+// The rest of the text is unchanged.
 func Wrap(ctx context.Context, text string, kms KMS, current string) (out string, count int, err error) {
 	if _, err := Parse(ctx, text, kms); err != nil {
 		return "", 0, err
@@ -102,7 +108,7 @@ func Wrap(ctx context.Context, text string, kms KMS, current string) (out string
 		}
 		if written.wrapped != nil {
 			by, err := kms.WrappingKeyID(written.wrapped)
-			if err != nil || by == current {
+			if err != nil || by == current && written.check != "" {
 				return entry, err
 			}
 		}
@@ -120,20 +126,34 @@ func Wrap(ctx context.Context, text string, kms KMS, current string) (out string
 func (k Key) Line() string { return k.ID + ":" + base64.StdEncoding.EncodeToString(k.Secret[:]) }
 
 // Wrapped returns the key, wrapped by the KMS, in the form that [Parse] reads. It checks that the KMS can unwrap the
-// key. Otherwise everything encrypted with the key would be lost.
+// key. Otherwise everything encrypted with the key would be lost. The check value behind it shows if the KMS later
+// unwraps another key. It does not help to find the key, which is random.
 func (k Key) Wrapped(ctx context.Context, kms KMS) (string, error) {
 	wrapped, err := kms.Wrap(ctx, k.Secret[:])
 	if err != nil {
 		return "", &KMSError{Err: fmt.Errorf("key %q: %w", k.ID, err)}
 	}
-	back, err := writtenKey{id: k.ID, wrapped: wrapped}.key(ctx, kms)
-	switch {
-	case err != nil:
+	check, err := k.checkValue()
+	if err != nil {
 		return "", err
-	case back.Secret != k.Secret:
-		return "", &KMSError{Err: fmt.Errorf("key %q: the KMS decrypts another key than the one it has encrypted", k.ID)}
 	}
-	return k.ID + ":" + wrappedPrefix + base64.StdEncoding.EncodeToString(wrapped), nil
+	if _, err := (writtenKey{id: k.ID, wrapped: wrapped, check: check}).key(ctx, kms); err != nil {
+		return "", err
+	}
+	return k.ID + ":" + wrappedPrefix + base64.StdEncoding.EncodeToString(wrapped) + ":" + check, nil
+}
+
+// checkBytes is the length of the check value of a key, and checkPurpose begins the information that it is derived
+// with.
+const (
+	checkBytes   = 8
+	checkPurpose = "sluice check value of the key "
+)
+
+// checkValue returns a value, in hexadecimal digits, that another key, or this one under another id, has not.
+func (k Key) checkValue() (string, error) {
+	value, err := hkdf.Key(sha256.New, k.Secret[:], nil, checkPurpose+k.ID, checkBytes)
+	return hex.EncodeToString(value), err
 }
 
 // eachEntry calls replace for each key in a text, and for the word plain. It returns the text with the results in their
@@ -171,6 +191,8 @@ type writtenKey struct {
 	id string
 	// Exactly one of the two is set.
 	secret, wrapped []byte
+	// check is the check value of a wrapped key; empty if it is written without one.
+	check string
 }
 
 func parseEntry(text string) (e writtenKey, err error) {
@@ -183,6 +205,14 @@ func parseEntry(text string) (e writtenKey, err error) {
 		return e, err
 	}
 	secret, isWrapped := strings.CutPrefix(strings.TrimSpace(secret), wrappedPrefix)
+	if isWrapped {
+		secret, e.check, _ = strings.Cut(secret, ":")
+		e.check = strings.TrimSpace(e.check)
+		if value, err := hex.DecodeString(e.check); e.check != "" && (err != nil || len(value) != checkBytes) {
+			return e, fmt.Errorf("key %q has a check value, behind the last colon, that is not %d hexadecimal digits",
+				e.id, 2*checkBytes)
+		}
+	}
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(secret))
 	switch {
 	case err != nil:
@@ -201,25 +231,43 @@ func parseEntry(text string) (e writtenKey, err error) {
 
 // key returns the key, unwrapped by the KMS if it is wrapped.
 func (e writtenKey) key(ctx context.Context, kms KMS) (Key, error) {
-	k := Key{ID: e.id}
-	secret := e.secret
 	if e.wrapped != nil {
-		if kms == nil {
-			return k, fmt.Errorf("key %q is wrapped by a KMS, and no KMS is given: encryption-kms names the socket of its plugin", e.id)
-		}
-		if _, err := kms.WrappingKeyID(e.wrapped); err != nil {
-			return k, fmt.Errorf("key %q: %w", e.id, err)
-		}
-		var err error
-		secret, err = kms.Unwrap(ctx, e.wrapped)
-		if err != nil {
-			return k, &KMSError{Err: fmt.Errorf("key %q: %w", e.id, err)}
-		}
-		if len(secret) != KeyBytes {
-			return k, &KMSError{Err: fmt.Errorf("key %q: the KMS decrypts a key of %d bytes; %d are wanted", e.id, len(secret), KeyBytes)}
-		}
+		return e.unwrap(ctx, kms)
+	}
+	k := Key{ID: e.id}
+	copy(k.Secret[:], e.secret)
+	return k, nil
+}
+
+// unwrap returns a wrapped key, if it is the one that was wrapped.
+func (e writtenKey) unwrap(ctx context.Context, kms KMS) (Key, error) {
+	k := Key{ID: e.id}
+	if kms == nil {
+		return k, fmt.Errorf("key %q is wrapped by a KMS, and no KMS is given: encryption-kms names the socket of its plugin",
+			e.id)
+	}
+	by, err := kms.WrappingKeyID(e.wrapped)
+	if err != nil {
+		return k, fmt.Errorf("key %q: %w", e.id, err)
+	}
+	secret, err := kms.Unwrap(ctx, e.wrapped)
+	if err != nil {
+		return k, &KMSError{Err: fmt.Errorf("key %q: %w", e.id, err)}
+	}
+	if len(secret) != KeyBytes {
+		return k, &KMSError{Err: fmt.Errorf("key %q: %s decrypts a key of %d bytes; %d are wanted",
+			e.id, kms, len(secret), KeyBytes)}
 	}
 	copy(k.Secret[:], secret)
+	check, err := k.checkValue()
+	if err != nil {
+		return k, err
+	}
+	if e.check != "" && !strings.EqualFold(check, e.check) {
+		return k, &KMSError{Err: fmt.Errorf("key %q: %s decrypts another key than the one that was wrapped: "+
+			"its check value is another one; the key of the KMS that has the id %q is not the one that has wrapped it, "+
+			"or the line is not that of this key", e.id, kms, by)}
+	}
 	return k, nil
 }
 

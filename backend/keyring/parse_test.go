@@ -129,7 +129,7 @@ func TestWrap_WrapsWhatTheCurrentKeyOfTheKMSHasNotAndLeavesTheRest(t *testing.T)
 
 func TestWrap_AKMSThatDecryptsSomethingElseIsNotBelieved(t *testing.T) {
 	server, client := plugin(t)
-	server.Garble()
+	server.Garble(true)
 	a := keyring.Key{ID: "a", Secret: secret('a')}
 	_, _, err := keyring.Wrap(t.Context(), a.Line(), client, "kek-1")
 	var failed *keyring.KMSError
@@ -138,6 +138,54 @@ func TestWrap_AKMSThatDecryptsSomethingElseIsNotBelieved(t *testing.T) {
 	}
 	if strings.Contains(err.Error(), a.Line()[2:]) {
 		t.Errorf("it has the key: %v", err)
+	}
+}
+
+func TestParse_AKMSThatDecryptsAnotherKeyIsRefused(t *testing.T) {
+	server, client := plugin(t)
+	a := keyring.Key{ID: "a", Secret: secret('a')}
+	line, err := a.Wrapped(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unchecked := line[:strings.LastIndex(line, ":")] // as earlier programs wrote it
+	for name, c := range map[string]struct {
+		text   string
+		garble bool
+		says   string
+	}{
+		"the key that was wrapped":      {text: line},
+		"without a check value":         {text: unchecked},
+		"in capital letters":            {text: unchecked + strings.ToUpper(line[len(unchecked):])},
+		"under another id":              {text: "b" + line[1:], says: `key "b": the plugin at ` + server.Socket + ` decrypts another key`},
+		"with another check value":      {text: unchecked + ":0123456789abcdef", says: "its check value is another one"},
+		"with half a check value":       {text: line[:len(line)-8], says: "that is not 16 hexadecimal digits"},
+		"with what is no check value":   {text: unchecked + ":0123456789abcdeg", says: "that is not 16 hexadecimal digits"},
+		"the KMS decrypts another key":  {text: line, garble: true, says: `the key of the KMS that has the id "kek-1"`},
+		"which nobody can notice":       {text: unchecked, garble: true},
+		"and one that is plain besides": {text: "b:" + keyring.Key{ID: "b", Secret: secret('b')}.Line()[2:] + "\n" + line, garble: true, says: "key 2, line 2"},
+	} {
+		server.Garble(c.garble)
+		_, err := keyring.Parse(t.Context(), c.text, client)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+		if err != nil && (strings.Contains(err.Error(), a.Line()[2:10]) || strings.Contains(err.Error(), "aaaa")) {
+			t.Errorf("%s: it has a part of the key: %v", name, err)
+		}
+	}
+}
+
+func TestWrap_AddsCheckValues(t *testing.T) {
+	_, client := plugin(t)
+	line, err := keyring.Key{ID: "a", Secret: secret('a')}.Wrapped(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unchecked := line[:strings.LastIndex(line, ":")]
+	out, count, err := keyring.Wrap(t.Context(), unchecked+" # old", client, "kek-1")
+	if err != nil || count != 1 || !strings.HasSuffix(out, line[len(unchecked):]+" # old") {
+		t.Errorf("%d %v\n%s", count, err, out)
 	}
 }
 

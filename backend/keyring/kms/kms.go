@@ -96,6 +96,9 @@ func newClient[Req, Res any](client *http.Client, method string) *connect.Client
 	return connect.NewClient[Req, Res](client, service+method, connect.WithGRPC(), connect.WithReadMaxBytes(maxAnswer))
 }
 
+// String names the plugin for errors.
+func (p *Plugin) String() string { return "the plugin at " + p.path }
+
 // Close closes the connections.
 func (p *Plugin) Close() { p.transport.CloseIdleConnections() }
 
@@ -107,25 +110,38 @@ func (p *Plugin) KeyID(ctx context.Context) (string, error) {
 	}
 	switch {
 	case out.GetVersion() != "v2" && out.GetVersion() != "v2beta1":
-		return "", fmt.Errorf("the plugin at %s speaks version %q of the protocol; v2 is accepted", p.path, cut(out.GetVersion()))
+		return "", fmt.Errorf("%s speaks version %q of the protocol; v2 is accepted", p, cut(out.GetVersion()))
 	case out.GetHealthz() != "ok":
-		return "", fmt.Errorf("the plugin at %s does not work; it says: %q", p.path, cut(out.GetHealthz()))
+		return "", fmt.Errorf("%s does not work; it says: %q", p, cut(out.GetHealthz()))
 	}
 	if err := checkKeyID(out.GetKeyId()); err != nil {
-		return "", fmt.Errorf("status: the plugin at %s: %w", p.path, err)
+		return "", fmt.Errorf("status: %s: %w", p, err)
 	}
 	return out.GetKeyId(), nil
 }
 
-// Wrap encrypts a key with the current key of the KMS.
+// Wrap encrypts a key with the current key of the KMS. As in Kubernetes, what is encrypted with another key than the
+// one in the plugin's status is not used: the plugin may be about to go back to that one.
 func (p *Plugin) Wrap(ctx context.Context, secret []byte) ([]byte, error) {
-	out, err := call(ctx, p, p.encrypt, &pb.EncryptRequest{Plaintext: secret, Uid: uuid.NewString()})
+	current, err := p.KeyID(ctx)
 	if err != nil {
+		return nil, err
+	}
+	out, err := call(ctx, p, p.encrypt, &pb.EncryptRequest{Plaintext: secret, Uid: uuid.NewString()})
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused):
+		return nil, fmt.Errorf("encrypt: %s refuses with %s; what it says is not shown, as it may quote the key: "+
+			"see its log", p, refused.code)
+	case err != nil:
 		return nil, fmt.Errorf("encrypt: %w", err)
+	case out.GetKeyId() != current:
+		return nil, fmt.Errorf("encrypt: %s encrypts with the key %q of the KMS, and its status names the key %q; "+
+			"if the key of the KMS is being replaced, try again later", p, cut(out.GetKeyId()), cut(current))
 	}
 	wrapped, err := encode(out)
 	if err != nil {
-		return nil, fmt.Errorf("encrypt: the plugin at %s: %w", p.path, err)
+		return nil, fmt.Errorf("encrypt: %s: %w", p, err)
 	}
 	return wrapped, nil
 }
@@ -140,7 +156,8 @@ func (p *Plugin) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 		Ciphertext: in.GetCiphertext(), Uid: uuid.NewString(), KeyId: in.GetKeyId(), Annotations: in.GetAnnotations(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("decrypt with the key %q of the KMS: %w", in.GetKeyId(), err)
+		return nil, fmt.Errorf("decrypt with the key %q of the KMS: %w; that key must be enabled in the KMS, "+
+			"and the plugin allowed to decrypt with it", cut(in.GetKeyId()), err)
 	}
 	return out.GetPlaintext(), nil
 }
@@ -164,12 +181,25 @@ func call[Req, Res any](
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(context.Cause(bounded), errLate):
-		return nil, fmt.Errorf("the plugin at %s has not answered within %s", p.path, p.timeout)
+		return nil, fmt.Errorf("%s has not answered within %s; see whether it and the KMS behind it work",
+			p, p.timeout)
 	case connect.IsWireError(err) && errors.As(err, &answered):
-		return nil, fmt.Errorf("the plugin at %s refuses with %s: %q", p.path, answered.Code(), cut(answered.Message()))
+		return nil, &refusedError{plugin: p, code: answered.Code(), text: cut(answered.Message())}
 	}
-	return nil, fmt.Errorf("the plugin at %s cannot be asked (a KMS plugin for Kubernetes, of version v2, is expected there): %s",
-		p.path, cut(err.Error()))
+	return nil, fmt.Errorf("%s cannot be asked (a KMS plugin for Kubernetes, of version v2, is expected there): %s",
+		p, cut(err.Error()))
+}
+
+// refusedError is an error that a plugin has answered.
+type refusedError struct {
+	plugin *Plugin
+	code   connect.Code
+	text   string
+}
+
+// Error has what the plugin says.
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("%s refuses with %s: %q", e.plugin, e.code, e.text)
 }
 
 // cut shortens a text of a plugin to at most maxErrorText bytes.

@@ -87,7 +87,7 @@ func TestPlugin_SaysWhyItCannotBeUsed(t *testing.T) {
 		"another version":     {change: func(p *kmstest.Plugin) { p.SetStatus("v3", "ok") }, says: []string{`version "v3"`, "v2 is accepted"}},
 		"a plugin that ails":  {change: func(p *kmstest.Plugin) { p.SetStatus("v2", "token expired") }, says: []string{"does not work", `"token expired"`}},
 		"a plugin that fails": {change: func(p *kmstest.Plugin) { p.SetFailure(errors.New("no\nroute")) }, says: []string{"refuses with internal", `"no\nroute"`}},
-		"a plugin that hangs": {change: (*kmstest.Plugin).Hang, timeout: time.Millisecond, says: []string{"has not answered within 1ms"}},
+		"a plugin that hangs": {change: (*kmstest.Plugin).Hang, timeout: time.Millisecond, says: []string{"has not answered within 1ms", "see whether it and the KMS"}},
 		"a key without an id": {change: func(p *kmstest.Plugin) { p.SetKey("") }, says: []string{"the id of its key has 0 bytes"}},
 		"an id that is long":  {change: func(p *kmstest.Plugin) { p.SetKey(strings.Repeat("x", 1025)) }, says: []string{"the id of its key has 1025 bytes"}},
 		"more than it may":    {change: func(p *kmstest.Plugin) { p.SetKey(strings.Repeat("x", 1<<20)) }, says: []string{"cannot be asked"}},
@@ -128,11 +128,29 @@ func TestPlugin_ErrorsHaveNothingOfAKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.SetFailure(errors.New("out of order"))
-	_, wrapErr := p.Wrap(t.Context(), secret)
-	_, unwrapErr := p.Unwrap(t.Context(), wrapped)
-	for _, err := range []error{wrapErr, unwrapErr} {
-		if err == nil || strings.Contains(err.Error(), "0123") || !strings.Contains(err.Error(), "out of order") {
-			t.Errorf("%v", err)
+	_, err = p.Unwrap(t.Context(), wrapped)
+	if err == nil || strings.Contains(err.Error(), "0123") || !strings.Contains(err.Error(), "out of order") {
+		t.Errorf("%v", err)
+	}
+	server.SetFailure(nil)
+	server.RefuseToEncrypt() // and it quotes the key
+	_, err = p.Wrap(t.Context(), secret)
+	if err == nil || strings.Contains(err.Error(), "0123") || !strings.Contains(err.Error(), "refuses with internal") ||
+		!strings.Contains(err.Error(), server.Socket) || !strings.Contains(err.Error(), "see its log") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPlugin_AKeyThatIsNotThatOfItsStatusWrapsNothing(t *testing.T) {
+	server := kmstest.Start(t, "first")
+	server.EncryptWith("second")
+	wrapped, err := open(t, server.Socket, time.Minute).Wrap(t.Context(), secret)
+	if err == nil || wrapped != nil {
+		t.Fatalf("%q %v", wrapped, err)
+	}
+	for _, want := range []string{server.Socket, `with the key "second"`, `its status names the key "first"`, "try again later"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\ndoes not say %s", err, want)
 		}
 	}
 }

@@ -3,11 +3,13 @@
 package kmstest
 
 import (
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -31,9 +33,12 @@ type Plugin struct {
 	mu      sync.Mutex // guards all below
 	status  *pb.StatusResponse
 	garbled bool
-	failure error
-	hanging bool
-	calls   int
+	// encryptsWith is the id of the key that encrypts if that is not the one in status.
+	encryptsWith string
+	quoting      bool
+	failure      error
+	hanging      bool
+	calls        int
 }
 
 // Start starts a plugin that encrypts with the key of the given id. It is stopped at the end of the test.
@@ -112,11 +117,25 @@ func (p *Plugin) Hang() {
 	p.hanging = true
 }
 
-// Garble has all that is decrypted be something else than what was encrypted.
-func (p *Plugin) Garble() {
+// Garble has all that is decrypted be something else than what was encrypted, or ends that.
+func (p *Plugin) Garble(garbled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.garbled = true
+	p.garbled = garbled
+}
+
+// EncryptWith has the key of an id encrypt, although the status names another one.
+func (p *Plugin) EncryptWith(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.encryptsWith = id
+}
+
+// RefuseToEncrypt has no key encrypted any more, with an error that quotes the key.
+func (p *Plugin) RefuseToEncrypt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.quoting = true
 }
 
 // Calls returns how many calls there were.
@@ -157,8 +176,12 @@ func (p *Plugin) encrypt(ctx context.Context, in *pb.EncryptRequest) (*pb.Encryp
 		return nil, err
 	}
 	p.mu.Lock()
-	keyID := p.status.KeyId
+	keyID := cmp.Or(p.encryptsWith, p.status.KeyId)
+	quoting := p.quoting
 	p.mu.Unlock()
+	if quoting {
+		return nil, connect.NewError(connect.CodeInternal, fmt.Errorf("cannot encrypt %s", in.GetPlaintext()))
+	}
 	seal, err := cipherOf(keyID)
 	if err != nil {
 		return nil, err
