@@ -101,7 +101,47 @@ type Log struct {
 	written atomic.Pointer[backend.Position]
 	// rotated has an element when renamed files must be removed or compressed.
 	rotated chan struct{}
+	// failures counts by Failure.
+	failures [failureKinds]atomic.Uint64
 }
+
+// Failure is something that goes wrong with an audit log.
+type Failure int
+
+// What goes wrong. After the first three, no line is missing.
+const (
+	// FailedWrite: lines could not be written. Those of changes are written later.
+	FailedWrite Failure = iota
+	// FailedRename: the file could not be renamed, or no new one could be made.
+	FailedRename
+	// FailedTidy: renamed files could not be removed or compressed.
+	FailedTidy
+	// MissingLine: a line about a request is missing.
+	MissingLine
+	// MissingChanges: a [Gap] was written.
+	MissingChanges
+	// RemovedFile: somebody has removed the file.
+	RemovedFile
+	failureKinds
+)
+
+// String returns the name of the failure in metrics.
+func (f Failure) String() string {
+	return [failureKinds]string{"write", "rename", "tidy", "line", "gap", "removed"}[f]
+}
+
+// Failures returns all kinds of failures.
+func Failures() (all []Failure) {
+	for f := range failureKinds {
+		all = append(all, f)
+	}
+	return all
+}
+
+// Failed returns how often something has gone wrong.
+func (l *Log) Failed(f Failure) uint64 { return l.failures[f].Load() }
+
+func (l *Log) failed(f Failure) { l.failures[f].Add(1) }
 
 // Open opens the file and continues the log at the position of its last line, or at the present position if it has
 // none. [Log.Run] must then be called to write changes.
@@ -236,6 +276,7 @@ func (l *Log) tidy(ctx context.Context) {
 		case <-hourly.C:
 		}
 		if err := l.cfg.To.tidy(ctx); err != nil && ctx.Err() == nil {
+			l.failed(FailedTidy)
 			l.cfg.Logger.Error("renamed files of the audit log cannot be removed or compressed", zap.Error(err))
 		}
 	}
@@ -279,6 +320,7 @@ func (l *Log) skip(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.failed(MissingChanges)
 	l.cfg.Logger.Error("the audit log has a gap: the store's log did not reach back to its end")
 	return l.write(ctx, at, Line{Time: time.Now().UTC(), Event: Gap, Position: at.String()})
 }
@@ -329,10 +371,17 @@ func (l *Log) write(ctx context.Context, at backend.Position, lines ...Line) err
 func (l *Log) append(lines ...Line) error {
 	to := l.cfg.To
 	if err := to.rotate(); err != nil {
+		l.failed(FailedRename)
 		l.cfg.Logger.Error("the audit log stays in the file that it has", zap.Error(err))
 	}
 	if err := to.prepare(); err != nil {
+		l.failed(FailedWrite)
 		return err
+	}
+	if to.removed {
+		to.removed = false
+		l.failed(RemovedFile)
+		l.cfg.Logger.Error("the file of the audit log was removed, and its lines with it; a new one begins")
 	}
 	if to.size == 0 {
 		lines = append([]Line{{Time: time.Now().UTC(), Event: Opened, Position: l.at.String()}}, lines...)
@@ -346,6 +395,7 @@ func (l *Log) append(lines ...Line) error {
 		out = append(append(out, text...), '\n')
 	}
 	if err := to.write(out); err != nil {
+		l.failed(FailedWrite)
 		return err
 	}
 	if to.untidy {
@@ -422,6 +472,7 @@ func (l *Log) request(ctx context.Context, missing string, line Line) error {
 	line.TraceID = span.OtherID(access.CallerFrom(ctx).Trace, by.Request)
 	err := l.note(ctx, line)
 	if err != nil {
+		l.failed(MissingLine)
 		l.cfg.Logger.Error(missing, zap.Error(err))
 	}
 	return err
@@ -450,6 +501,7 @@ func (l *Log) Reopen(ctx context.Context) {
 		return l.append()
 	})
 	if err != nil {
+		l.failed(FailedRename)
 		l.cfg.Logger.Error("the audit log stays in the file that it has", zap.Error(err))
 	}
 }

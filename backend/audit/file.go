@@ -50,6 +50,8 @@ type File struct {
 	cut bool
 	// untidy is set while there may be a file to compress or to remove, and [File.tidy] was not requested yet.
 	untidy bool
+	// removed is set if somebody has removed the file while it was open, until that is told.
+	removed bool
 }
 
 // open opens the file and returns the position of its last line. If it has no line, open returns the position of the
@@ -160,40 +162,82 @@ func sizeWithoutZeros(file io.ReaderAt, size int64) (int64, error) {
 // renamed returns the position of the last line in the newest renamed file, zero if there is none. A renamed file is
 // one whose name begins with the name of this file, so it may have been renamed by this package or by logrotate. Its
 // last line is needed if the process was killed after the renaming, before the new file had a line.
+// If the newest file of this package cannot be read, an older one counts: lines are written twice rather than not at
+// all.
 func (f *File) renamed() (at backend.Position) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	if err != nil {
 		return at
 	}
-	there, _ := os.ReadDir(filepath.Dir(path))
-	var newest os.FileInfo
-	for _, entry := range there {
-		more, ok := strings.CutPrefix(entry.Name(), filepath.Base(path))
-		if !ok || !strings.HasPrefix(more, ".") && !strings.HasPrefix(more, "-") {
-			continue
+	for _, candidate := range renamedFiles(path) {
+		at, err := lastPosition(candidate)
+		if err == nil && !at.IsZero() {
+			return at
 		}
-		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() &&
-			(newest == nil || info.ModTime().After(newest.ModTime())) {
-			newest = info
-		}
-	}
-	if newest == nil {
-		return at
-	}
-	file, err := os.Open(filepath.Join(filepath.Dir(path), newest.Name()))
-	if err != nil {
-		return at
-	}
-	defer func() { _ = file.Close() }()
-	if strings.HasSuffix(newest.Name(), compressedSuffix) {
-		at, err = lastCompressedLine(file)
-	} else {
-		at, _, err = lastLine(file, newest.Size())
-	}
-	if err != nil { // it may be compressed in another way
-		return backend.Position{}
 	}
 	return at
+}
+
+// renamedFiles returns the paths of the files that the audit log at a path may continue, the newest first: those that
+// this package has renamed, by the times in their names, and the newest one that another program has renamed, by its
+// modification time. They may be compressed.
+func renamedFiles(path string) (out []string) {
+	rotated, _, _ := rotatedFiles(path)
+	ours := map[string]bool{}
+	for _, one := range rotated {
+		newest := one.path
+		if !one.plain {
+			newest += compressedSuffix
+		}
+		out = append(out, newest)
+		ours[one.path] = true
+		ours[one.path+compressedSuffix] = true
+	}
+	there, _ := os.ReadDir(filepath.Dir(path))
+	var foreign string
+	var foreignAt time.Time
+	for _, entry := range there {
+		more, ok := strings.CutPrefix(entry.Name(), filepath.Base(path))
+		other := filepath.Join(filepath.Dir(path), entry.Name())
+		if !ok || !strings.HasPrefix(more, ".") && !strings.HasPrefix(more, "-") || ours[other] {
+			continue
+		}
+		if !entry.Type().IsRegular() || inUse(other) {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && info.ModTime().After(foreignAt) {
+			foreign = other
+			foreignAt = info.ModTime()
+		}
+	}
+	if foreign == "" {
+		return out
+	}
+	if len(out) > 0 {
+		if info, err := os.Stat(out[0]); err == nil && info.ModTime().After(foreignAt) {
+			return append(out, foreign)
+		}
+	}
+	return append([]string{foreign}, out...)
+}
+
+// lastPosition returns the position of the last line of a renamed file. The error may mean that the file is
+// compressed in another way than this package compresses.
+func lastPosition(path string) (at backend.Position, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return at, err
+	}
+	defer func() { _ = file.Close() }()
+	if strings.HasSuffix(path, compressedSuffix) {
+		return lastCompressedLine(file)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return at, err
+	}
+	at, _, err = lastLine(file, info.Size())
+	return at, err
 }
 
 // reopen opens the file at Path, unless that file is open already.
@@ -261,7 +305,11 @@ func (f *File) rotate() error {
 		if err != nil {
 			return err
 		}
-		if err := os.Rename(path, rotatedName(path)); err != nil {
+		name, err := rotatedName(path)
+		if err != nil {
+			return err
+		}
+		if err := os.Rename(path, name); err != nil {
 			return err
 		}
 		f.untidy = true
@@ -269,7 +317,7 @@ func (f *File) rotate() error {
 	return f.reopen()
 }
 
-// prepare truncates the file after its last whole line.
+// prepare truncates the file after its last whole line. If somebody has removed the file, it begins another.
 func (f *File) prepare() error {
 	if f.Path == "" {
 		return nil
@@ -280,6 +328,10 @@ func (f *File) prepare() error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return err
+	}
+	if unlinked(info) {
+		f.removed = true
+		return f.reopen()
 	}
 	f.size = min(f.size, info.Size()) // somebody may have truncated it
 	if f.cut {

@@ -31,14 +31,23 @@ const (
 // copyAtOnce is the number of bytes that are compressed before the context is checked.
 const copyAtOnce = 1 << 20
 
-// rotatedName returns an unused name for the file at a path, with the present time or a little later.
-func rotatedName(path string) string {
-	for at := time.Now().UTC(); ; at = at.Add(time.Microsecond) {
+// rotatedName returns an unused name for the file at a path, with the present time or a little later. The name is later
+// than the names of all files that were rotated before, even if the clock was set back.
+func rotatedName(path string) (string, error) {
+	at := time.Now().UTC()
+	rotated, _, err := rotatedFiles(path)
+	if err != nil {
+		return "", err
+	}
+	if len(rotated) > 0 && !at.After(rotated[0].at) {
+		at = rotated[0].at.Add(time.Microsecond)
+	}
+	for ; ; at = at.Add(time.Microsecond) {
 		name := path + "." + at.Format(rotatedTime)
 		_, plain := os.Lstat(name)
 		_, compressed := os.Lstat(name + compressedSuffix)
 		if plain != nil && compressed != nil {
-			return name
+			return name, nil
 		}
 	}
 }
@@ -130,10 +139,12 @@ func (f *File) tidy(ctx context.Context) error {
 
 // inUse reports whether a process still writes the file, because it was renamed but no new file could be created.
 func (r *rotatedFile) inUse() bool {
-	if !r.plain {
-		return false
-	}
-	lock := flock.New(r.path, flock.SetFlag(os.O_RDONLY))
+	return r.plain && inUse(r.path)
+}
+
+// inUse reports whether a process writes the file at a path as its audit log.
+func inUse(path string) bool {
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	locked, err := lock.TryLock()
 	_ = lock.Close()
 	return err != nil || !locked
@@ -151,18 +162,26 @@ func (r *rotatedFile) remove() error {
 }
 
 // compress replaces the file by a compressed one. At any time at least one of the two has all lines. If both exist
-// because an earlier call was interrupted, it begins again from the uncompressed file.
+// because an earlier call was interrupted, it begins again from the uncompressed file. It is no error if
+// somebody has removed the file.
 func (r *rotatedFile) compress(ctx context.Context) error {
 	folder, name := filepath.Split(r.path)
 	part := filepath.Join(folder, "."+name+partSuffix)
-	if err := compressTo(ctx, part, r.path); err != nil {
+	err := compressTo(ctx, part, r.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
 		return errors.Join(err, os.Remove(part))
 	}
 	if err := os.Rename(part, r.path+compressedSuffix); err != nil {
 		return errors.Join(err, os.Remove(part))
 	}
 	syncFolder(folder)
-	return os.Remove(r.path)
+	if err := os.Remove(r.path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // compressTo writes a compressed copy of the file from to a new file, which gets the same modification time.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -242,4 +243,112 @@ func TestFile_KeepsWhatANewFileContinues(t *testing.T) {
 	defer stop()
 	w.until(func() bool { lines := w.linesOf(w.path); return len(lines) == 2 && lines[1].Name == "meanwhile" })
 	w.until(func() bool { return len(w.rotated()) == 0 })
+}
+
+func TestFile_ARenamedFileIsLaterThanThoseBeforeThoughTheClockIsSetBack(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	const future = "20990101T000000.00000"
+	for i := range 3 {
+		write(t, w.path+"."+future+fmt.Sprint(i), "")
+	}
+	_, stop := w.run(&audit.File{Path: w.path, Size: 1, MaxFiles: 3})
+	w.changes(3)
+	stop()
+	w.eachOnce(3)
+	for _, name := range w.rotated() {
+		if !strings.HasPrefix(name, future) {
+			t.Errorf("%s sorts before files that are older", name)
+		}
+	}
+}
+
+func TestFile_ContinuesTheNewestRenamedFileThoughItsTimeIsWrong(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	_, stop := w.run(&audit.File{Path: w.path, Size: 1})
+	w.changes(3)
+	stop()
+	names := w.rotated()
+	later := time.Now().Add(time.Hour) // the clock was set back after the first file was written
+	if err := os.Chtimes(w.path+"."+names[0], later, later); err != nil {
+		t.Fatal(err)
+	}
+	newest := w.path + "." + time.Now().UTC().Format("20060102T150405.000000")
+	rename(t, w.path, newest)
+	w.put("Network", "meanwhile", "")
+	_, stop = w.run(&audit.File{Path: w.path})
+	w.until(func() bool { lines := w.linesOf(w.path); return len(lines) == 2 && lines[1].Name == "meanwhile" })
+	stop()
+	w.eachOnce(4)
+}
+
+func TestFile_ContinuesAnOlderFileIfTheNewestIsDamaged(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	_, stop := w.run(&audit.File{Path: w.path, Size: 1})
+	w.changes(3)
+	stop()
+	newest := w.path + "." + time.Now().UTC().Format("20060102T150405.000000") + ".gz"
+	rename(t, w.path, newest)
+	write(t, newest, "a disk that fails")
+	_, stop = w.run(&audit.File{Path: w.path})
+	defer stop()
+	last := w.stored[backend.Key{Kind: "Network", Namespace: "default", Name: "a"}].String()
+	w.until(func() bool { lines := w.linesOf(w.path); return len(lines) == 2 && lines[1].Revision == last })
+}
+
+func TestFile_ThatIsRemovedBeginsAgain(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no open file is removed there")
+	}
+	w := newWorld(t, memory.Config{})
+	l, stop := w.run(&audit.File{Path: w.path})
+	defer stop()
+	w.changes(1)
+	before := w.linesOf(w.path)[1]
+	if err := os.Remove(w.path); err != nil {
+		t.Fatal(err)
+	}
+	w.put("Network", "after", "")
+	w.until(func() bool { lines := w.linesOf(w.path); return len(lines) == 2 && lines[1].Name == "after" })
+	first := w.linesOf(w.path)[0]
+	if first.Event != audit.Opened || first.Position != before.Position {
+		t.Errorf("%+v, want that it goes on after %+v", first, before)
+	}
+	w.until(func() bool { return l.Failed(audit.RemovedFile) == 1 })
+}
+
+func TestFile_RenamedFilesThatSomebodyRemovesAreNoFailure(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	l, stop := w.run(&audit.File{Path: w.path, Size: 1, Compress: true, MaxFiles: 100})
+	for range 5 {
+		w.changes(1)
+		for _, name := range w.rotated() {
+			_ = os.Remove(w.path + "." + name)
+		}
+	}
+	stop()
+	for _, f := range audit.Failures() {
+		if n := l.Failed(f); n != 0 {
+			t.Errorf("%s: %d", f, n)
+		}
+	}
+}
+
+func TestFile_WhatCannotBeRenamedIsCounted(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	l, stop := w.run(&audit.File{Path: w.path, Size: 1})
+	defer stop()
+	w.changes(1)
+	folder := filepath.Dir(w.path)
+	moved := folder + "-moved"
+	if err := os.Rename(folder, moved); err != nil { // a disk that is no longer mounted
+		t.Fatal(err)
+	}
+	w.put("Network", "b", "")
+	w.until(func() bool { return l.Failed(audit.FailedRename) > 0 })
+	if err := os.Rename(moved, folder); err != nil {
+		t.Fatal(err)
+	}
+	w.put("Network", "c", "")
+	w.until(func() bool { lines := w.lines(); return lines[len(lines)-1].Name == "c" })
+	w.eachOnce(3)
 }
