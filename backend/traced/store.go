@@ -48,16 +48,17 @@ func NewRemote(below backend.Store, system string) *Store {
 
 // call begins the span of a call.
 func (s *Store) call(ctx context.Context, name string) (context.Context, span.Span) {
-	ctx, traced := s.begin(ctx, "store "+name)
-	if traced.Recording() {
-		traced.Set(s.system, span.StoreCall.String(name))
+	if !span.Of(ctx).Recording() {
+		return ctx, span.Span{}
 	}
+	ctx, traced := s.begin(ctx, "store "+name)
+	traced.Set(s.system, span.StoreCall.String(name))
 	return ctx, traced
 }
 
 // end ends the span of a call.
 func end(traced span.Span, err error) {
-	if err != nil {
+	if err != nil && traced.Recording() {
 		code, fault := errorType(err)
 		traced.Fail(code, fault)
 	}

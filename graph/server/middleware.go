@@ -38,19 +38,14 @@ func (s *Server) edge(next http.Handler, exposed ...string) http.Handler {
 			q.Header().Set("Connection", "close")
 		}
 		defer func() {
-			if p := recover(); p != nil {
-				if p == http.ErrAbortHandler {
-					panic(p)
-				}
-				s.cfg.Logger.Error("panic", append(
-					ids(r.Context()),
-					zap.Any("panic", p),
-					zap.ByteString("stack", debug.Stack()),
-				)...)
-				refuse(q, r, http.StatusInternalServerError, failure.CodeInternal, "internal error")
+			broken, cut := s.endPanic(q, r, recover())
+			if broken != errorAborted {
+				s.ended(q, r)
 			}
-			s.ended(q, r)
-			endTrace(edge, q, r)
+			endTrace(edge, q, r, broken)
+			if cut {
+				panic(http.ErrAbortHandler)
+			}
 		}()
 		switch {
 		case s.overConnections(q, r):
@@ -64,6 +59,36 @@ func (s *Server) edge(next http.Handler, exposed ...string) http.Handler {
 			next.ServeHTTP(q, r)
 		}
 	})
+}
+
+// Errors of requests whose handlers did not return, as spans name them.
+const (
+	// errorAborted: the handler broke off the answer.
+	errorAborted = "aborted"
+	errorPanic   = "panic"
+)
+
+// endPanic deals with what a handler has panicked with; nil if it has returned. broken names the error; it is empty
+// for none. cut reports whether the connection must be cut: an answer of which only a part is sent must not look
+// complete.
+func (s *Server) endPanic(q *recorder, r *http.Request, panicked any) (broken string, cut bool) {
+	switch panicked {
+	case nil:
+		return "", false
+	case http.ErrAbortHandler:
+		return errorAborted, true
+	}
+	s.cfg.Logger.Error("panic", append(
+		ids(r.Context()),
+		zap.Any("panic", panicked),
+		zap.ByteString("stack", debug.Stack()),
+	)...)
+	if q.wrote {
+		q.status = http.StatusInternalServerError // in metrics and logs
+		return errorPanic, true
+	}
+	refuse(q, r, http.StatusInternalServerError, failure.CodeInternal, "internal error")
+	return errorPanic, false
 }
 
 // hostAllowed reports whether a host is an IP address, localhost or an allowed name. A request with another name may be

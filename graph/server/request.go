@@ -52,7 +52,7 @@ func (s *Server) withFacts(r *http.Request) (*http.Request, span.Span) {
 		Address: s.cfg.Identities.Proxies.Address(r),
 		Request: f.id,
 		Trace:   trace,
-		Decided: s.cfg.Tracer != nil || access.ParseTrace(r.Header.Get(traceHeader)) != "",
+		Decided: s.cfg.Tracer != nil || givenTrace(r.Header) != "",
 	}
 	return r.WithContext(access.WithCaller(context.WithValue(ctx, factsKey{}, f), caller)), edge
 }

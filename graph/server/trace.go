@@ -28,7 +28,7 @@ import (
 
 // beginTrace begins the trace of a request, and its span if it is sampled.
 func (s *Server) beginTrace(r *http.Request) (ctx context.Context, edge span.Span, traceparent string) {
-	traceparent = access.ParseTrace(r.Header.Get(traceHeader))
+	traceparent = givenTrace(r.Header)
 	begins := traceparent == ""
 	if begins {
 		traceparent = span.NewTraceparent()
@@ -37,6 +37,15 @@ func (s *Server) beginTrace(r *http.Request) (ctx context.Context, edge span.Spa
 		return r.Context(), edge, traceparent
 	}
 	return s.cfg.Tracer.Request(r.Context(), knownMethod(r.Method), traceparent, begins)
+}
+
+// givenTrace returns the trace that a request names; empty for none, and for more than one.
+func givenTrace(header http.Header) string {
+	given := header[traceHeader]
+	if len(given) != 1 {
+		return ""
+	}
+	return access.ParseTrace(given[0])
 }
 
 // isProbe reports whether a path is regularly requested by monitoring.
@@ -52,8 +61,9 @@ func knownMethod(method string) string {
 	return "_OTHER"
 }
 
-// endTrace ends the span of a request, with the attributes of the semantic conventions for HTTP.
-func endTrace(edge span.Span, a *recorder, r *http.Request) {
+// endTrace ends the span of a request, with the attributes of the semantic conventions for HTTP. broken names the error
+// of a request whose handler did not return; it is empty for others.
+func endTrace(edge span.Span, a *recorder, r *http.Request, broken string) {
 	if !edge.Recording() {
 		return
 	}
@@ -64,10 +74,12 @@ func endTrace(edge span.Span, a *recorder, r *http.Request) {
 	}
 	edge.Set(
 		span.Method.String(method),
-		span.Status.Int(a.status),
 		span.Scheme.String(scheme),
 		span.Protocol.String(strings.TrimPrefix(r.Proto, "HTTP/")),
 	)
+	if a.wrote || broken == "" {
+		edge.Set(span.Status.Int(a.status))
+	}
 	known := factsOf(r.Context())
 	if route := routeOf(r); route != "" { // other paths may be anything
 		edge.Rename(method + " " + route)
@@ -79,7 +91,10 @@ func endTrace(edge span.Span, a *recorder, r *http.Request) {
 	if known.trace != "" {
 		edge.Set(span.RequestID.String(known.id))
 	}
-	if a.status >= http.StatusInternalServerError {
+	switch {
+	case broken != "":
+		edge.Fail(broken, true)
+	case a.status >= http.StatusInternalServerError:
 		edge.Fail(http.StatusText(a.status), true)
 	}
 	if !a.stream.IsZero() {

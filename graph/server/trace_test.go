@@ -3,13 +3,16 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -247,5 +250,141 @@ func TestTrace_ProbesAreNotTraced(t *testing.T) {
 	request := find(t, exported.GetSpans(), "_OTHER")
 	if got := attributesOf(request); got["http.request.method"] != "_OTHER" || got["url.path"] != "" || w.Code < 400 {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestTrace_ARequestThatBreaksOffHasASpan(t *testing.T) {
+	for name, c := range map[string]struct {
+		begins   bool // whether a part of the answer is sent before
+		panicked any
+		broken   string
+		status   string
+		cut      bool
+	}{
+		"aborted at once":            {false, http.ErrAbortHandler, "aborted", "", true},
+		"aborted in an answer":       {true, http.ErrAbortHandler, "aborted", "200", true},
+		"a panic before the answer":  {false, "hidden", "panic", "500", false},
+		"a panic within the answer":  {true, "hidden", "panic", "500", true},
+		"a panic with an error":      {true, errors.New("hidden"), "panic", "500", true},
+		"a panic that is comparable": {true, struct{ text string }{"hidden"}, "panic", "500", true},
+		"one that is not comparable": {false, []string{"hidden"}, "panic", "500", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, exported := tracedEdge(t, always, server.Config{
+				Export: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					if c.begins {
+						_, _ = w.Write([]byte("a part"))
+					}
+					panic(c.panicked)
+				}),
+			})
+			w := httptest.NewRecorder()
+			cut := func() (out any) {
+				defer func() { out = recover() }()
+				r := httptest.NewRequest(http.MethodGet, "/export", nil)
+				r.Host = "localhost"
+				e.ServeHTTP(w, r)
+				return nil
+			}()
+			if c.cut != (cut == http.ErrAbortHandler) || !c.cut && cut != nil {
+				t.Errorf("the answer ends with %v", cut)
+			}
+			if text := w.Body.String(); c.begins && text != "a part" || !c.begins && !c.cut && !strings.Contains(text, "INTERNAL") {
+				t.Errorf("answered %s", text)
+			}
+			request := find(t, exported.GetSpans(), "GET /export")
+			got := attributesOf(request)
+			if got["error.type"] != c.broken || got["http.response.status_code"] != c.status || request.Status.Code != codes.Error {
+				t.Errorf("%v %v", got, request.Status)
+			}
+			if text := fmt.Sprint(request); strings.Contains(text, "hidden") {
+				t.Error(text)
+			}
+		})
+	}
+}
+
+func TestTrace_AStreamThatItsClientCutsHasASpan(t *testing.T) {
+	e, exported := tracedEdge(t, always, server.Config{})
+	s := httptest.NewServer(e)
+	defer s.Close()
+	ctx, cut := context.WithCancel(t.Context())
+	defer cut()
+	body := strings.NewReader(`{"query":"subscription { networkChanges { type } }"}`)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/graphql", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	res, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut()
+	_ = res.Body.Close()
+	s.Close() // waits for the handler
+	request := find(t, exported.GetSpans(), "POST /graphql")
+	if got := attributesOf(request); got["http.response.status_code"] != "200" || got["error.type"] != "" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestTrace_HostileHeadersBeginATraceOfTheirOwn(t *testing.T) {
+	e, exported := tracedEdge(t, parentBased, server.Config{AccessLog: true})
+	long := strings.Repeat("hidden", 8000)
+	for name, header := range map[string]http.Header{
+		"two traces":           {"Traceparent": {givenSampled, givenSampled}},
+		"two in one":           {"Traceparent": {givenSampled + ", " + givenSampled}},
+		"capital letters":      {"Traceparent": {strings.ToUpper(givenSampled)}},
+		"a version with more":  {"Traceparent": {"00" + givenSampled[2:] + "-hidden"}},
+		"the version ff":       {"Traceparent": {"ff" + givenSampled[2:]}},
+		"no span":              {"Traceparent": {"00-" + givenTrace + "-0000000000000000-01"}},
+		"much":                 {"Traceparent": {long}},
+		"a state without":      {"Tracestate": {"hidden=1," + long}},
+		"many states":          {"Tracestate": slices.Repeat([]string{"hidden=1"}, 1000)},
+		"baggage":              {"Baggage": {"hidden=" + long}},
+		"a trace of Zipkin":    {"B3": {givenTrace + "-b7ad6b7169203331-1"}, "X-B3-Sampled": {"1"}},
+		"an odd request id":    {"X-Request-Id": {long}},
+		"a request id in bits": {"X-Request-Id": {"hidden\r\nSet-Cookie: hidden=1"}},
+	} {
+		exported.Reset()
+		r := httptest.NewRequest(http.MethodPost, "/graphql", strings.NewReader(`{"query":"{ __typename }"}`))
+		r.Host = "localhost"
+		r.Header = header.Clone()
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		if id := w.Header().Get("X-Request-Id"); w.Code != http.StatusOK || !traceID.MatchString(id) || id == givenTrace {
+			t.Errorf("%s: %d, request id %.40q", name, w.Code, id)
+		}
+		if spans := exported.GetSpans(); len(spans) > 0 {
+			t.Errorf("%s: it decides that %q are recorded", name, namesOf(spans))
+		}
+		if text := fmt.Sprint(w.Header(), w.Body); strings.Contains(text, "hidden") {
+			t.Errorf("%s: answered %.300s", name, text)
+		}
+	}
+	for _, line := range e.log.All() {
+		if text := fmt.Sprint(line.Message, line.ContextMap()); strings.Contains(text, "hidden") {
+			t.Errorf("%.300s", text)
+		}
+	}
+}
+
+func TestTrace_HostileHeadersAreInNoSpan(t *testing.T) {
+	e, exported := tracedEdge(t, always, server.Config{})
+	e.do(posted(
+		`{"query":"query Hidden_hidden_hidden { __typename }"}`,
+		"Traceparent", givenSampled, "Tracestate", "hidden=1", "Baggage", "hidden=1", "X-Request-Id", "req-1",
+		"Apollographql-Client-Name", "hidden", "User-Agent", "hidden", "Forwarded", "for=hidden", "Cookie", "hidden=1",
+	))
+	for _, s := range exported.GetSpans() {
+		if state := s.SpanContext.TraceState().String() + s.Parent.TraceState().String(); state != "" {
+			t.Errorf("%s has the state %s", s.Name, state)
+		}
+		if text := fmt.Sprint(s.Name, attributesOf(s), s.Resource); strings.Contains(text, "hidden=") || strings.Contains(text, ":hidden") {
+			t.Error(text)
+		}
 	}
 }

@@ -119,7 +119,8 @@ func Attributes() []Described {
 		attributeOf(Path, "the path of the request, without its query; missing where the route is"),
 		attributeOf(Protocol, "the version of HTTP"),
 		attributeOf(ClientAddress, "the address of the client"),
-		attributeOf(ErrorType, "the code of the error (`extensions.code`); of the store and of services, the kind of the error"),
+		attributeOf(ErrorType, "the code of the error (`extensions.code`); of the store and of services, the kind of the "+
+			"error; of a request whose answer was broken off, `aborted` or `panic`"),
 		attributeOf(OperationName, "the name of the operation in the document"),
 		attributeOf(OperationType, "`query`, `mutation` or `subscription`"),
 		attributeOf(System, "`redis` or `bbolt`"),
