@@ -137,6 +137,8 @@ func (f *Files) readOne(path string) ([]byte, os.FileInfo, error) {
 	switch {
 	case err != nil:
 		return nil, nil, err
+	case info.IsDir():
+		return nil, nil, fmt.Errorf("%s is a folder; a file is accepted", path)
 	case f.Private && !private(info):
 		return nil, nil, fmt.Errorf("%s: others than its owner may read or write it (mode %04o); 0600 is accepted, "+
 			"and 0640 if it belongs to root", path, info.Mode().Perm())

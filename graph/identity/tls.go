@@ -6,16 +6,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"fmt"
 	"os"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
-)
 
-// maxPEM is the maximum size of a file of certificates in bytes.
-const maxPEM = 1 << 20
+	"github.com/sluicegw/sluice/internal/certificate"
+)
 
 // TLS is a TLS configuration made from PEM files, which are read again when they change. It is safe for concurrent use.
 type TLS struct {
@@ -43,7 +40,7 @@ type Certificates struct {
 
 // OpenTLS reads the files. [TLS.Run] must be called to read them again.
 func OpenTLS(ctx context.Context, c Certificates, log *zap.Logger) (*TLS, error) {
-	t := &TLS{Files: &Files{Setting: "tls-cert", Paths: []string{c.Cert, c.Key}, Most: maxPEM, Logger: log}}
+	t := &TLS{Files: &Files{Setting: "tls-cert", Paths: []string{c.Cert, c.Key}, Most: certificate.MaxBytes, Logger: log}}
 	if c.ClientCA != "" {
 		t.Paths = append(t.Paths, c.ClientCA)
 	}
@@ -53,9 +50,11 @@ func OpenTLS(ctx context.Context, c Certificates, log *zap.Logger) (*TLS, error)
 
 // load uses new contents of the files: the certificate, its key, and the CAs of client certificates, if there are any.
 func (t *TLS) load(content [][]byte) error {
-	pair, err := tls.X509KeyPair(content[0], content[1])
+	cert := certificate.File{Path: t.Paths[0], Content: content[0]}
+	key := certificate.File{Path: t.Paths[1], Content: content[1]}
+	pair, err := certificate.Pair(cert, key)
 	if err != nil {
-		return fmt.Errorf("%s and %s: %w", t.Paths[0], t.Paths[1], err)
+		return err
 	}
 	next := &tls.Config{
 		MinVersion:   tls.VersionTLS12,
@@ -63,9 +62,10 @@ func (t *TLS) load(content [][]byte) error {
 		NextProtos:   []string{"h2", "http/1.1"},
 	}
 	if len(content) > 2 {
-		next.ClientAuth, next.ClientCAs = tls.VerifyClientCertIfGiven, x509.NewCertPool()
-		if !next.ClientCAs.AppendCertsFromPEM(content[2]) {
-			return fmt.Errorf("%s: there is no certificate (PEM) in it", t.Paths[2])
+		next.ClientAuth = tls.VerifyClientCertIfGiven
+		next.ClientCAs, err = certificate.Authorities(certificate.File{Path: t.Paths[2], Content: content[2]})
+		if err != nil {
+			return err
 		}
 		t.replaceAuthorities(content[2])
 	}
@@ -125,24 +125,21 @@ func (t *TLS) Config() *tls.Config {
 	return out
 }
 
-// Validity returns the period in which the gateway's certificate is valid.
-func (t *TLS) Validity() (from, until time.Time) {
-	leaf := t.current.Load().Certificates[0].Leaf
-	return leaf.NotBefore, leaf.NotAfter
-}
+// Certificate returns the gateway's certificate.
+func (t *TLS) Certificate() *x509.Certificate { return t.current.Load().Certificates[0].Leaf }
 
 // clientTLS returns a client configuration that trusts only the CAs in a PEM file; nil if the path is empty.
 func clientTLS(path string) (*tls.Config, error) {
 	if path == "" {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s: there is no certificate (PEM) in it", path)
+	roots, err := certificate.Authorities(certificate.File{Path: path, Content: content})
+	if err != nil {
+		return nil, err
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, nil
 }

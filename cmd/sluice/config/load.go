@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/internal/certificate"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -55,11 +56,11 @@ func ReadAtMost(path string, most int64) ([]byte, error) {
 
 // AddAuthorities adds the certificates in a PEM file to a pool.
 func AddAuthorities(ctx context.Context, to *x509.CertPool, path string) error {
-	pem, err := ReadFile(ctx, path)
-	if err == nil && !to.AppendCertsFromPEM(pem) {
-		err = fmt.Errorf("%s holds no certificate (PEM)", path)
+	content, err := ReadFile(ctx, path)
+	if err != nil {
+		return err
 	}
-	return err
+	return certificate.AddAuthorities(to, certificate.File{Path: path, Content: content})
 }
 
 // ReadKeyPair reads the PEM files of a certificate and its key.
@@ -69,7 +70,8 @@ func ReadKeyPair(ctx context.Context, cert, key string) (tls.Certificate, error)
 	if err := errors.Join(err1, err2); err != nil {
 		return tls.Certificate{}, err
 	}
-	return tls.X509KeyPair(certPEM, keyPEM)
+	certFile := certificate.File{Path: cert, Content: certPEM}
+	return certificate.Pair(certFile, certificate.File{Path: key, Content: keyPEM})
 }
 
 // Variables has the names of the known environment variables.

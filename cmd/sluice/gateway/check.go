@@ -24,6 +24,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/cmd/sluice/sdl"
 	"github.com/sluicegw/sluice/graph/identity"
+	"github.com/sluicegw/sluice/internal/certificate"
 )
 
 // Report is the result of a check.
@@ -71,12 +72,16 @@ func ErrorLines(err error) []string {
 // and changes nothing. It does not check the values of settings; see [config.Gateway.Validate].
 func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	var r Report
-	checkListener(&r, "listen", s.Listen)
-	checkListener(&r, "service-listen", s.ServiceListen)
+	for _, at := range s.listeners() {
+		checkListener(&r, at.setting, at.address)
+	}
+	checkOneAddress(&r, s.listeners())
 	s.checkIdentities(ctx, &r)
+	r.problem("", traceSettings{endpoint: s.TracesEndpoint, lookup: os.Getenv}.check(ctx))
 	if s.Services.Validate() == nil { // else that was told
-		_, err := openOwners(ctx, s.Services, zap.NewNop())
+		asked, err := openOwners(ctx, s.Services, zap.NewNop())
 		r.problem("", err)
+		r.problem("", asked.check(time.Now()))
 	}
 	for _, err := range s.Server.CheckFiles() {
 		r.problem("", err)
@@ -98,12 +103,72 @@ func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	} else {
 		r.problem("field-numbers", s.refuseUnnumbered(nil))
 	}
-	on := storeCheck{gateway: s, keys: unlocked.ring, keysGiven: unlocked.ring != nil || keysErr != nil, log: log, report: &r}
+	on := &storeCheck{
+		gateway: s, keys: unlocked.ring, keysGiven: unlocked.ring != nil || keysErr != nil, log: log, report: &r,
+	}
 	if catalogueErr == nil {
 		on.catalogue = &c
 	}
 	on.run(ctx)
+	for _, at := range s.listeners() {
+		checkFree(ctx, on, at)
+	}
 	return r, ctx.Err()
+}
+
+// listener is a setting with an address on which the gateway listens.
+type listener struct{ setting, address string }
+
+// listeners returns the addresses on which the gateway listens.
+func (s *Gateway) listeners() (out []listener) {
+	for _, at := range []listener{
+		{"listen", s.Listen},
+		{"service-listen", s.ServiceListen},
+		{"debug-listen", s.DebugListen},
+	} {
+		if at.address != "" {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// checkOneAddress checks that no two settings have the same address.
+func checkOneAddress(r *Report, all []listener) {
+	for i, at := range all {
+		for _, other := range all[:i] {
+			_, port, err := net.SplitHostPort(at.address)
+			if at.address == other.address && err == nil && port != "0" {
+				err := fmt.Errorf("%s is the address of %s, too; choose another one", at.address, other.setting)
+				r.problem(at.setting, err)
+			}
+		}
+	}
+}
+
+// dialTime is how long an address is tried that may be in use.
+const dialTime = 2 * time.Second
+
+// checkFree checks that no process listens on an address. It connects and does not listen itself, since a gateway may
+// be about to. The process may be the gateway that runs with these settings, unless that would have the store open.
+func checkFree(ctx context.Context, on *storeCheck, at listener) {
+	_, port, err := net.SplitHostPort(at.address)
+	if err != nil || port == "0" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", at.address)
+	if err != nil {
+		return
+	}
+	_ = conn.Close()
+	if on.gateway.Store.URL == "" && !on.inUse {
+		err := fmt.Errorf("%s is in use by another process; choose another address", at.address)
+		on.report.problem(at.setting, err)
+		return
+	}
+	on.report.note("%s: %s is in use; a start needs it to be free", at.setting, at.address)
 }
 
 // asks reports whether a resource service with this name is configured.
@@ -137,7 +202,7 @@ func (s *Gateway) checkIdentities(ctx context.Context, r *Report) {
 		opened, err := identity.OpenTLS(ctx, from.Certificates, zap.NewNop())
 		r.problem("tls-cert", err)
 		if err == nil {
-			r.problem("tls-cert", expired(opened, time.Now()))
+			r.problem("tls-cert", certificate.Check(opened.Certificate(), time.Now()))
 		}
 	}
 	if from.Tokens != "" {
@@ -153,18 +218,6 @@ func (s *Gateway) checkIdentities(ctx context.Context, r *Report) {
 			r.problem("oidc", fmt.Errorf("%s: %s", from.Issuers, line))
 		}
 	}
-}
-
-// expired returns an error if the certificate of the gateway is not valid at a time.
-func expired(opened *identity.TLS, now time.Time) error {
-	from, until := opened.Validity()
-	switch {
-	case now.After(until):
-		return fmt.Errorf("the certificate has expired at %s", until.UTC().Format(time.RFC3339))
-	case now.Before(from):
-		return fmt.Errorf("the certificate is not valid before %s", from.UTC().Format(time.RFC3339))
-	}
-	return nil
 }
 
 // checkTokens adds problems for the damaged lines of a file of tokens. A gateway ignores such lines.
@@ -196,9 +249,13 @@ func (s *Gateway) checkAudit(r *Report) {
 	if s.Audit == "" || s.Audit == config.AuditStdout {
 		return
 	}
+	folder := writableFolder(filepath.Dir(s.Audit))
 	err := audit.CheckFile(s.Audit)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = writableFolder(filepath.Dir(s.Audit))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = folder
+	case err == nil && folder != nil:
+		r.note("audit: %v, so the file cannot be renamed when it has audit-max-size", folder)
 	}
 	r.problem("audit", err)
 }
@@ -212,13 +269,16 @@ type storeCheck struct {
 	keysGiven bool
 	log       *zap.Logger
 	report    *Report
+	// inUse reports that another process has the embedded store open. It is set by run.
+	inUse bool
 }
 
-func (c storeCheck) run(ctx context.Context) {
+func (c *storeCheck) run(ctx context.Context) {
 	store, err := c.open(ctx)
 	switch {
 	case err != nil:
 		c.report.problem("", err)
+		c.report.problem("bootstrap", c.bootstrap(ctx, nil))
 	case store != nil:
 		defer func() { _ = store.Close() }()
 		c.report.problem("bootstrap", c.bootstrap(ctx, store))
@@ -235,9 +295,14 @@ func (c storeCheck) run(ctx context.Context) {
 }
 
 // open opens the store for reading. If there is no store, it returns nil and adds a note.
-func (c storeCheck) open(ctx context.Context) (gatewayStore, error) {
+func (c *storeCheck) open(ctx context.Context) (gatewayStore, error) {
 	settings := storeSettings{Store: c.gateway.Store, readOnly: true}
 	if settings.URL != "" {
+		security, err := openRedisTLS(ctx, settings.Store, c.log)
+		if err == nil { // else openRedis says it
+			c.report.problem("", security.check(time.Now()))
+			settings.security = security
+		}
 		store, _, err := settings.openRedis(ctx, c.log)
 		if errors.Is(err, redis.ErrNoStore) && !c.gateway.ReadOnly {
 			c.report.note("redis: there is no store under the prefix %q yet; a start makes it", settings.Prefix)
@@ -255,6 +320,7 @@ func (c storeCheck) open(ctx context.Context) (gatewayStore, error) {
 	store, err := bolt.Open(bolt.Config{Path: path, ReadOnly: true, Logger: c.log})
 	switch {
 	case errors.Is(err, bolt.ErrLocked):
+		c.inUse = true
 		c.report.note("data: the store in %s is in use by a running gateway, so it was not read; "+
 			"sluice catalogue apply --dry-run asks that gateway about a catalogue", settings.Data)
 		return nil, nil
@@ -268,7 +334,7 @@ func (c storeCheck) open(ctx context.Context) (gatewayStore, error) {
 }
 
 // absent checks the folder in which a gateway would create the embedded store.
-func (c storeCheck) absent(path string) error {
+func (c *storeCheck) absent(path string) error {
 	if exists(path+fillingSuffix) && c.gateway.Bootstrap == "" {
 		return fmt.Errorf("bootstrap: %w; or remove %s", state.ErrBegun, path+fillingSuffix)
 	}
@@ -279,7 +345,7 @@ func (c storeCheck) absent(path string) error {
 
 // bootstrap checks the file from which the store would be filled, unless the store was filled before. A nil store does
 // not exist, or is in use by another process.
-func (c storeCheck) bootstrap(ctx context.Context, store backend.Store) error {
+func (c *storeCheck) bootstrap(ctx context.Context, store backend.Store) error {
 	file := c.gateway.Bootstrap
 	switch {
 	case c.gateway.ReadOnly || file == "":
@@ -310,7 +376,7 @@ func (c storeCheck) bootstrap(ctx context.Context, store backend.Store) error {
 }
 
 // sharding returns how a new store would distribute namespaces to shards; nil for a store with one shard.
-func (c storeCheck) sharding(ctx context.Context) backend.Sharder {
+func (c *storeCheck) sharding(ctx context.Context) backend.Sharder {
 	settings := storeSettings{Store: c.gateway.Store}
 	if settings.URL == "" {
 		return nil
@@ -323,7 +389,7 @@ func (c storeCheck) sharding(ctx context.Context) backend.Sharder {
 }
 
 // accepted checks whether the store would accept the catalogue when the gateway starts.
-func (c storeCheck) accepted(ctx context.Context, store backend.Store) error {
+func (c *storeCheck) accepted(ctx context.Context, store backend.Store) error {
 	if c.catalogue == nil {
 		return nil
 	}

@@ -85,6 +85,11 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		patience: s.readyTimeout(),
 		observe:  measures.store.writes(),
 	}
+	if s.Store.URL != "" {
+		if settings.security, err = openRedisTLS(ctx, s.Store, log); err != nil {
+			return exit.Usage(err)
+		}
+	}
 	if filling.checked, err = filling.checkFirst(ctx, settings); err != nil {
 		return err
 	}
@@ -144,7 +149,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	s.audit.Store(audit)
 	all := shared{
 		store: store, changes: changes, rights: rights, keys: keys, audit: audit, owners: asked, measures: measures,
-		traces: exported,
+		traces: exported, security: settings.security,
 	}
 	kinds, err = s.gateway(ctx, c, all, log)
 	if err != nil {
@@ -205,6 +210,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		s.Server.Identities.Run,
 		s.Server.TLS.Run,
 		asked.Run,
+		settings.security.Run,
 		changes.Run,
 		kinds.Run,
 		store.Run,
@@ -314,6 +320,8 @@ type shared struct {
 	// measures are the metrics that the parts of the gateway update.
 	measures *measures
 	traces   *traces // nil for none
+	// security are the certificates of the connections to Redis; nil for none.
+	security *redisTLS
 }
 
 // gateway creates the server and the services on an open store.

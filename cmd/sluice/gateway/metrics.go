@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/sluicegw/sluice/backend/audit"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/cmd/sluice/version"
@@ -21,8 +23,8 @@ func (s *Gateway) collectors(c *catalogues, on shared) []prometheus.Collector {
 	out := append(processMetrics(), c.results, c.serviceMetrics(), s.readOnlyMetric())
 	out = append(out, on.collectors()...)
 	out = append(out, c.indexMetrics()...)
-	out = append(out, s.staleCredentials(on.owners.files)...)
-	return append(out, s.expiryMetrics(on.owners)...)
+	out = append(out, s.staleCredentials(slices.Concat(on.security.watched(), on.owners.files))...)
+	return append(out, s.expiryMetrics(on)...)
 }
 
 // damagedMetric returns the counter of stored resources that cannot be decoded.
@@ -87,6 +89,21 @@ func (on shared) collectors() []prometheus.Collector {
 				"the file cannot be written.",
 			func() float64 { return float64(on.audit.Behind()) },
 		))
+		out = append(out, on.audit.failureMetrics()...)
+	}
+	return out
+}
+
+// failureMetrics are the counters of what goes wrong with the audit log.
+func (a *auditing) failureMetrics() (out []prometheus.Collector) {
+	for _, f := range audit.Failures() {
+		out = append(out, prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "sluice_audit_failures_total",
+			Help: "With audit: what went wrong with the audit log, by what: write (lines were not taken; those of " +
+				"changes are written later), rename and tidy (the file stays as it is, or renamed files do), line (one " +
+				"about a request is missing), gap (changes are missing), removed (somebody has removed the file).",
+			ConstLabels: prometheus.Labels{"what": f.String()},
+		}, func() float64 { return float64(a.Failed(f)) }))
 	}
 	return out
 }
@@ -151,13 +168,14 @@ func (s *Gateway) readOnlyMetric() prometheus.Collector {
 }
 
 // staleCredentials returns the metrics about files of credentials that have changed but could not be read, including
-// those for resource services.
-func (s *Gateway) staleCredentials(services []*identity.Files) (out []prometheus.Collector) {
+// those for Redis and for resource services.
+func (s *Gateway) staleCredentials(clients []*identity.Files) (out []prometheus.Collector) {
 	add := func(f *identity.Files) {
 		out = append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "sluice_credentials_stale",
 			Help: "1 while a changed file of credentials cannot be read and the gateway uses what it read before, " +
-				"by setting: tokens, tls-cert with its key and client CAs, services and their names.",
+				"by setting: tokens, tls-cert with its key and client CAs, redis-cert with its key, services and their " +
+				"names.",
 			ConstLabels: prometheus.Labels{"setting": f.Setting},
 		}, func() float64 {
 			if f.Stale() {
@@ -172,30 +190,34 @@ func (s *Gateway) staleCredentials(services []*identity.Files) (out []prometheus
 	if t := s.Server.Identities.Tokens; t != nil {
 		add(t.Files)
 	}
-	for _, files := range services {
+	for _, files := range clients {
 		add(files)
 	}
 	return out
 }
 
 // expiryMetrics returns the metrics about when certificates and static tokens expire.
-func (s *Gateway) expiryMetrics(asked *owners) (out []prometheus.Collector) {
+func (s *Gateway) expiryMetrics(on shared) (out []prometheus.Collector) {
 	certificate := func(setting string, until func() time.Time) {
 		out = append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "sluice_certificate_expiry_timestamp_seconds",
-			Help: "When a certificate of the gateway ends, in seconds since 1970, by setting: tls-cert, " +
-				"services and their names; 0 if there is none.",
+			Help: "When a certificate of the gateway ends, in seconds since 1970, by setting: tls-cert, redis-cert, " +
+				"services and their names; for redis-ca, when the next of the authorities ends that is still valid; " +
+				"0 if there is none.",
 			ConstLabels: prometheus.Labels{"setting": setting},
 		}, func() float64 { return timestamp(until()) }))
 	}
 	if t := s.Server.TLS; t != nil {
-		certificate(t.Setting, func() time.Time {
-			_, until := t.Validity()
-			return until
-		})
+		certificate(t.Setting, func() time.Time { return t.Certificate().NotAfter })
 	}
-	for _, of := range asked.certificates {
-		certificate(of.setting, of.until)
+	for _, shown := range slices.Concat(on.security.certificates(), on.owners.certificates) {
+		certificate(shown.setting, shown.until)
+	}
+	if _, found := on.security.authoritiesEnd(time.Now()); found {
+		certificate("redis-ca", func() time.Time {
+			ends, _ := on.security.authoritiesEnd(time.Now())
+			return ends
+		})
 	}
 	t := s.Server.Identities.Tokens
 	if t == nil {

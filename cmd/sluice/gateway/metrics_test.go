@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -37,8 +38,9 @@ func allMetrics(t *testing.T) map[string]metric {
 	on := shared{
 		store:    measuredRedis{},
 		audit:    &auditing{},
-		owners:   &owners{certificates: []validity{{"services: stock", nil}}},
+		owners:   &owners{certificates: []shownCertificate{{setting: "services: stock"}}},
 		measures: newMeasures(),
+		security: &redisTLS{files: &identity.Files{Setting: "redis-cert", Paths: []string{"", ""}}, authorities: []*x509.Certificate{}},
 	}
 	on.measures.store.call("get").duration.Observe(0)
 	settings := config.NewGateway()

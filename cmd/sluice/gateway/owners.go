@@ -19,24 +19,43 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner/standard"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/graph/identity"
+	"github.com/sluicegw/sluice/internal/certificate"
 )
-
-// maxCertificates is the maximum size of a file of certificates in bytes.
-const maxCertificates = 1 << 20
 
 // owners are the clients of all configured resource services. They do not change with the catalogue.
 type owners struct {
 	clients map[string]ownerClient
 	// files are the certificate files of services with TLS.
 	files []*identity.Files
-	// certificates are the client certificates of the gateway.
-	certificates []validity
+	// certificates are those that the gateway shows to services.
+	certificates []shownCertificate
 }
 
-// validity has the time until which the certificate in a setting is valid.
-type validity struct {
-	setting string
-	until   func() time.Time
+// shownCertificate is a certificate of the gateway that it shows to another server.
+type shownCertificate struct {
+	setting, path string
+	// leaf returns the certificate as it was last read.
+	leaf func() *x509.Certificate
+}
+
+// until returns when the certificate ends.
+func (c shownCertificate) until() time.Time { return c.leaf().NotAfter }
+
+// check returns an error if the certificate is not valid at a time.
+func (c shownCertificate) check(now time.Time) error {
+	if err := certificate.Check(c.leaf(), now); err != nil {
+		return fmt.Errorf("%s: %s: %w", c.setting, c.path, err)
+	}
+	return nil
+}
+
+// check returns which certificates are not valid at a time.
+func (o *owners) check(now time.Time) error {
+	var errs []error
+	for _, shown := range o.certificates {
+		errs = append(errs, shown.check(now))
+	}
+	return errors.Join(errs...)
 }
 
 // ownerClient is a client of a service.
@@ -67,7 +86,7 @@ func (o *owners) open(ctx context.Context, name string, s config.Service, log *z
 		return fmt.Errorf("services: %s: %w", name, err)
 	}
 	security.replaced = closeIdle
-	files := &identity.Files{Setting: "services: " + name, Most: maxCertificates, Load: security.load, Logger: log}
+	files := &identity.Files{Setting: "services: " + name, Most: certificate.MaxBytes, Load: security.load, Logger: log}
 	for _, path := range []string{s.CA, s.Cert, s.Key} {
 		if path != "" {
 			files.Paths = append(files.Paths, path)
@@ -80,7 +99,7 @@ func (o *owners) open(ctx context.Context, name string, s config.Service, log *z
 		o.files = append(o.files, files)
 	}
 	if s.Cert != "" {
-		o.certificates = append(o.certificates, validity{files.Setting, security.until})
+		o.certificates = append(o.certificates, shownCertificate{files.Setting, s.Cert, security.leaf})
 	}
 	o.clients[name] = client
 	return nil
@@ -138,8 +157,8 @@ type serviceTLS struct {
 	replaced func()
 }
 
-// until returns the time until which the client certificate is valid.
-func (t *serviceTLS) until() time.Time { return t.current.Load().Certificates[0].Leaf.NotAfter }
+// leaf returns the client certificate.
+func (t *serviceTLS) leaf() *x509.Certificate { return t.current.Load().Certificates[0].Leaf }
 
 // load uses new contents of the files, which are in the order CA, certificate, key. Files that are not configured are
 // missing.
@@ -147,16 +166,19 @@ func (t *serviceTLS) load(content [][]byte) error {
 	s := t.service
 	next := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.ServerName}
 	if s.CA != "" {
-		next.RootCAs = x509.NewCertPool()
-		if !next.RootCAs.AppendCertsFromPEM(content[0]) {
-			return fmt.Errorf("%s: there is no certificate (PEM) in it", s.CA)
+		roots, err := certificate.Authorities(certificate.File{Path: s.CA, Content: content[0]})
+		if err != nil {
+			return err
 		}
+		next.RootCAs = roots
 		content = content[1:]
 	}
 	if s.Cert != "" {
-		pair, err := tls.X509KeyPair(content[0], content[1])
+		cert := certificate.File{Path: s.Cert, Content: content[0]}
+		key := certificate.File{Path: s.Key, Content: content[1]}
+		pair, err := certificate.Pair(cert, key)
 		if err != nil {
-			return fmt.Errorf("%s and %s: %w", s.Cert, s.Key, err)
+			return err
 		}
 		next.Certificates = []tls.Certificate{pair}
 	}

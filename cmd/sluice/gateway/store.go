@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,6 +31,8 @@ type storeSettings struct {
 	observe backend.WriteObservers
 	// patience is how long opening is repeated while Redis does not answer.
 	patience time.Duration
+	// security is the TLS configuration for Redis; nil if it is read from its files when the store is opened.
+	security *redisTLS
 }
 
 // gatewayStore is a store with the methods that a gateway needs.
@@ -126,9 +126,13 @@ func (s storeSettings) redisConfig(ctx context.Context, log *zap.Logger) (cfg re
 		}
 		cfg.Password = strings.TrimRight(string(secret), "\r\n")
 	}
-	if cfg.TLS, err = s.tls(ctx, at); err != nil {
-		return cfg, "", exit.Usage(err)
+	security := s.security
+	if security == nil {
+		if security, err = openRedisTLS(ctx, s.Store, log); err != nil {
+			return cfg, "", exit.Usage(err)
+		}
 	}
+	cfg.TLS = security.config()
 	if err := cfg.Validate(); err != nil {
 		return cfg, "", exit.Usage(fmt.Errorf("redis: %s", exit.OneLine(err)))
 	}
@@ -167,31 +171,6 @@ func (s storeSettings) openPatiently(
 			return nil, err
 		}
 	}
-}
-
-// tls returns the TLS configuration of connections; nil if they do not use TLS.
-func (s storeSettings) tls(ctx context.Context, at *redis.Address) (*tls.Config, error) {
-	if !at.TLS {
-		if s.CA != "" || s.Cert != "" || s.Key != "" {
-			return nil, errors.New("redis-ca, redis-cert and redis-key need a URL that begins with rediss")
-		}
-		return nil, nil
-	}
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
-	if s.CA != "" {
-		cfg.RootCAs = x509.NewCertPool()
-		if err := config.AddAuthorities(ctx, cfg.RootCAs, s.CA); err != nil {
-			return nil, fmt.Errorf("redis-ca: %w", err)
-		}
-	}
-	if s.Cert != "" || s.Key != "" {
-		pair, err := config.ReadKeyPair(ctx, s.Cert, s.Key)
-		if err != nil {
-			return nil, fmt.Errorf("redis-cert, redis-key: %w", err)
-		}
-		cfg.Certificates = []tls.Certificate{pair}
-	}
-	return cfg, nil
 }
 
 // explainBolt returns an error of one line that explains why the embedded store cannot be opened.

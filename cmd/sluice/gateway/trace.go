@@ -66,6 +66,35 @@ func (s traceSettings) wanted() (bool, error) {
 	) != "", nil
 }
 
+// check returns what is not acceptable.
+func (s traceSettings) check(ctx context.Context) error {
+	wanted, err := s.wanted()
+	if !wanted && err == nil {
+		return nil
+	}
+	_, unknownSampler := s.sampler()
+	_, malformed := aboutGateway(ctx)
+	return errors.Join(err, unknownSampler, malformed)
+}
+
+// aboutGateway returns the attributes of all spans.
+func aboutGateway(ctx context.Context) (*resource.Resource, error) {
+	about, err := resource.New(
+		ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(
+			attribute.String("service.name", "sluice"),
+			attribute.String("service.version", version.Text()),
+			attribute.String("service.instance.id", strconv.FormatUint(rand.Uint64(), 36)),
+		),
+		resource.WithFromEnv(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return about, nil
+}
+
 // openTraces returns the exporter of traces; nil if they are not exported. It does not connect to the collector yet.
 func openTraces(ctx context.Context, s traceSettings, log *zap.Logger) (*traces, error) {
 	wanted, err := s.wanted()
@@ -87,18 +116,9 @@ func openTraces(ctx context.Context, s traceSettings, log *zap.Logger) (*traces,
 	if err != nil {
 		return nil, exit.Usage(fmt.Errorf("otel-endpoint: %w", err))
 	}
-	about, err := resource.New(
-		ctx,
-		resource.WithTelemetrySDK(),
-		resource.WithAttributes(
-			attribute.String("service.name", "sluice"),
-			attribute.String("service.version", version.Text()),
-			attribute.String("service.instance.id", strconv.FormatUint(rand.Uint64(), 36)),
-		),
-		resource.WithFromEnv(),
-	)
+	about, err := aboutGateway(ctx)
 	if err != nil {
-		return nil, exit.Usage(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err))
+		return nil, exit.Usage(err)
 	}
 	// The library has one error handler per process. What operators must know is logged by exporter.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Debug("traces", zap.Error(err)) }))

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"os"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,10 @@ func ConfigCommand(std terminal.Streams) *cobra.Command {
 	}, configPrintCommand(std))
 }
 
+// credentials matches the user and the password of a URL. No setting but redis accepts them, but the values that are
+// printed were not checked.
+var credentials = regexp.MustCompile(`://[^/?#\s"]*@`)
+
 func configPrintCommand(std terminal.Streams) *cobra.Command {
 	settings := config.NewGateway()
 	var format command.OutputFlag
@@ -29,7 +34,7 @@ func configPrintCommand(std terminal.Streams) *cobra.Command {
 		Short: "Print each setting of a gateway with its value and where that is from",
 		Long: "Print each setting of a gateway with its value, and where that is from: the default, a flag, an environment\n" +
 			"variable or the configuration file. It takes the flags, variables and file that sluice serve takes, and opens\n" +
-			"nothing. Secrets are not printed: of files with secrets the name, of the URL of Redis no user and no password.\n" +
+			"nothing. Secrets are not printed: of files with secrets the name, of URLs no user and no password.\n" +
 			"sluice serve --check says whether a gateway can serve with these settings.",
 		Example: "  sluice config print\n  sluice config print --config sluice.yaml -o json",
 		Args:    command.Args(cobra.NoArgs),
@@ -39,6 +44,7 @@ func configPrintCommand(std terminal.Streams) *cobra.Command {
 			}
 			all := config.EffectiveSettings(cmd.Flags(), settings.Settings())
 			for i, one := range all {
+				all[i].Value = credentials.ReplaceAllString(one.Value, "://(not shown)@")
 				if one.Name == "redis" && one.Value != "" {
 					all[i].Value = gateway.RedisURLWithoutPassword(one.Value)
 				}

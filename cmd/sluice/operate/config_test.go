@@ -15,6 +15,8 @@ func TestConfigPrint_SaysWhereEachValueIsFrom(t *testing.T) {
 	t.Setenv("SLUICE_LIMIT_ROWS", "150000")
 	t.Setenv("SLUICE_REDIS", "redis://user:hunter2@10.0.0.1:6379/3")
 	t.Setenv(config.KeysVariable, "k1:c2VjcmV0")
+	t.Setenv("SLUICE_OTEL_ENDPOINT", "https://user:hunter2@collector.example:4318")
+	t.Setenv("SLUICE_SERVICES", `{"crm": {"address": "https://user:hunter2@crm.example"}}`)
 	args := []string{"config", "print", "--config", file, "--limit-depth", "7", "--redis-password-file", "/run/password"}
 	out := commandtest.Must(t, newRoot, append(args, "-o", "json")...)
 	var all []config.Effective
@@ -36,6 +38,7 @@ func TestConfigPrint_SaysWhereEachValueIsFrom(t *testing.T) {
 		"redis-password-file": {"/run/password", "flag"},
 		"encryption-keys":     {"(not shown)", config.KeysVariable},
 		"index-memory":        {"", "default"},
+		"otel-endpoint":       {"https://(not shown)@collector.example:4318", "SLUICE_OTEL_ENDPOINT"},
 	} {
 		if one := got[name]; one.Value != want[0] || one.Source != want[1] {
 			t.Errorf("%s is %q from %q, want %q", name, one.Value, one.Source, want)

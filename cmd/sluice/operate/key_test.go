@@ -15,7 +15,7 @@ func TestKeyCreate_PrintsAKeyThatServeAccepts(t *testing.T) {
 	line := commandtest.Must(t, newRoot, "key", "create", "2026-07")
 	keys := commandtest.WriteFile(t, folder, "keys", line)
 	data := filepath.Join(folder, "data")
-	if out := commandtest.Must(t, newRoot, "serve", "--check", "--data", data, "--encryption-keys-file", keys); !strings.Contains(out, "nothing is wrong") {
+	if out := commandtest.Must(t, newRoot, "serve", "--check", "--listen", "127.0.0.1:0", "--data", data, "--encryption-keys-file", keys); !strings.Contains(out, "nothing is wrong") {
 		t.Error(out)
 	}
 	if line == commandtest.Must(t, newRoot, "key", "create", "2026-07") {
@@ -32,7 +32,7 @@ func TestKeyWrap_FollowsTheKeyOfTheKMS(t *testing.T) {
 	folder := t.TempDir()
 	data := filepath.Join(folder, "data")
 	serveCheck := func(keys string) (out, errOut string, code int) {
-		return commandtest.Run(t, newRoot, "serve", "--check", "--data", data, "--encryption-keys-file", keys)
+		return commandtest.Run(t, newRoot, "serve", "--check", "--listen", "127.0.0.1:0", "--data", data, "--encryption-keys-file", keys)
 	}
 	made := commandtest.Must(t, newRoot, "key", "create", "new")
 	if !strings.HasPrefix(made, "new:kms:") {
@@ -66,7 +66,7 @@ func TestKey_SaysWhatIsWrongWithTheKMS(t *testing.T) {
 	folder := t.TempDir()
 	keys := commandtest.WriteFile(t, folder, "keys", commandtest.Must(t, newRoot, "key", "create", "a", "--encryption-kms", server.Socket))
 	server.SetFailure(errors.New("sealed"))
-	serve := []string{"serve", "--check", "--data", filepath.Join(folder, "data")}
+	serve := []string{"serve", "--check", "--listen", "127.0.0.1:0", "--data", filepath.Join(folder, "data")}
 	for _, c := range []struct {
 		args []string
 		code int

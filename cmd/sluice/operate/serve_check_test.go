@@ -10,6 +10,8 @@ import (
 	"errors"
 	"maps"
 	"math/big"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +29,9 @@ import (
 // checkServe runs serve --check and returns its lines, the notes and the exit code.
 func checkServe(t *testing.T, args ...string) (lines []string, notes string, code int) {
 	t.Helper()
+	if !slices.Contains(args, "--listen") && !slices.Contains(args, "--config") {
+		args = append(args, "--listen", "127.0.0.1:0") // something else may use the default port of this machine
+	}
 	out, notes, code := commandtest.Run(t, newRoot, append([]string{"serve", "--check"}, args...)...)
 	return strings.Split(strings.TrimSpace(out), "\n"), notes, code
 }
@@ -231,5 +236,133 @@ func TestServeCheck_IsNoSetting(t *testing.T) {
 	out, errOut, code := commandtest.Run(t, newRoot, "serve", "--config", file)
 	if code != 2 || !strings.Contains(errOut, `unknown key "check"`) {
 		t.Errorf("exit %d %s %s", code, out, errOut)
+	}
+}
+
+// busyAddress is an address on which the test listens.
+func busyAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
+}
+
+func TestServeCheck_AnAddressInUseIsAProblemUnlessAGatewayMayHaveIt(t *testing.T) {
+	data := t.TempDir()
+	busy := busyAddress(t)
+	lines, _, code := checkServe(t, "--data", data, "--listen", busy)
+	if want := "listen: " + busy + " is in use by another process; choose another address"; code != 1 || !slices.Equal(lines, []string{want}) {
+		t.Errorf("exit %d: %q, want %s", code, lines, want)
+	}
+	lines, _, code = checkServe(t, "--data", data, "--listen", "127.0.0.1:20999", "--debug-listen", "127.0.0.1:20999")
+	if want := "debug-listen: 127.0.0.1:20999 is the address of listen, too; choose another one"; code != 1 || !slices.Contains(lines, want) {
+		t.Errorf("exit %d: %q, want %s", code, lines, want)
+	}
+	store, err := bolt.Open(bolt.Config{Path: filepath.Join(data, "sluice.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	lines, notes, code := checkServe(t, "--data", data, "--listen", busy)
+	if code != 0 || !strings.Contains(notes, "listen: "+busy+" is in use; a start needs it to be free") {
+		t.Errorf("beside a gateway: exit %d: %q\n%s", code, lines, notes)
+	}
+}
+
+func TestServeCheck_ReadsTheVariablesOfTraces(t *testing.T) {
+	t.Setenv("OTEL_TRACES_EXPORTER", "zipkin")
+	t.Setenv("OTEL_TRACES_SAMPLER", "traceidratio")
+	t.Setenv("OTEL_TRACES_SAMPLER_ARG", "much")
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "no attribute")
+	lines, _, code := checkServe(t, "--data", t.TempDir())
+	if code != 1 || len(lines) < 3 {
+		t.Errorf("exit %d: %q", code, lines)
+	}
+	for _, want := range []string{"OTEL_TRACES_EXPORTER: \"zipkin\"; accepted", "OTEL_TRACES_SAMPLER_ARG: \"much\"; a number", "OTEL_RESOURCE_ATTRIBUTES: "} {
+		if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, want) }) {
+			t.Errorf("no line says %q: %q", want, lines)
+		}
+	}
+	t.Setenv("OTEL_TRACES_EXPORTER", "none")
+	if lines, _, code := checkServe(t, "--data", t.TempDir()); code != 0 {
+		t.Errorf("without traces: exit %d: %q", code, lines)
+	}
+}
+
+func TestServeCheck_SaysWhichFileIsAFolder(t *testing.T) {
+	folder := t.TempDir()
+	settings := []string{
+		"tokens", "oidc", "audit", "encryption-keys-file", "trusted-documents", "redis-password-file", "tls-cert",
+		"field-numbers",
+	}
+	args := []string{"--tls-key", folder, "--service-listen", "127.0.0.1:0", "--redis", "redis://127.0.0.1:1"}
+	for _, setting := range settings {
+		args = append(args, "--"+setting, folder)
+	}
+	absent := filepath.Join(folder, "none")
+	lines, _, code := checkServe(t, append(args, "--bootstrap", absent)...)
+	if code != 1 {
+		t.Errorf("exit %d", code)
+	}
+	for _, setting := range settings {
+		if !slices.ContainsFunc(lines, func(line string) bool {
+			return strings.HasPrefix(line, setting+": ") && strings.Contains(line, folder)
+		}) {
+			t.Errorf("no line is about %s", setting)
+		}
+	}
+	if !slices.ContainsFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "bootstrap: ") && strings.Contains(line, absent)
+	}) {
+		t.Error("no line is about bootstrap, though the store cannot be opened")
+	}
+	if t.Failed() {
+		t.Log(strings.Join(lines, "\n"))
+	}
+}
+
+func TestServeCheck_SaysWhichCertificatesOfRedisAndServicesHaveExpired(t *testing.T) {
+	folder := t.TempDir()
+	cert, key := expiredCertificate(t, folder)
+	file := commandtest.WriteFile(t, folder, "sluice.yaml", strings.Join([]string{
+		"redis: rediss://127.0.0.1:1", "redis-cert: " + cert, "redis-key: " + key, "redis-ca: " + cert, "listen: 127.0.0.1:0",
+		"services: {crm: {address: \"https://127.0.0.1:1\", cert: " + cert + ", key: " + key + "}}",
+	}, "\n"))
+	lines, _, code := checkServe(t, "--config", file)
+	for _, want := range []string{
+		"redis-cert: " + cert + ": the certificate has expired at 2021-01-01T00:00:00Z",
+		"redis-ca: all its certificates have expired, the last one at 2021-01-01T00:00:00Z",
+		"services: crm: " + cert + ": the certificate has expired at 2021-01-01T00:00:00Z",
+		"redis: ",
+	} {
+		if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, want) }) {
+			t.Errorf("no line says %q: exit %d %q", want, code, lines)
+		}
+	}
+	_, other := expiredCertificate(t, t.TempDir())
+	lines, _, code = checkServe(t, "--redis", "rediss://127.0.0.1:1", "--redis-cert", cert, "--redis-key", other, "--redis-ca", key)
+	for _, want := range []string{
+		"redis-cert: " + cert + " and " + other + ": tls: private key does not match",
+		"redis-ca: " + key + ": there is no certificate (PEM) in it",
+	} {
+		if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, want) }) {
+			t.Errorf("no line says %q: exit %d %q", want, code, lines)
+		}
+	}
+}
+
+func TestServeCheck_RedisThatRefusesThePasswordIsAProblem(t *testing.T) {
+	server := redistest.Start(t, redistest.User("gateway", "right", "~*", "+@all"))
+	at, err := url.Parse(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.User = url.UserPassword("gateway", "wrong-hunter2")
+	lines, _, code := checkServe(t, "--redis", at.String())
+	if code != 1 || len(lines) != 1 || !strings.HasPrefix(lines[0], "redis: ") || !strings.Contains(lines[0], "WRONGPASS") || strings.Contains(lines[0], "hunter2") {
+		t.Errorf("exit %d: %q", code, lines)
 	}
 }

@@ -102,7 +102,7 @@ func TestAContextHasTheAuthorityAndTheCertificate(t *testing.T) {
 	keyFile := commandtest.WriteFile(t, folder, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
 	commandtest.Must(t, newRoot, "context", "set", "tls", "--server", g.URL, "--ca", cert, "--client-cert", cert, "--client-key", keyFile)
 	g.Asked(t, newRoot)
-	if _, errOut, code := commandtest.Run(t, newRoot, "api-resources", "--ca", keyFile); code != 2 || !strings.Contains(errOut, "holds no certificate") {
+	if _, errOut, code := commandtest.Run(t, newRoot, "api-resources", "--ca", keyFile); code != 2 || !strings.Contains(errOut, "there is no certificate (PEM) in it") {
 		t.Errorf("exit %d %s", code, errOut)
 	}
 	if _, errOut, code := commandtest.Run(t, newRoot, "api-resources", "--server", "http://127.0.0.1:1", "--ca", cert); code != 2 || !strings.Contains(errOut, "no effect without https") {

@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/graph/identity"
+	"github.com/sluicegw/sluice/internal/certificate"
+)
+
+// redisTLS is the TLS configuration of the connections to Redis. The gateway's certificate is read again when its
+// files change, and new connections show it; the authorities are read once. Nil is a Redis without TLS.
+type redisTLS struct {
+	// roots are the authorities in redis-ca, nil for the ones of the system. authorities are their certificates.
+	roots       *x509.CertPool
+	authorities []*x509.Certificate
+	// files are redis-cert and redis-key; nil without them.
+	files *identity.Files
+	pair  atomic.Pointer[tls.Certificate]
+}
+
+// openRedisTLS reads the files of the connections to Redis. It starts nothing. The error joins all that is wrong.
+func openRedisTLS(ctx context.Context, s config.Store, log *zap.Logger) (*redisTLS, error) {
+	at, err := redis.ParseURL(s.URL)
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	if !at.TLS {
+		if s.CA != "" || s.Cert != "" || s.Key != "" {
+			return nil, errors.New("redis-ca, redis-cert and redis-key need a URL that begins with rediss")
+		}
+		return nil, nil
+	}
+	t := &redisTLS{}
+	return t, errors.Join(t.openAuthorities(ctx, s.CA), t.openPair(ctx, s, log))
+}
+
+func (t *redisTLS) openAuthorities(ctx context.Context, path string) error {
+	if path == "" {
+		return nil
+	}
+	content, err := config.ReadFile(ctx, path)
+	if err == nil {
+		t.roots, err = certificate.Authorities(certificate.File{Path: path, Content: content})
+	}
+	if err != nil {
+		return fmt.Errorf("redis-ca: %w", err)
+	}
+	t.authorities = certificate.Parse(content)
+	return nil
+}
+
+func (t *redisTLS) openPair(ctx context.Context, s config.Store, log *zap.Logger) error {
+	if s.Cert == "" && s.Key == "" {
+		return nil
+	}
+	if s.Cert == "" || s.Key == "" {
+		return errors.New("redis-cert, redis-key: both are needed")
+	}
+	t.files = &identity.Files{
+		Setting: "redis-cert", Paths: []string{s.Cert, s.Key}, Most: certificate.MaxBytes, Load: t.load, Logger: log,
+	}
+	return t.files.Open(ctx)
+}
+
+// load uses the contents of redis-cert and redis-key.
+func (t *redisTLS) load(content [][]byte) error {
+	cert := certificate.File{Path: t.files.Paths[0], Content: content[0]}
+	key := certificate.File{Path: t.files.Paths[1], Content: content[1]}
+	pair, err := certificate.Pair(cert, key)
+	if err != nil {
+		return err
+	}
+	t.pair.Store(&pair)
+	return nil
+}
+
+// config returns the configuration of a client.
+func (t *redisTLS) config() *tls.Config {
+	if t == nil {
+		return nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.roots}
+	if t.files != nil {
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return t.pair.Load(), nil
+		}
+	}
+	return cfg
+}
+
+// watched returns the files that are read again when they change.
+func (t *redisTLS) watched() []*identity.Files {
+	if t == nil || t.files == nil {
+		return nil
+	}
+	return []*identity.Files{t.files}
+}
+
+// certificates returns the gateway's certificate for Redis, if there is one.
+func (t *redisTLS) certificates() []shownCertificate {
+	if t == nil || t.files == nil {
+		return nil
+	}
+	leaf := func() *x509.Certificate { return t.pair.Load().Leaf }
+	return []shownCertificate{{t.files.Setting, t.files.Paths[0], leaf}}
+}
+
+// authoritiesEnd returns when the next of the authorities ends that is still valid. found reports whether there are
+// authorities that the gateway knows.
+func (t *redisTLS) authoritiesEnd(now time.Time) (ends time.Time, found bool) {
+	if t == nil || t.authorities == nil {
+		return ends, false
+	}
+	return certificate.NextEnd(t.authorities, now), true
+}
+
+// Run reads the gateway's certificate again whenever its files change, until ctx ends.
+func (t *redisTLS) Run(ctx context.Context) error {
+	if t == nil || t.files == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return t.files.Run(ctx)
+}
+
+// check returns which certificates are not valid at a time.
+func (t *redisTLS) check(now time.Time) error {
+	var errs []error
+	for _, shown := range t.certificates() {
+		errs = append(errs, shown.check(now))
+	}
+	if ends, found := t.authoritiesEnd(now); found && !ends.After(now) {
+		errs = append(errs, fmt.Errorf("redis-ca: all its certificates have expired, the last one at %s",
+			ends.UTC().Format(time.RFC3339)))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,9 @@
+package certificate_test
+
+import (
+	"testing"
+
+	"github.com/sluicegw/sluice/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
