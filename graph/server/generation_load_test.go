@@ -141,6 +141,9 @@ func (l *load) listen(w *wire, streams map[string]*follower, began func(), done 
 // TestReloadUnderLoad: only operations that name what vanished fail, by validation;
 // streams lose nothing and repeat nothing; what the catalogues took is given back.
 func TestReloadUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	c := newChanging(t, server.Config{})
 	l := &load{changing: c, due: make(chan struct{}, 2*loadReloads)}
 	before, heap := runtime.NumGoroutine(), heapInUse()

@@ -81,6 +81,9 @@ func grownCatalogue(t testing.TB, store backend.Store) server.Catalogue {
 
 // TestVersion_TellsTheTranscripts: the transcripts were written without released versions.
 func TestVersion_TellsTheTranscripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make test-all")
+	}
 	if *update {
 		t.Skip("they are written without versions")
 	}
