@@ -31,20 +31,21 @@ var (
 )
 
 // TestTheDocsNameWhatThereIs holds the paths and links of all documents, and the
-// Go names in architecture.md and contributing.md, against the tree.
+// Go names in the pages about code, against the tree.
 func TestTheDocsNameWhatThereIs(t *testing.T) {
 	root := filepath.Join("..", "..")
 	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	pagesOfCode := []string{"architecture.md", "contributing.md", "dependencies.md"}
 	declared, files := names(t), baseNames(t, root)
 	for _, path := range append(documents, filepath.Join(root, "README.md")) {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		namesCode := slices.Contains([]string{"architecture.md", "contributing.md"}, filepath.Base(path))
+		namesCode := slices.Contains(pagesOfCode, filepath.Base(path))
 		exists := func(folder, name string) bool {
 			_, err := os.Stat(filepath.Join(folder, filepath.FromSlash(name)))
 			return err == nil
