@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Fields that every resource message has. Their numbers are from RFD 153.
+// The numbers of the fields that all resource messages have. They are those of RFD 153.
 const (
 	numberKind = 1 + iota
 	numberSubKind
@@ -17,14 +17,14 @@ const (
 	firstPart // of the spec, in a message that has no numbers yet
 )
 
-// Add assigns a number to every field and value that has none, and a protobuf name to every type that
-// has none. It renames fields and values that were renamed in the API. It returns one text for each.
+// Add assigns a number to each field and enum value without one, and a protobuf name to each type without one. It
+// renames fields and values whose names in the API were changed. It returns a line for each change.
 func (n *Numbers) Add(kinds []*descriptor.Kind) (added []string) {
 	missing, renamed := n.add(kinds)
 	return append(missing, renamed...)
 }
 
-// add is [Numbers.Add]. It tells apart what had no number, and what only has another name.
+// add is like [Numbers.Add]. It returns separately what had no number, and what was only renamed.
 func (n *Numbers) add(kinds []*descriptor.Kind) (missing, renamed []string) {
 	a := assigner{numbers: n, top: map[string]bool{}, values: map[string]bool{}}
 	types := typesOf(kinds)
@@ -44,14 +44,13 @@ func (n *Numbers) add(kinds []*descriptor.Kind) (missing, renamed []string) {
 // assigner is the state of [Numbers.Add].
 type assigner struct {
 	numbers *Numbers
-	// top has the folded names of the messages, services and enums of the package, and values the
-	// folded names of enum values.
+	// top has the names of the package's messages, services and enums. values has the names of enum values. All are
+	// folded, see [folded].
 	top, values      map[string]bool
 	missing, renamed []string
 }
 
-// takeNames records the names that are in use: those of the kinds and their methods, and those of
-// the file.
+// takeNames marks names as used: of the kinds and their methods, and those in the file.
 func (a *assigner) takeNames(kinds []*descriptor.Kind, types *catalogueTypes) {
 	for _, name := range sharedNames() {
 		a.top[folded(name)] = true
@@ -76,8 +75,8 @@ func (a *assigner) takeNames(kinds []*descriptor.Kind, types *catalogueTypes) {
 	}
 }
 
-// resource assigns numbers to the spec and the status of a kind. A later version may replace their
-// types.
+// resource assigns numbers to the spec and the status of a kind. They have numbers because a later version may have
+// other types for them.
 func (a *assigner) resource(k *descriptor.Kind) {
 	s := a.numbers.messages[k.Name]
 	if s == nil {
@@ -110,8 +109,7 @@ func (a *assigner) object(t *objectType) {
 	a.fields(s, t.fields, 1)
 }
 
-// fields assigns names and numbers to the fields of a message. The numbers begin at
-// first.
+// fields assigns names and numbers to the fields of a message. The first number is at least first.
 func (a *assigner) fields(s *section, fields []*descriptor.Field, first int32) {
 	used := map[int32]bool{}
 	for _, f := range fields {
@@ -137,10 +135,10 @@ func (a *assigner) fields(s *section, fields []*descriptor.Field, first int32) {
 	}
 }
 
-// taken returns the folded names that the field with a number must not have: those of all other lines,
-// also of unused ones, because their fields may come back. An unused line with the same stored name is
-// the exception: it is the same field with an earlier type, so the name may be kept. used has the
-// numbers of the lines in use.
+// taken returns the folded names that the field with a number must not get. These are the names of all other lines,
+// including unused ones, because their fields may be used again. The exception is an unused line with the same stored
+// name: it is for the same field with an earlier type, so its name may be used. used has the numbers of the lines in
+// use.
 func (s *section) taken(stored string, number int32, used map[int32]bool) map[string]bool {
 	out := map[string]bool{}
 	for _, l := range s.lines {
@@ -178,20 +176,20 @@ func (a *assigner) enum(t *enumType) {
 	}
 }
 
-// valuePrefix returns the prefix of the names of an enum's values. It is needed because the values
-// of all enums share one scope.
+// valuePrefix returns the prefix for the names of an enum's values. Without it names would clash, because the values of
+// all enums share a scope.
 func valuePrefix(enum string) string { return strings.ToUpper(snake(enum)) + "_" }
 
-// zeroName returns the name of an enum's value 0, which means that no value is set.
+// zeroName returns the name of the value 0 of an enum. It means that the field is not set.
 func zeroName(enum string) string { return valuePrefix(enum) + "UNSPECIFIED" }
 
-// MissingError is the error for kinds with parts that have no numbers.
+// MissingError means that parts of kinds have no numbers.
 type MissingError struct {
 	// Missing are the types, fields and values without numbers.
 	Missing []string
 }
 
-// maxMissing is the maximum number of them in the text of the error.
+// maxMissing is the maximum number of parts that the message of a MissingError names.
 const maxMissing = 5
 
 func (e *MissingError) Error() string {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// imports returns the paths of the imported files.
+// imports returns the paths of all files that the file may import.
 func imports() []string {
 	return []string{
 		emptypb.File_google_protobuf_empty_proto.Path(),
@@ -17,10 +17,10 @@ func imports() []string {
 	}
 }
 
-// path returns the path of the package's file.
+// path returns the path of the file, which follows from the package.
 func (m *model) path() string { return strings.ReplaceAll(m.pkg, ".", "/") + "/kinds.proto" }
 
-// describe returns the model as a descriptor.
+// describe returns the model as a descriptor of the file.
 func (m *model) describe() *descriptorpb.FileDescriptorProto {
 	out := &descriptorpb.FileDescriptorProto{
 		Name:       proto.String(m.path()),
@@ -134,7 +134,7 @@ func scalarType(typ string) descriptorpb.FieldDescriptorProto_Type {
 	return descriptorpb.FieldDescriptorProto_TYPE_STRING
 }
 
-// mapEntry returns the message for the entries of a map of strings.
+// mapEntry returns the message for the entries of a map from strings to strings.
 func mapEntry(f *field) *descriptorpb.DescriptorProto {
 	text := func(name string, number int32) *descriptorpb.FieldDescriptorProto {
 		return &descriptorpb.FieldDescriptorProto{

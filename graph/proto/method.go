@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// methods are the names of the methods and messages of a kind.
+// methods has the names of the methods and messages of a kind.
 type methods struct {
 	service                                        string
 	create, update, upsert, get, list, delete      string
@@ -45,7 +45,7 @@ func methodsOf(k *descriptor.Kind) methods {
 	}
 }
 
-// namesOf returns the names that a kind has in the package, beside those of its types.
+// namesOf returns the names in the package that belong to a kind, except those of its types.
 func namesOf(k *descriptor.Kind) []string {
 	m := methodsOf(k)
 	return []string{
@@ -54,7 +54,7 @@ func namesOf(k *descriptor.Kind) []string {
 	}
 }
 
-// methodModels adds the methods of a kind to its service, and their messages to the model.
+// methodModels adds the methods of a kind and their messages to the model.
 type methodModels struct {
 	kind  *descriptor.Kind
 	names methods
@@ -62,7 +62,7 @@ type methodModels struct {
 	of    *service // gets the methods
 }
 
-// addKind adds the service of a kind, its messages, and the message of its resources.
+// addKind adds the service of a kind, the messages of its methods, and the message of its resources.
 func (m *model) addKind(k *descriptor.Kind, n *Numbers) {
 	names := methodsOf(k)
 	s := service{
@@ -86,14 +86,15 @@ func (a *methodModels) add(verb descriptor.Verb, m method, messages ...message) 
 	}
 }
 
-// resource returns the field of a message that has a resource.
+// resource returns a field with a resource.
 func (a *methodModels) resource(number int32, comment string) field {
 	return field{
 		name: a.names.resourceField, number: number, typ: a.names.resourceMessage, isMessage: true, comment: comment,
 	}
 }
 
-// namespace returns the field of a request that has a namespace, none for a GLOBAL kind.
+// namespace returns the field of a request with the namespace; none for a GLOBAL kind. empty describes what an empty
+// namespace means.
 func (a *methodModels) namespace(number int32, empty string) []field {
 	if a.kind.Scope == descriptor.Global {
 		return nil
@@ -101,7 +102,7 @@ func (a *methodModels) namespace(number int32, empty string) []field {
 	return []field{{name: "namespace", number: number, typ: "string", comment: "Empty means " + empty + "."}}
 }
 
-// key returns the fields of a request that name a resource.
+// key returns the fields of a request that identify a resource.
 func (a *methodModels) key() []field {
 	name := field{name: "name", number: 1, typ: "string"}
 	return append([]field{name}, a.namespace(2, descriptor.DefaultNamespace)...)
@@ -109,7 +110,7 @@ func (a *methodModels) key() []field {
 
 const allNamespaces = "all namespaces"
 
-// validateOnly returns the field of a request for a change that asks what would become of it.
+// validateOnly returns the field that makes a request a dry run.
 func validateOnly(number int32) field {
 	return field{name: "validate_only", number: number, typ: "bool", comment: "Check everything, and change nothing."}
 }

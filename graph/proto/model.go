@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// model is a protobuf file. print.go writes it as text, and describe.go as a descriptor.
+// model is the model of a protobuf file. print.go writes it as text, describe.go as a descriptor.
 type model struct {
 	pkg      string
 	services []service
@@ -30,14 +30,13 @@ type method struct {
 type message struct {
 	name, comment string
 	fields        []field
-	// reserved and reservedNames are the numbers and names of removed fields, which no other field
-	// takes.
+	// reserved and reservedNames are the numbers and names of removed fields, which must not be used again.
 	reserved      []int32
 	reservedNames []string
 }
 
-// field is a field of a message. json is its name in JSON; empty for the one that protobuf derives. typ
-// is a scalar type, [typeMap], [typeTime], or the name of a message or an enum.
+// field is a field of a message. json is its name in JSON; if it is empty, protobuf derives the name. typ is a scalar
+// type, [typeMap], [typeTime], or the name of a message or an enum.
 type field struct {
 	name, json, comment, typ string
 	number                   int32
@@ -58,14 +57,14 @@ type enumValue struct {
 	number        int32
 }
 
-// Types that are not defined in the package.
+// The types that are not defined in the package.
 const (
 	typeTime  = "google.protobuf.Timestamp"
 	typeEmpty = "google.protobuf.Empty"
 	typeMap   = "map<string, string>"
 )
 
-// Messages and enums that all kinds share.
+// The messages and enums that all kinds use.
 const (
 	metadataMessage = "ResourceMetadata"
 	eventEnum       = "WatchEventType"
@@ -73,7 +72,7 @@ const (
 
 func sharedNames() []string { return []string{metadataMessage, eventEnum} }
 
-// modelOf makes the model of kinds. All their parts must have numbers.
+// modelOf returns the model of kinds. All parts must have numbers.
 func modelOf(kinds []*descriptor.Kind, n *Numbers) *model {
 	out := &model{pkg: n.Package}
 	types := typesOf(kinds)
@@ -126,8 +125,7 @@ func objectModel(t *objectType, n *Numbers) message {
 	return out
 }
 
-// reserve reserves the numbers of the lines that the message does not use, and their names unless
-// other fields have them.
+// reserve reserves the numbers of unused lines, and their names unless other fields use them.
 func (m *message) reserve(s *section) {
 	m.reserved, m.reservedNames = reserved(s, func(yield func(int32, string)) {
 		for _, f := range m.fields {
@@ -136,8 +134,7 @@ func (m *message) reserve(s *section) {
 	})
 }
 
-// reserved returns the numbers and the names of lines that are not in use, so that no
-// other field takes them.
+// reserved returns the numbers and names of the unused lines of a section.
 func reserved(s *section, used func(yield func(number int32, name string))) (numbers []int32, names []string) {
 	usedNumbers, usedNames := map[int32]bool{}, map[string]bool{}
 	used(func(number int32, name string) {
@@ -159,8 +156,7 @@ func reserved(s *section, used func(yield func(number int32, name string))) (num
 	return numbers, names
 }
 
-// field returns the field of a message for a field of the SDL, with the name and the
-// number of its line.
+// field returns the field of a message for a field of the SDL. Its name and number are from its line in s.
 func (n *Numbers) field(s *section, f *descriptor.Field) field {
 	l := s.find(typeOf(f), f.Name)
 	out := field{
@@ -186,8 +182,7 @@ func (n *Numbers) field(s *section, f *descriptor.Field) field {
 	return out
 }
 
-// commentOf returns a comment with the properties of a field that protobuf cannot
-// express.
+// commentOf returns a comment on a field, with the properties that protobuf cannot express.
 func commentOf(f *descriptor.Field) string {
 	lines := []string{f.Description}
 	if f.Required {
@@ -270,7 +265,7 @@ func eventModel() enum {
 	return out
 }
 
-// eventTypes returns the types of events; their indexes are their numbers.
+// eventTypes returns the types of events, in the order of their numbers.
 func eventTypes() []enumValue {
 	return []enumValue{
 		{name: "UNSPECIFIED"},

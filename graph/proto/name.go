@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// snake converts a name to lower case, with an underscore before each further word: apiVersion
-// becomes api_version, and HTTPPort http_port. The result begins with a letter.
+// snake converts a name to lower case with underscores between words. For example, apiVersion becomes api_version, and
+// HTTPPort becomes http_port. The result begins with a letter.
 func snake(name string) string {
 	name = strings.TrimLeft(name, "_")
 	var out strings.Builder
@@ -36,11 +36,11 @@ func upperFirst(name string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// folded returns a name without case and underscores. The fields of a message must differ in this form, so that their
-// names in JSON and in generated code differ, too.
+// folded returns a name in lower case without underscores. The names of a message's fields must differ in this form,
+// because otherwise their names in JSON or in generated code would be equal.
 func folded(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
-// isNumbered reports whether name is base, or base with a number added by [free].
+// isNumbered reports whether name is base, or base with a number that [free] has added.
 func isNumbered(name, base string) bool {
 	rest, found := strings.CutPrefix(name, base)
 	if !found || rest == "" {
@@ -54,8 +54,8 @@ func isNumbered(name, base string) bool {
 	return err == nil
 }
 
-// free returns base, or base with the first number from 2 on that makes it unused. taken has folded
-// names.
+// free returns base, or if that is used, base with the first number from 2 on with which it is not used. taken has the
+// folded names in use.
 func free(base string, taken map[string]bool) string {
 	name := base
 	for i := 2; taken[folded(name)]; i++ {

@@ -15,12 +15,11 @@ import (
 // DefaultPackage is the default package of a catalogue's messages.
 const DefaultPackage = "sluice.kinds.v1"
 
-// MaxFile is the maximum size of a file of numbers in bytes.
+// MaxFile is the maximum size of a file of numbers, in bytes.
 const MaxFile = 8 << 20
 
-// Numbers are the numbers of the fields of messages and of the values of enums. A number never
-// changes, and the number of a removed field is not used again. They are kept in a file with a line
-// for each:
+// Numbers are the numbers of the fields of messages, and of the values of enums. A number never changes, and the number
+// of a removed field is never used again. They are stored in a file with a line for each field and value:
 //
 //	package sluice.kinds.v1
 //
@@ -32,25 +31,24 @@ const MaxFile = 8 << 20
 //	enum Tier
 //	  1 TIER_BASIC BASIC
 //
-// The line of a field has its number, its type, its name in protobuf, and the name under which it
-// is stored, which does not change if the field is renamed in the API. The line of a value has its
-// number, its name in protobuf, and its stored form. A field whose type changes counts as a new
-// field: it gets a line and a number of its own.
+// The line of a field has its number, its type, its name in protobuf, and its stored name, which does not change if the
+// field is renamed in the API. The line of a value has its number, its name in protobuf, and its stored form. If the
+// type of a field changes, it is treated as a new field: it gets another line and number.
 type Numbers struct {
-	// Package of the messages.
+	// Package is the protobuf package of the messages.
 	Package  string
 	messages map[string]*section
 	enums    map[string]*section
 }
 
-// section has the lines of a message or an enum.
+// section has the lines of one message or enum.
 type section struct {
-	// name is the name in the SDL; as is the name in protobuf.
+	// name is the name in the SDL. as is the name in protobuf.
 	name, as string
 	lines    []line
 }
 
-// line is the line of a field of a message, or of a value of an enum. A value has no type.
+// line is the line of a field of a message or of a value of an enum. typ is empty for a value.
 type line struct {
 	number int32
 	typ    string
@@ -58,7 +56,7 @@ type line struct {
 	stored string
 }
 
-// NewNumbers returns numbers without any message.
+// NewNumbers returns numbers without messages. pkg is the protobuf package.
 func NewNumbers(pkg string) (*Numbers, error) {
 	n := &Numbers{Package: pkg, messages: map[string]*section{}, enums: map[string]*section{}}
 	return n, checkPackage(pkg)
@@ -70,8 +68,7 @@ var (
 	typeForm    = regexp.MustCompile(`^(\[\])?((enum|message):)?[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// checkPackage returns an error for an invalid package name, and for protobuf's own
-// packages.
+// checkPackage returns an error for an invalid name of a package, and for the packages of protobuf itself.
 func checkPackage(pkg string) error {
 	switch {
 	case !packageForm.MatchString(pkg):
@@ -82,7 +79,7 @@ func checkPackage(pkg string) error {
 	return nil
 }
 
-// Limits of protobuf for field numbers, and the range that it reserves.
+// The maximum field number of protobuf, and the range of numbers that protobuf reserves.
 const (
 	maxNumber     = 1<<29 - 1
 	firstReserved = 19000
@@ -120,14 +117,14 @@ func ParseNumbers(file []byte) (*Numbers, error) {
 // numbersParser is the state of [ParseNumbers].
 type numbersParser struct {
 	out *Numbers
-	// current is the section of the next lines; isEnum reports whether it is an enum.
+	// current is the section to which the next lines belong. isEnum reports whether it is an enum.
 	current *section
 	isEnum  bool
-	// names has the protobuf names of the sections.
+	// names has the protobuf names of all sections.
 	names map[string]bool
-	// numbers has the names of the lines in the current section, by their numbers.
+	// numbers maps the numbers in the current section to the names of their lines.
 	numbers map[int32]string
-	// keys has the numbers of the lines in the current section, by their types and stored names.
+	// keys maps types and stored names in the current section to the numbers of their lines.
 	keys map[line]int32
 }
 
@@ -163,7 +160,7 @@ func (p *numbersParser) read(words []string) error {
 	return nil
 }
 
-// begin starts a section: message NAME, or message NAME as NAME.
+// begin begins a section. words are message NAME, or message NAME as NAME.
 func (p *numbersParser) begin(words []string) error {
 	s := &section{}
 	switch {
@@ -231,8 +228,8 @@ func (p *numbersParser) line(words []string) (l line, err error) {
 	return l, err
 }
 
-// unquoteStored parses the stored form of a value. It is quoted if it has characters other than
-// letters, digits, '_', '-' and '.'.
+// unquoteStored parses the stored form of a value. It is in quotes if it has other characters than letters, digits,
+// '_', '-' and '.'.
 func unquoteStored(text string) (string, error) {
 	if !strings.HasPrefix(text, `"`) {
 		return text, nil
@@ -246,7 +243,7 @@ func unquoteStored(text string) (string, error) {
 
 var plainStored = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// quoteStored formats the stored form of a value as one word without '#'.
+// quoteStored formats the stored form of a value as one word without '#', in quotes if necessary.
 func quoteStored(text string) string {
 	if plainStored.MatchString(text) {
 		return text
@@ -259,7 +256,7 @@ const head = `# The numbers of the fields and values that gateways serve over gR
 # Commit this file with the catalogue. Lines stay when a field goes: its number must not be used again.
 `
 
-// File returns the text of the file. Equal numbers have equal texts.
+// File returns the text of the file. Equal numbers result in equal texts.
 func (n *Numbers) File() []byte {
 	var out bytes.Buffer
 	out.WriteString(head + "package " + n.Package + "\n")
@@ -303,8 +300,8 @@ func (n *Numbers) clone() *Numbers {
 	return out
 }
 
-// next returns the lowest number that is at least first and greater than all numbers of
-// the lines.
+// next returns the next free number of the section, which is at least first. It is greater than the numbers of all
+// lines.
 func (s *section) next(first int32) int32 {
 	out := first
 	for _, l := range s.lines {
@@ -316,7 +313,7 @@ func (s *section) next(first int32) int32 {
 	return out
 }
 
-// find returns the line of a field or value, nil if there is none.
+// find returns the line of a field or value; nil if there is none.
 func (s *section) find(typ, stored string) *line {
 	for i := range s.lines {
 		if s.lines[i].typ == typ && s.lines[i].stored == stored {

@@ -10,8 +10,8 @@ import (
 type printer struct {
 	strings.Builder
 	model *model
-	// hidden has the names that a type name must not begin with in the current message, because a
-	// field has that name.
+	// hidden has the first parts of type names that would mean a field of the current message. Such a name is written
+	// with its package.
 	hidden map[string]bool
 }
 
@@ -35,7 +35,7 @@ func (m *model) print() string {
 	return p.String()
 }
 
-// comment writes a comment above what follows it.
+// comment writes a comment.
 func (p *printer) comment(indent, text string) {
 	if text == "" {
 		return
@@ -46,8 +46,8 @@ func (p *printer) comment(indent, text string) {
 	}
 }
 
-// printable returns a space for a control character or a line separator, which would
-// end the line of a comment, and otherwise the character itself.
+// printable returns a space for control characters and line separators, which would end the line of a comment. It
+// returns other characters unchanged.
 func printable(r rune) rune {
 	if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
 		return ' '
@@ -89,7 +89,7 @@ func (p *printer) message(m *message) {
 	p.hidden = nil
 }
 
-// reserved writes the numbers and names that must not be used again.
+// reserved writes the reserved numbers and names of a message.
 func (p *printer) reserved(numbers []int32, names []string) {
 	if len(numbers) > 0 {
 		p.WriteString("  reserved " + strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]") + ";\n")
@@ -126,8 +126,7 @@ func (p *printer) field(f *field) {
 	fmt.Fprintf(p, "  %s%s %s = %d%s;\n", label, typ, f.name, f.number, with)
 }
 
-// typeName returns the name of a type. It includes the package if the short name would be
-// ambiguous.
+// typeName returns the name of a type. It includes the package if the name without it would mean something else.
 func (p *printer) typeName(typ string) string {
 	first, _, _ := strings.Cut(typ, ".")
 	clear := unicode.IsUpper(rune(first[0]))

@@ -14,20 +14,20 @@ import (
 type Schema struct {
 	// File has all services and messages.
 	File protoreflect.FileDescriptor
-	// Kinds of the catalogue, in its order.
+	// Kinds are the kinds of the catalogue, in its order.
 	Kinds []Kind
 
 	numbers *Numbers
 	text    string
 }
 
-// Kind is a kind with its service and the message of its resources.
+// Kind is a kind, with its service and the message of its resources.
 type Kind struct {
 	*descriptor.Kind
 	Service  protoreflect.ServiceDescriptor
 	Resource protoreflect.MessageDescriptor
-	// ResourceField is the field of requests with the resource; ResourcesField is the field of a
-	// page with the resources.
+	// ResourceField is the field of a request with the resource. ResourcesField is the field of a page with the
+	// resources.
 	ResourceField, ResourcesField protoreflect.Name
 	names                         methods
 }
@@ -46,9 +46,9 @@ func (k *Kind) Method(verb descriptor.Verb) protoreflect.MethodDescriptor {
 	return k.Service.Methods().ByName(protoreflect.Name(name))
 }
 
-// New makes the protobuf of kinds. If parts of them have no numbers, the error is a [MissingError].
-// Fields and values have the names of the kinds even if the numbers have other names for them, since
-// the file of numbers and the catalogue of a gateway do not change at the same time.
+// New returns the protobuf of kinds. If parts of the kinds have no numbers, the error is a [MissingError]. If the
+// numbers have other names for fields and values, the names of the kinds are used, because the file of numbers and the
+// catalogue of a gateway are not changed at the same time.
 func New(kinds []*descriptor.Kind, n *Numbers) (*Schema, error) {
 	known := n.clone()
 	missing, _ := known.add(kinds)
@@ -78,11 +78,11 @@ func New(kinds []*descriptor.Kind, n *Numbers) (*Schema, error) {
 // Print returns the text of the .proto file.
 func (s *Schema) Print() string { return s.text }
 
-// Path returns the path of the .proto file, which follows from its package.
+// Path returns the path of the .proto file. It follows from the package.
 func (s *Schema) Path() string { return s.File.Path() }
 
-// Field returns the field of a message for a field of the SDL; nil if there is none. shape is the
-// name of the SDL type that has f.
+// Field returns the field of a message for a field of the SDL; nil if there is none. shape is the name of the SDL type
+// with f.
 func (s *Schema) Field(
 	message protoreflect.MessageDescriptor, shape string, f *descriptor.Field,
 ) protoreflect.FieldDescriptor {
@@ -97,13 +97,13 @@ func (s *Schema) Field(
 	return message.Fields().ByNumber(protoreflect.FieldNumber(l.number))
 }
 
-// Part returns the field of the resource message that has the spec or the status, by its name; nil
-// if there is none.
+// Part returns the field of the resource message with the spec or the status; nil if there is none. name is the name of
+// the part.
 func (k *Kind) Part(name protoreflect.Name) protoreflect.FieldDescriptor {
 	return k.Resource.Fields().ByName(name)
 }
 
-// Values returns the numbers of an enum's values, by their stored forms.
+// Values maps the stored forms of an enum's values to their numbers.
 func (s *Schema) Values(e *descriptor.Enum) map[string]protoreflect.EnumNumber {
 	out := map[string]protoreflect.EnumNumber{}
 	for _, l := range s.numbers.enums[e.Name].lines {

@@ -4,18 +4,17 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// catalogueTypes are the object types and enums of kinds, each once, in the order in which they
-// were found.
+// catalogueTypes has the object types and enums of kinds, without duplicates, in the order in which they were found.
 type catalogueTypes struct {
 	objects []*objectType
 	enums   []*enumType
-	// byName and enumNamed have the same by name.
+	// byName maps the names of object types to them. enumNamed does the same for enums.
 	byName    map[string]*objectType
 	enumNamed map[string]*enumType
 }
 
-// objectType is an object type of the SDL. If it occurs with different fields, for example in a
-// spec and in a status, it has all of them.
+// objectType is an object type of the SDL. If the type occurs with different fields, for example in a spec and in a
+// status, it has all of them.
 type objectType struct {
 	name   string
 	fields []*descriptor.Field
@@ -40,8 +39,7 @@ func typesOf(kinds []*descriptor.Kind) *catalogueTypes {
 	return out
 }
 
-// add adds the type of a shape, and the types and enums of its fields. done has the shapes that were
-// added.
+// add adds the type of a shape, and the types of its fields. done has the shapes that were already added.
 func (c *catalogueTypes) add(s *descriptor.Shape, done map[*descriptor.Shape]bool) {
 	if s == nil || done[s] {
 		return

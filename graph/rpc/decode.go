@@ -18,17 +18,16 @@ import (
 	kinds "github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// input is the resource in a request.
+// input is the decoded resource of a request.
 type input struct {
 	identity kinds.Identity
 	subKind  string
 	metadata service.Metadata
 	revision string
 	spec     map[string]any
-	// labels and annotations are the keys in the order in which they are in metadata.
+	// labels and annotations are the keys, in the order in which metadata has them.
 	labels, annotations []string
-	// values is the number of values in the spec; texts is the number of bytes of its
-	// strings.
+	// values is the number of values in the spec. texts is the number of bytes of its strings.
 	values, texts int
 }
 
@@ -49,7 +48,7 @@ func (d *decoder) refuse(at *failure.Path, rule, format string, args ...any) {
 // maxViolations is the maximum number of violations in an error.
 const maxViolations = 100
 
-// maxSafe is the largest SafeInt.
+// maxSafe is the maximum value of a SafeInt.
 const maxSafe = 1<<53 - 1
 
 // decode decodes the resource of a request.
@@ -77,7 +76,7 @@ func (k *kind) decode(m protoreflect.Message) (*input, error) {
 	return out, d.err(k)
 }
 
-// err returns the violations as one error; nil if there are none.
+// err returns an error with all violations; nil if there are none.
 func (d *decoder) err(k *kind) error {
 	if len(d.found) == 0 {
 		return nil
@@ -90,7 +89,7 @@ func (d *decoder) err(k *kind) error {
 	}
 }
 
-// known refuses a message with unknown fields, because their values would be lost.
+// known adds a violation if a message has unknown fields. Their values would be lost.
 func (d *decoder) known(m protoreflect.Message, at *failure.Path) {
 	unknown := m.GetUnknown()
 	if len(unknown) == 0 {
@@ -103,8 +102,7 @@ func (d *decoder) known(m protoreflect.Message, at *failure.Path) {
 	d.refuse(at, "unknown", "has a field %d, which this gateway does not know", number)
 }
 
-// metadata decodes the metadata, which replaces all of the stored metadata. Fields that the gateway
-// sets are ignored.
+// metadata decodes the metadata. It replaces all stored metadata. Fields that the gateway sets are ignored.
 func (d *decoder) metadata(k *kind, m protoreflect.Message, out *input) {
 	text := func(name protoreflect.Name) string { return m.Get(fieldOf(m, name)).String() }
 	out.identity.Name = text("name")
@@ -125,7 +123,7 @@ func (d *decoder) metadata(k *kind, m protoreflect.Message, out *input) {
 	}
 }
 
-// pairs decodes labels or annotations, which replace all of the stored ones.
+// pairs decodes labels or annotations. They replace all stored ones. keys are their keys, in order.
 func pairs(m protoreflect.Message, name protoreflect.Name) (out service.Optional[[]service.Label], keys []string) {
 	out.Set = true
 	given := m.Get(fieldOf(m, name)).Map()
@@ -153,13 +151,13 @@ func (d *decoder) time(m protoreflect.Message, at *failure.Path) (time.Time, boo
 	return time.Unix(seconds, nanos).UTC(), true
 }
 
-// The range of seconds of a google.protobuf.Timestamp.
+// The smallest and the largest number of seconds in a google.protobuf.Timestamp.
 const (
 	minTime = -62135596800
 	maxTime = 253402300799
 )
 
-// object decodes an object to its stored form.
+// object decodes an object to stored form.
 func (d *decoder) object(s *shape, m protoreflect.Message, at *failure.Path) map[string]any {
 	d.values++
 	d.known(m, at)
@@ -207,7 +205,7 @@ func (d *decoder) list(f *field, l protoreflect.List, at *failure.Path) []any {
 	return out
 }
 
-// value decodes a value that is no list and no map; nil if it is refused.
+// value decodes a value that is neither a list nor a map. It returns nil after it has added a violation.
 func (d *decoder) value(f *field, v protoreflect.Value, at *failure.Path) any {
 	d.values++
 	switch f.Type {

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// resourceFields are the fields that the resource messages of all kinds have.
+// resourceFields are the fields of the resource message of a kind.
 type resourceFields struct {
 	kind, subKind, version, metadata, spec, status protoreflect.FieldDescriptor
 }
@@ -32,7 +32,7 @@ func resourceFieldsOf(m protoreflect.MessageDescriptor) resourceFields {
 	}
 }
 
-// named returns a resource message with only the name.
+// named returns a resource message that has only a name.
 func (k *kind) named(key backend.Key) *dynamicpb.Message {
 	out := dynamicpb.NewMessage(k.Resource)
 	out.Set(k.fields.kind, protoreflect.ValueOfString(k.Name))
@@ -43,7 +43,7 @@ func (k *kind) named(key backend.Key) *dynamicpb.Message {
 	return out
 }
 
-// resource returns the message of a stored resource. b is nil if the body cannot be read.
+// resource returns the message of a stored resource. If the body cannot be read, b is nil.
 func (k *kind) resource(stored *backend.Resource, b *body.Body) *dynamicpb.Message {
 	out := k.named(stored.Key)
 	metadata := out.Mutable(k.fields.metadata).Message()
@@ -68,14 +68,14 @@ func (k *kind) resource(stored *backend.Resource, b *body.Body) *dynamicpb.Messa
 	return out
 }
 
-// encodePart sets the spec or the status.
+// encodePart sets the field for the spec or the status.
 func encodePart(out *dynamicpb.Message, at protoreflect.FieldDescriptor, s *shape, b *body.Body, slot int) {
 	if span := b.At(body.Root, slot); !span.IsZero() {
 		s.encode(out.Mutable(at).Message(), b, b.Object(span))
 	}
 }
 
-// encodeMetadata sets the metadata that is in the body.
+// encodeMetadata sets the metadata that is stored in the body.
 func encodeMetadata(out protoreflect.Message, b *body.Body) {
 	at := b.At(body.Root, body.SlotMetadata)
 	if at.IsZero() {
@@ -132,8 +132,7 @@ func timestamp(m protoreflect.Message, at time.Time) protoreflect.Value {
 
 func unquote(raw []byte) string { return string(body.Unquote(nil, raw)) }
 
-// encode sets the fields of a message from an object of a body. A body that was read has no
-// write-only values.
+// encode sets the fields of a message from an object in a body. Write-only values were removed from the body before.
 func (s *shape) encode(out protoreflect.Message, b *body.Body, table body.Table) {
 	for i := range s.fields {
 		f := &s.fields[i]
@@ -179,8 +178,8 @@ func encodeMap(out protoreflect.Message, at protoreflect.FieldDescriptor, b *bod
 	}
 }
 
-// scalar converts a stored scalar to the value of a field. It returns an invalid value for a stored
-// time that cannot be parsed, and 0 for an enum value without a number.
+// scalar converts a stored scalar to the value of a field. For a stored time that cannot be parsed, the value is
+// invalid. For an enum value without a number, it is 0.
 func (f *field) scalar(newMessage func() protoreflect.Value, raw []byte) protoreflect.Value {
 	switch f.Type {
 	case descriptor.TypeInt:

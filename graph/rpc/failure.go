@@ -17,11 +17,10 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Domain is the domain of the ErrorInfo in errors. Its reason is the code that the API has for the
-// error.
+// Domain is the domain of the ErrorInfo in errors. The reason in the ErrorInfo is the code of the error in the API.
 const Domain = "sluice"
 
-// CodeOf returns the code of gRPC for an error of a call.
+// CodeOf returns the gRPC code for the error of a call.
 func CodeOf(ctx context.Context, e *failure.Error) connect.Code {
 	if ctx.Err() == context.Canceled && e.Code == failure.CodeTimeout && e.Outcome == "" {
 		return connect.CodeCanceled
@@ -64,21 +63,21 @@ func codeOf(e *failure.Error) connect.Code {
 	return connect.CodeInternal
 }
 
-// Error returns the error for a client of gRPC. It has an ErrorInfo. It also has a BadRequest if
-// values are wrong, and a RetryInfo if the same request may succeed later.
+// Error converts an error to one for clients of gRPC. It has an ErrorInfo. If values are wrong, it also has a
+// BadRequest; if the same request may succeed later, a RetryInfo.
 func Error(ctx context.Context, e *failure.Error) *connect.Error { return errorOf(ctx, e, nil) }
 
-// Connect returns the refusal as the error for a client of gRPC.
+// Connect converts the refusal to an error for clients of gRPC.
 func (r *Refusal) Connect(ctx context.Context) *connect.Error {
 	return detailed(ctx, connect.NewError(r.Code, errorText(shorten(r.Error.Message))), r.Error, nil)
 }
 
-// errorOf is Error with a translation of the paths; translate may be nil.
+// errorOf is like Error, and translates the paths of values. translate may be nil.
 func errorOf(ctx context.Context, e *failure.Error, translate func(path string) string) *connect.Error {
 	return detailed(ctx, connect.NewError(CodeOf(ctx, e), errorText(shorten(e.Message))), e, translate)
 }
 
-// detailed returns out with the details of an error.
+// detailed adds details about an error to out.
 func detailed(
 	ctx context.Context, out *connect.Error, e *failure.Error, translate func(path string) string,
 ) *connect.Error {
@@ -100,15 +99,15 @@ func detailed(
 	return out
 }
 
-// Pauses that a RetryInfo has if none is known: minRetry for what may succeed soon, and unavailableRetry for what this
-// gateway does not do by itself, like a write where it is read-only. Clients repeat what is UNAVAILABLE, as another
-// gateway may do it.
+// The pauses in a RetryInfo if no pause is known. minRetry is for requests that may succeed soon. unavailableRetry is
+// for requests that this gateway will not execute, such as a write to a read-only gateway: clients repeat what is
+// UNAVAILABLE, and another gateway may execute it.
 const (
 	minRetry         = 100 * time.Millisecond
 	unavailableRetry = 5 * time.Second
 )
 
-// retryAfter returns the pause before a client sends a call again; 0 if it should not.
+// retryAfter returns the pause after which a client may repeat a call; 0 if it should not.
 func retryAfter(e *failure.Error, code connect.Code) time.Duration {
 	pause := time.Duration(e.RetryAfter) * time.Second
 	switch {
@@ -120,14 +119,15 @@ func retryAfter(e *failure.Error, code connect.Code) time.Duration {
 	return 0
 }
 
-// shorten returns a text of an error as protobuf accepts it, and no longer than a path may be.
+// shorten makes a text of an error valid for protobuf, and shortens it to the maximum length of a path.
 func shorten(text string) string { return strings.ToValidUTF8(failure.ShortenPath(text), "�") }
 
-// maxViolationBytes is how many bytes of violations an error has, unless a single one has more. In gRPC an error is in
-// the trailers of an answer. Clients refuse an answer whose trailers have more than 8 KiB, and do not show its error.
+// maxViolationBytes is the maximum size of all violations in an error, unless a single one is larger. The error of a
+// gRPC call is in the trailers of the answer. If the trailers have more than 8 KiB, clients refuse the answer and do
+// not show the error.
 const maxViolationBytes = 2 << 10
 
-// errorText is a text as an error.
+// errorText is an error that consists of a text.
 type errorText string
 
 func (t errorText) Error() string { return string(t) }
@@ -157,7 +157,7 @@ func metadataOf(ctx context.Context, e *failure.Error) map[string]string {
 	return out
 }
 
-// violationsOf returns the wrong values.
+// violationsOf returns the wrong values in an error.
 func violationsOf(e *failure.Error, translate func(string) string) (out []*errdetails.BadRequest_FieldViolation) {
 	if codeOf(e) != connect.CodeInvalidArgument {
 		return nil
@@ -181,8 +181,7 @@ func violationsOf(e *failure.Error, translate func(string) string) (out []*errde
 	return out
 }
 
-// pathOf returns a function that translates the path of a value from the names of the API to those
-// of the request.
+// pathOf returns a function that translates the path of a value from names of the API to names of the request.
 func (k *kind) pathOf(in *input) func(path string) string {
 	return func(path string) string {
 		steps := failure.Steps(path)
@@ -194,7 +193,7 @@ func (k *kind) pathOf(in *input) func(path string) string {
 	}
 }
 
-// steps translates the steps of a path.
+// steps translates the steps of a path, like pathOf.
 func (k *kind) steps(steps []any, in *input) []any {
 	out := make([]any, 0, len(steps))
 	message := k.Resource
@@ -225,8 +224,7 @@ func (k *kind) steps(steps []any, in *input) []any {
 	return out
 }
 
-// metadataSteps translates steps within the metadata. The service has labels in a list, a message
-// has them in a map.
+// metadataSteps translates steps in the metadata. The service has labels as a list, a message has them as a map.
 func metadataSteps(steps []any, in *input) []any {
 	name, _ := steps[0].(string)
 	var keys []string
@@ -246,7 +244,7 @@ func metadataSteps(steps []any, in *input) []any {
 	return steps
 }
 
-// renamed returns a function that translates the paths of arguments.
+// renamed returns a function that translates the names of arguments in paths.
 func renamed(names map[string]string) func(path string) string {
 	return func(path string) string {
 		if name, ok := names[path]; ok {
@@ -256,17 +254,18 @@ func renamed(names map[string]string) func(path string) string {
 	}
 }
 
-// warningHeader has warnings about a change that succeeded. deletionHeader has the state of a
+// warningHeader is the header with warnings about a successful change. deletionHeader is the header with the state of a
 // deletion.
 const (
 	warningHeader  = "Sluice-Warning"
 	deletionHeader = "Sluice-Deletion"
 )
 
-// maxWarningBytes is how many bytes of warnings an answer has, unless a single one has more; see [maxViolationBytes].
+// maxWarningBytes is the maximum size of all warnings in an answer, unless a single one is larger; see
+// [maxViolationBytes].
 const maxWarningBytes = 2 << 10
 
-// warningText formats a warning as the value of a header: in ASCII, without line breaks.
+// warningText formats a warning as the value of a header: in ASCII and on one line.
 func warningText(w failure.Warning) string {
 	text := fmt.Sprintf("%s: %s", w.Code, w.Message)
 	quoted := strconv.QuoteToASCII(failure.ShortenPath(text))

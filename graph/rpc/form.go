@@ -13,21 +13,22 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Systems that calls come by, as the semantic conventions of OpenTelemetry name them in rpc.system. gRPC-Web is gRPC.
+// The systems of calls, with their names in rpc.system of OpenTelemetry's semantic conventions. gRPC-Web counts as
+// gRPC.
 const (
 	SystemGRPC    = "grpc"
 	SystemConnect = "connect_rpc"
 )
 
-// form is how a request is written, by its content type.
+// form is the form of a request, which follows from its content type.
 type form struct {
 	system string
-	// enveloped is whether each message has a prefix with its flags and its length.
+	// enveloped reports whether a prefix with flags and the length precedes each message.
 	enveloped bool
-	// json is whether messages are JSON, not binary.
+	// json reports whether messages are JSON instead of binary.
 	json bool
-	// The names of headers: encoding says how the request is compressed, accept how the answer may be, and timeout
-	// how long the client waits.
+	// The names of three headers: how the request is compressed, how the answer may be compressed, and the timeout of
+	// the client.
 	encoding, accept, timeout string
 }
 
@@ -42,8 +43,8 @@ const (
 	contentCharset = "utf-8"
 )
 
-// formOf returns the form of a content type. streams is whether the method streams its answers. known is false if the
-// content type is not accepted.
+// formOf returns the form for a content type. streams reports whether the method streams its answers. known is false if
+// the content type is not accepted.
 func formOf(contentType string, streams bool) (f form, known bool) {
 	contentType, charset := withoutCharset(contentType)
 	base, codec, _ := strings.Cut(contentType, "+")
@@ -73,8 +74,8 @@ func formOf(contentType string, streams bool) (f form, known bool) {
 	return f, f.json || codec == codecProto && !charset
 }
 
-// withoutCharset returns a content type in lower case, without the charset UTF-8, and whether it had that. It returns
-// an empty text for one with other parameters.
+// withoutCharset returns a content type in lower case without the charset UTF-8, and whether it had this charset. It
+// returns "" if there are other parameters.
 func withoutCharset(contentType string) (base string, charset bool) {
 	if !strings.ContainsFunc(contentType, needsParsing) {
 		return contentType, false
@@ -91,7 +92,8 @@ func withoutCharset(contentType string) (base string, charset bool) {
 	return "", false
 }
 
-// needsParsing reports whether a content type with r is not in the form in which clients send it as a rule.
+// needsParsing reports whether a content type with the character r must be parsed. Usually clients send it in a simple
+// form.
 func needsParsing(r rune) bool {
 	return (r < 'a' || r > 'z') && r != '/' && r != '+' && r != '-'
 }
@@ -105,13 +107,13 @@ func acceptedTypes(streams bool) string {
 	return strings.Join(types, ", ")
 }
 
-// The most digits of a timeout.
+// The maximum number of digits in a timeout.
 const (
 	grpcDigits    = 8
 	connectDigits = 10
 )
 
-// parseTimeout parses a timeout that a client has sent. limited is false if it is longer than a duration can be.
+// parseTimeout parses the timeout of a client. limited is false if the timeout is longer than the maximum duration.
 func (f *form) parseTimeout(text string) (timeout time.Duration, limited, valid bool) {
 	unit, digits := time.Millisecond, connectDigits
 	if f.system == SystemGRPC {
@@ -128,7 +130,7 @@ func (f *form) parseTimeout(text string) (timeout time.Duration, limited, valid 
 	return time.Duration(n) * unit, true, true
 }
 
-// unitOf returns a unit of time of gRPC; 0 if there is no such one.
+// unitOf returns a unit of time in gRPC; 0 if the letter is not a unit.
 func unitOf(letter byte) time.Duration {
 	switch letter {
 	case 'H':
@@ -147,7 +149,7 @@ func unitOf(letter byte) time.Duration {
 	return 0
 }
 
-// timeoutText says what a timeout is, for an error.
+// timeoutText describes the accepted timeouts, for an error.
 func (f *form) timeoutText() string {
 	if f.system == SystemGRPC {
 		return "at most 8 digits and one of H, M, S, m, u and n"
@@ -155,24 +157,26 @@ func (f *form) timeoutText() string {
 	return "at most 10 digits, in milliseconds"
 }
 
-// Refusal is a request that is not executed, because it does not keep to its protocol or names no method.
+// Refusal is the reason why a request is not executed: it violates its protocol, or its method does not exist.
 type Refusal struct {
 	Error *failure.Error
-	// Code is the code that the protocol has for it.
+	// Code is the code for clients of the protocol.
 	Code connect.Code
-	// Status is the status of HTTP for a client that speaks none of the protocols.
+	// Status is the HTTP status for clients that do not use one of the protocols.
 	Status int
-	// Foreign is whether the method or the content type shows that the client is such a one.
+	// Foreign reports whether the HTTP method or the content type shows that the client does not use one of the
+	// protocols.
 	Foreign bool
 }
 
-// refusal returns the refusal of a bad request.
+// refusal returns the refusal of an invalid request.
 func refusal(status int, code connect.Code, format string, args ...any) *Refusal {
 	return &Refusal{Error: failure.BadInput("", format, args...), Code: code, Status: status}
 }
 
-// open finds out how a request is written, or refuses it. What is refused here would be refused by connect, without the
-// details that errors have. It removes the headers of what the caller of [incoming.receive] does in connect's place.
+// open finds out the form of a request. It returns a refusal for what package connect would refuse too, but without
+// details. It removes the headers about compression and the timeout, because the handler and not package connect
+// implements these; see [receiver.receive].
 func open(w http.ResponseWriter, r *http.Request, streams bool) (*incoming, *Refusal) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -232,5 +236,5 @@ func open(w http.ResponseWriter, r *http.Request, streams bool) (*incoming, *Ref
 	return in, nil
 }
 
-// quoted returns a text that a client has sent as an error repeats it.
+// quoted returns a text of a client in quotes, shortened for an error.
 func quoted(text string) string { return strconv.Quote(failure.Shorten(text)) }

@@ -23,58 +23,58 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Call describes a call of a method. It is zero but for Streams for a method that does not exist.
+// Call describes a call of a method. If the method does not exist, only Streams is set.
 type Call struct {
-	// Service is the full name of the service, Method the name of the method, and Kind the name of its kind.
+	// Service is the full name of the service, Method is the name of the method, and Kind is the name of the kind.
 	Service, Method, Kind string
-	// Verb that the method corresponds to.
+	// Verb is the verb of the method.
 	Verb descriptor.Verb
-	// System is the protocol, [SystemGRPC] or [SystemConnect].
+	// System is the protocol: [SystemGRPC] or [SystemConnect].
 	System string
-	// Streams is whether the method streams its answers.
+	// Streams reports whether the method streams its answers.
 	Streams bool
 }
 
-// Edge limits, measures and logs calls. Its errors are meant for callers.
+// Edge limits, measures and logs calls. Its errors may be shown to callers.
 type Edge interface {
-	// Refuse answers a request that keeps to no protocol, or names no method.
+	// Refuse answers a refused request.
 	Refuse(w http.ResponseWriter, r *http.Request, call Call, refused *Refusal)
-	// Refused records a call that is refused before it runs, and returns the error for the caller.
+	// Refused records a call that failed before it was executed. It returns the error for the caller.
 	Refused(ctx context.Context, call Call, err error) *failure.Error
-	// Receive sets how many bytes of its request a call has in memory. It returns an error if there is no room for
-	// more.
+	// Receive sets the number of bytes of its request that a call has in memory. It returns an error if there is not
+	// enough memory.
 	Receive(ctx context.Context, bytes int) error
-	// Call runs a call with a single answer.
+	// Call executes a call with a single answer.
 	Call(ctx context.Context, call Call, run func(context.Context) error) *failure.Error
-	// Stream runs a call with a stream of answers. The context of run ends when the stream must
-	// end; its cause is then the error for the caller.
+	// Stream executes a call that streams its answers. The context of run ends when the stream must end. Its cause is
+	// then the error for the caller.
 	Stream(ctx context.Context, call Call, run func(context.Context) error) *failure.Error
-	// Event returns the context in which the next event of a stream is read and sent. The caller
-	// calls done afterwards.
+	// Event returns the context for reading and sending the next event of a stream. The caller must call done
+	// afterwards.
 	Event(ctx context.Context) (event context.Context, done func())
-	// Answer reports the size of an answer, of an event, or of a part of an answer. It returns an error if the answer is
-	// too large.
+	// Answer records the size of an answer, of a part of it, or of an event. It returns an error if the answer is too
+	// large.
 	Answer(ctx context.Context, bytes int) error
 }
 
-// Config of a handler. Messages, Service, Edge and MaxRequest are required.
+// Config configures a [Handler]. Messages, Service, Edge and MaxRequest are required.
 type Config struct {
-	// Messages of the kinds of Service.
+	// Messages are the messages of the kinds of Service.
 	Messages *proto.Schema
 	Service  *service.Service
 	Edge     Edge
 	// MaxRequest is the maximum size of a request in bytes, before and after
 	// decompression.
 	MaxRequest int
-	// RequestSetting is the setting that MaxRequest is of; empty for none.
+	// RequestSetting is the name of the setting with MaxRequest; empty if there is none.
 	RequestSetting string
-	// Tracer makes spans of events that were caused by traced writes; nil makes none.
+	// Tracer makes spans for events whose writes were traced; nil for none.
 	Tracer *span.Tracer
-	// HideReflection serves no reflection.
+	// HideReflection turns reflection off.
 	HideReflection bool
 }
 
-// Validate returns every problem of the configuration, joined.
+// Validate returns an error that joins all problems with the configuration.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Messages == nil || c.Service == nil || c.Edge == nil {
@@ -92,7 +92,7 @@ type Handler struct {
 	receiver receiver
 	// names are the names of the services.
 	names []string
-	// methods are by their paths, and reflection services by theirs, with a slash at the end.
+	// methods maps paths to methods. For a reflection service the path ends with a slash.
 	methods    map[string]*method
 	reflection map[string]http.Handler
 }
@@ -102,25 +102,25 @@ type method struct {
 	descriptor protoreflect.MethodDescriptor
 	call       Call
 	handler    http.Handler
-	// most is the most bytes of a request.
+	// most is the maximum size of a request in bytes.
 	most int
 }
 
-// callOf returns the call of a request of the method.
+// callOf returns the description of a call of the method.
 func (m *method) callOf(in *incoming) Call {
 	out := m.call
 	out.System = in.form.system
 	return out
 }
 
-// kind is a kind with the shapes of its messages.
+// kind is a kind, with the shapes of its messages.
 type kind struct {
 	*proto.Kind
 	fields       resourceFields
 	spec, status *shape
 }
 
-// New makes a handler. It starts nothing.
+// New returns a handler.
 func New(cfg Config) (*Handler, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("rpc: %w", err)
@@ -149,7 +149,7 @@ func New(cfg Config) (*Handler, error) {
 	return h, nil
 }
 
-// compile makes the shapes of a kind.
+// compile compiles the shapes of a kind.
 func (h *Handler) compile(c *compiler, of *proto.Kind) (*kind, error) {
 	out := &kind{Kind: of, fields: resourceFieldsOf(of.Resource)}
 	stored := h.cfg.Service.Body(of.Name)
@@ -164,7 +164,7 @@ func (h *Handler) compile(c *compiler, of *proto.Kind) (*kind, error) {
 	return out, err
 }
 
-// HasService reports whether there is a service of this name.
+// HasService reports whether there is a service with this name.
 func (h *Handler) HasService(name string) bool { return slices.Contains(h.names, name) }
 
 // ServeHTTP implements [http.Handler].
@@ -184,7 +184,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.handler.ServeHTTP(w, r)
 }
 
-// serveOther serves reflection, and refuses a method that there is not.
+// serveOther serves reflection. It refuses other requests, because their method does not exist.
 func (h *Handler) serveOther(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	if handler := h.reflection[path[:strings.LastIndexByte(path, '/')+1]]; handler != nil {
@@ -203,7 +203,7 @@ func (h *Handler) serveOther(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// Has reports whether a path belongs to a method, and whether the method streams its answers.
+// Has reports whether a path is the path of a method, and whether the method streams its answers.
 func (h *Handler) Has(path string) (has, streams bool) {
 	m := h.methods[path]
 	return m != nil, m != nil && m.call.Streams
@@ -234,10 +234,10 @@ func (h *Handler) serve(k *kind) {
 	}
 }
 
-// maxWatch is the most bytes of the request of a stream, which has a cursor and a namespace.
+// maxWatch is the maximum size of the request of a stream in bytes. It has only a cursor and a namespace.
 const maxWatch = 64 << 10
 
-// add adds the method of a verb, without its handler; nil if the kind does not have it.
+// add adds the method of a verb without a handler. It returns nil if the kind does not have the verb.
 func (h *Handler) add(k *kind, verb descriptor.Verb, most int) *method {
 	of := k.Method(verb)
 	if of == nil {
@@ -264,15 +264,15 @@ type request struct {
 	kind    *kind
 	method  protoreflect.MethodDescriptor
 	message protoreflect.Message
-	// tree is how much memory was charged for the resource in the message, as the service takes it.
+	// tree is the memory that was charged for the resource of the message as a tree for the service, in bytes.
 	tree int
-	// header of the answer.
+	// header is the header of the answer.
 	header http.Header
-	// path translates the paths of errors; nil leaves them unchanged.
+	// path translates the paths in errors; nil leaves them unchanged.
 	path func(string) string
 }
 
-// decode decodes the message of the request, and refuses fields that the gateway does not know.
+// decode decodes the message of a request. It returns an error for unknown fields.
 func (h *Handler) decode(ctx context.Context, r *request, in *incoming) error {
 	message, tree, err := h.receiver.decode(ctx, in, r.method.Input())
 	if err != nil {
@@ -282,7 +282,7 @@ func (h *Handler) decode(ctx context.Context, r *request, in *incoming) error {
 	return r.refuseUnknown()
 }
 
-// unaryMethod answers a call.
+// unaryMethod executes a call and returns its answer.
 type unaryMethod func(ctx context.Context, r *request) (*dynamicpb.Message, error)
 
 // unary returns the handler of a unary method.
@@ -317,7 +317,7 @@ func (h *Handler) unary(k *kind, m *method, answer unaryMethod) http.Handler {
 	}, m.options())
 }
 
-// reflect adds the reflection service, with which tools find the methods.
+// reflect adds the reflection services, by which tools find the methods.
 func (h *Handler) reflect() error {
 	files := new(protoregistry.Files)
 	if err := files.RegisterFile(h.cfg.Messages.File); err != nil {
@@ -341,7 +341,7 @@ func (h *Handler) reflect() error {
 // maxReflection is the maximum size of a reflection request in bytes.
 const maxReflection = 64 << 10
 
-// resolver finds the descriptors of a catalogue and protobuf's own.
+// resolver finds the descriptors of a catalogue, and those of protobuf itself.
 type resolver struct{ files *protoregistry.Files }
 
 var _ protodesc.Resolver = resolver{}

@@ -21,28 +21,28 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// incoming is a request as it arrives. Connect reads an empty message in its place (Read), and the handler of the method
-// reads the message itself: so its bytes are charged before they are in memory, those that a compressed message
-// inflates to included, and errors about a request are like all others.
+// incoming is a request while it is received. Package connect reads an empty message instead of the request, by Read.
+// The handler of the method reads the actual message itself. Thus the bytes of a message are charged before they are in
+// memory, including those to which a compressed message inflates, and all errors about requests have the same form.
 //
 //	wire --> [prefix] --> part of the message --> [inflater] --> data --> decode
 type incoming struct {
 	form form
 	wire wire
 	gzip bool
-	// deadline is when the client gives up; zero for never.
+	// deadline is when the client stops waiting; zero for never.
 	deadline time.Time
-	// replayed is how much connect has read of the empty message.
+	// replayed is the number of bytes of the empty message that were read.
 	replayed int
 
 	prefix [prefixBytes]byte
 	part   io.LimitedReader
-	// data is the message, and spare the place of its buffer in the pool.
+	// data is the message. spare is the buffer from the pool that data uses.
 	data  []byte
 	spare *[]byte
 }
 
-// prefixBytes is the size of the prefix of an enveloped message: flags, and the length in four bytes.
+// prefixBytes is the size of the prefix of an enveloped message: one byte for flags and four for the length.
 const prefixBytes = 5
 
 // flagCompressed is the flag of a compressed message.
@@ -50,7 +50,7 @@ const flagCompressed = 1
 
 var _ io.ReadCloser = (*incoming)(nil)
 
-// Read implements [io.Reader]: it reads an empty message.
+// Read implements [io.Reader]. It reads an empty message.
 func (in *incoming) Read(p []byte) (int, error) {
 	if !in.form.enveloped || in.replayed == prefixBytes {
 		return 0, io.EOF
@@ -61,18 +61,18 @@ func (in *incoming) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements [io.Closer]. The body belongs to the server.
+// Close implements [io.Closer]. It does nothing, because the server closes the body.
 func (*incoming) Close() error { return nil }
 
 type incomingKey struct{}
 
-// incomingOf returns the request that ctx belongs to.
+// incomingOf returns the request in a context.
 func incomingOf(ctx context.Context) *incoming {
 	in, _ := ctx.Value(incomingKey{}).(*incoming)
 	return in
 }
 
-// within returns a context that ends when the client gives up.
+// within returns a context that ends when the client stops waiting.
 func (in *incoming) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if in.deadline.IsZero() {
 		return ctx, func() {}
@@ -80,8 +80,8 @@ func (in *incoming) within(ctx context.Context) (context.Context, context.Cancel
 	return context.WithDeadline(ctx, in.deadline)
 }
 
-// wire is the body of a request. It remembers the error that reading has ended with, so that an error of the connection
-// can be told from one of what it brought.
+// wire is the body of a request. It stores the error with which reading has ended, so that errors of the connection can
+// be distinguished from errors in the data.
 type wire struct {
 	from io.Reader
 	err  error
@@ -96,24 +96,25 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// receiver reads requests.
+// receiver receives requests.
 type receiver struct {
 	edge Edge
-	// most is the most bytes of a message, and setting the setting that says so; empty for none.
+	// most is the maximum size of a message in bytes. setting is the name of the setting with that; empty if there is
+	// none.
 	most    int
 	setting string
-	// buffers are of firstBuffer bytes or little more; inflaters are readers of gzip.
+	// buffers has buffers of about firstBuffer bytes. inflaters has gzip readers.
 	buffers, inflaters sync.Pool
 }
 
-// Sizes of what a request takes in memory while it is read, in bytes.
+// The sizes of the memory for reading a request, in bytes.
 const (
 	firstBuffer    = 4 << 10
 	maxSpareBuffer = 16 << 10
 	inflaterBytes  = 48 << 10
 )
 
-// receive reads the message of a request. Each part is charged before there is memory for it.
+// receive receives the message of a request. It charges memory before it is allocated.
 func (r *receiver) receive(ctx context.Context, in *incoming, most int) error {
 	spare, ok := r.buffers.Get().(*[]byte)
 	if !ok {
@@ -147,7 +148,7 @@ func (r *receiver) release(ctx context.Context, in *incoming) {
 	_ = r.edge.Receive(ctx, 0) // it only takes less
 }
 
-// message reads the message, and what follows it, which must be nothing.
+// message reads the message. It returns an error if anything follows it.
 func (r *receiver) message(ctx context.Context, in *incoming, most int) error {
 	if !in.form.enveloped {
 		return r.readAll(ctx, in, most, &in.wire, in.gzip)
@@ -182,7 +183,7 @@ func (r *receiver) message(ctx context.Context, in *incoming, most int) error {
 	return nil
 }
 
-// readAll reads a message to its end, and inflates it if it is compressed.
+// readAll reads a message to its end. It inflates the message if it is compressed.
 func (r *receiver) readAll(ctx context.Context, in *incoming, most int, from io.Reader, compressed bool) error {
 	if compressed {
 		if err := r.edge.Receive(ctx, inflaterBytes); err != nil {
@@ -219,7 +220,8 @@ func (r *receiver) readAll(ctx context.Context, in *incoming, most int, from io.
 	}
 }
 
-// grow makes room for more of a message, after it was charged: meanwhile both buffers are in memory.
+// grow enlarges the buffer of a message. It charges both the old and the new buffer before, because they are in memory
+// at the same time.
 func (r *receiver) grow(ctx context.Context, in *incoming, most int, compressed bool) error {
 	size := min(2*cap(in.data), most+1)
 	fixed := 0
@@ -233,8 +235,8 @@ func (r *receiver) grow(ctx context.Context, in *incoming, most int, compressed 
 	return r.edge.Receive(ctx, fixed+size)
 }
 
-// tooLarge returns the error of a message of more than most bytes. It reads some of the rest, which is not kept, so that
-// the client is not cut off before it reads the answer.
+// tooLarge returns the error for a message of more than most bytes. It reads and discards some of the rest, so that the
+// client can read the answer before the connection is closed.
 func (r *receiver) tooLarge(in *incoming, most int) error {
 	_, _ = io.CopyN(io.Discard, &in.wire, int64(most))
 	in.wire.err = nil
@@ -250,19 +252,19 @@ func (r *receiver) tooLarge(in *incoming, most int) error {
 	return out
 }
 
-// notGzip returns the error of a message that is not compressed as the request says.
+// notGzip returns the error for a message that is not valid gzip although the request says so.
 func notGzip(err error) error {
 	return failure.BadInput("", "the message is not gzip, as the request says: %v", err)
 }
 
-// Memory of a message while it is decoded, in bytes for each value: as a message, and as the tree that the service takes.
+// The memory of each value while a message is decoded, in bytes: in the message, and in the tree for the service.
 const (
 	messageHeld = 200
 	treeHeld    = budget.InputHeld
 )
 
-// decode decodes the message of a request. It charges for the memory before, and returns what of that is for the tree of
-// the service. It then gives back the memory of the request.
+// decode decodes the message of a request, after charging the necessary memory. tree is the part of that memory for the
+// tree of the service. At the end it gives back the memory of the encoded message.
 func (r *receiver) decode(
 	ctx context.Context, in *incoming, of protoreflect.MessageDescriptor,
 ) (out *dynamicpb.Message, tree int, err error) {
@@ -285,7 +287,7 @@ func (r *receiver) decode(
 	return out, tree, nil
 }
 
-// values returns how many values the message has, or more. It refuses more than [MaxValues].
+// values returns an upper bound for the number of values in the message. It returns an error for more than [MaxValues].
 func (in *incoming) values(of protoreflect.MessageDescriptor) (int, error) {
 	if in.form.json {
 		count := jsonValues(in.data)
@@ -301,7 +303,7 @@ func (in *incoming) values(of protoreflect.MessageDescriptor) (int, error) {
 	return MaxValues - left, nil
 }
 
-// unmarshalJSON decodes a message from JSON. It refuses unknown fields.
+// unmarshalJSON decodes a message from JSON. Unknown fields are an error.
 func unmarshalJSON(data []byte, out protobuf.Message) error {
 	if len(data) == 0 {
 		return failure.BadInput("", "an empty body is no JSON; {} is accepted")

@@ -10,28 +10,28 @@ import (
 	"github.com/sluicegw/sluice/graph/proto"
 )
 
-// shape is the stored form of an object type, together with its message.
+// shape connects the stored form of an object type with its message.
 type shape struct {
 	message protoreflect.MessageDescriptor
 	fields  []field
-	// byNumber has the fields by their numbers in the message.
+	// byNumber maps the numbers of the message's fields to the fields.
 	byNumber map[protoreflect.FieldNumber]*field
 }
 
-// field is a field of a type, together with the field of its message.
+// field connects a field of a type with the field of the message.
 type field struct {
 	*descriptor.Field
 	message protoreflect.FieldDescriptor
-	// slot of the field in stored bodies.
+	// slot is the slot of the field in bodies.
 	slot int
-	// shape of an object, or of the elements of a list of objects.
+	// shape is the shape of an object, or of the elements of a list of objects.
 	shape *shape
-	// numbers has the numbers of enum values by their stored forms; stored is the inverse.
+	// numbers maps the stored forms of enum values to their numbers. stored is the inverse.
 	numbers map[string]protoreflect.EnumNumber
 	stored  map[protoreflect.EnumNumber]string
 }
 
-// compiler makes the shapes of a catalogue.
+// compiler compiles the shapes of a catalogue.
 type compiler struct {
 	messages *proto.Schema
 	done     map[shapeKey]*shape
@@ -42,7 +42,7 @@ type shapeKey struct {
 	stored   *body.Shape
 }
 
-// shape returns the shape of a type. stored is the shape of its bodies.
+// shape compiles the shape of a type. stored is the shape of its bodies.
 func (c *compiler) shape(
 	message protoreflect.MessageDescriptor, declared *descriptor.Shape, stored *body.Shape,
 ) (*shape, error) {

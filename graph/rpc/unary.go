@@ -28,7 +28,7 @@ func (r *request) text(name protoreflect.Name) string {
 	return r.message.Get(f).String()
 }
 
-// refuseUnknown refuses a request with a field that the gateway does not know, which could be a condition.
+// refuseUnknown returns an error if the request has an unknown field. The field might be a condition.
 func (r *request) refuseUnknown() error {
 	unknown := r.message.GetUnknown()
 	if len(unknown) == 0 {
@@ -43,7 +43,7 @@ func (r *request) validateOnly() bool {
 	return r.message.Get(fieldOf(r.message, "validate_only")).Bool()
 }
 
-// identity returns the identity of the resource in a request.
+// identity returns the resource that the request names.
 func (r *request) identity() kinds.Identity {
 	out := kinds.Identity{Kind: r.kind.Name, Name: r.text("name")}
 	if namespace := r.text("namespace"); namespace != "" {
@@ -53,8 +53,7 @@ func (r *request) identity() kinds.Identity {
 	return out
 }
 
-// key returns the key of a resource. The parts that the request left out have their
-// defaults.
+// key returns the key of a resource, with defaults for missing parts.
 func (k *kind) key(id kinds.Identity) backend.Key {
 	out := backend.Key{Kind: k.Name, Name: id.Name}
 	switch {
@@ -67,7 +66,7 @@ func (k *kind) key(id kinds.Identity) backend.Key {
 	return out
 }
 
-// resource decodes the resource in a request, and charges for it.
+// resource decodes the resource in a request, and charges for its memory.
 func (h *Handler) resource(ctx context.Context, r *request) (*input, error) {
 	f := fieldOf(r.message, r.kind.ResourceField)
 	r.path = r.kind.pathOf(&input{})
@@ -136,7 +135,7 @@ func (h *Handler) update(ctx context.Context, r *request) (*dynamicpb.Message, e
 	return h.written(ctx, r, in, w, err)
 }
 
-// written returns the answer to a write.
+// written returns the answer to a write. w is its result, and err its error.
 func (h *Handler) written(
 	ctx context.Context, r *request, in *input, w *service.Written, err error,
 ) (*dynamicpb.Message, error) {
@@ -162,7 +161,7 @@ func (r *request) warn(warnings []failure.Warning) {
 	}
 }
 
-// answer returns a resource as the answer.
+// answer returns the answer with a resource.
 func (h *Handler) answer(ctx context.Context, r *request, of *query.Resource) (*dynamicpb.Message, error) {
 	if err := budget.From(ctx).Spend(budget.Objects, 1); err != nil {
 		return nil, err
@@ -199,8 +198,7 @@ func (h *Handler) delete(ctx context.Context, r *request) (*dynamicpb.Message, e
 	return dynamicpb.NewMessage(r.method.Output()), nil
 }
 
-// pageBytes is the size at which a page ends before it is full, because clients of gRPC by default
-// accept at most 4 MiB.
+// pageBytes is the size from which a page gets no more resources. By default, clients of gRPC accept at most 4 MiB.
 const pageBytes = 3 << 20
 
 func (h *Handler) list(ctx context.Context, r *request) (*dynamicpb.Message, error) {
@@ -233,11 +231,10 @@ func (h *Handler) list(ctx context.Context, r *request) (*dynamicpb.Message, err
 	return h.page(ctx, r, page)
 }
 
-// chargedBytes is how much of a page is made before it is charged.
+// chargedBytes is the number of bytes of a page that are encoded before they are charged.
 const chargedBytes = 16 << 10
 
-// page returns a page as the answer. It leaves out resources at the end if the answer
-// would be too large.
+// page returns the answer with a page. The last resources are left out if the answer would be too large.
 func (h *Handler) page(ctx context.Context, r *request, page *query.Page) (*dynamicpb.Message, error) {
 	out := dynamicpb.NewMessage(r.method.Output())
 	list := out.Mutable(out.Descriptor().Fields().ByName(r.kind.ResourcesField)).List()

@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// stream returns the handler of the method that streams changes.
+// stream returns the handler of a method that streams changes.
 func (h *Handler) stream(k *kind, m *method) http.Handler {
 	path := renamed(map[string]string{"after": "cursor"})
 	return connect.NewServerStreamHandler(procedureOf(m.descriptor), func(
@@ -52,9 +52,9 @@ type watch struct {
 	call    Call
 	message protoreflect.MessageDescriptor
 	to      *connect.ServerStream[dynamicpb.Message]
-	// pending are changes that were read and not sent yet.
+	// pending are the changes that were read but not sent yet.
 	pending []change.Change
-	// cursor to resume after the last event that was sent; empty if there was none.
+	// cursor is the cursor after the last event that was sent; empty if there was none.
 	cursor string
 }
 
@@ -83,8 +83,7 @@ func (w *watch) run(ctx context.Context, r *request) error {
 		return w.ended(ctx, err)
 	}
 	defer changes.Close()
-	// Send the head of the answer, so that the client knows that the stream has
-	// started.
+	// Send the header of the answer, so that the client knows that the stream has begun.
 	if err := w.to.Send(nil); err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func (w *watch) run(ctx context.Context, r *request) error {
 func (w *watch) next(ctx context.Context, changes *change.Stream) error {
 	ctx, done := w.handler.cfg.Edge.Event(ctx)
 	defer done()
-	// The client may have taken long to accept the change before, and the rights of the caller may be others now.
+	// The rights of the caller may have changed while the client received the previous change.
 	pending, err := changes.CheckRights(ctx, w.pending)
 	if err == nil && len(pending) == 0 {
 		pending, err = changes.Next(ctx)
@@ -125,7 +124,7 @@ func (w *watch) next(ctx context.Context, changes *change.Stream) error {
 	return nil
 }
 
-// deliver returns the message of a change, and charges for it.
+// deliver returns the message of a change, after charging for it.
 func (w *watch) deliver(ctx context.Context, c *change.Change) (*dynamicpb.Message, error) {
 	ctx, traced := w.trace(ctx, c)
 	defer traced.End()
@@ -136,8 +135,8 @@ func (w *watch) deliver(ctx context.Context, c *change.Change) (*dynamicpb.Messa
 	return out, w.handler.cfg.Edge.Answer(ctx, protobuf.Size(out))
 }
 
-// trace begins the span of the event of a change, if the request that made the change was traced: in a trace of its own,
-// with a link to the write, which may be one of another gateway.
+// trace begins the span of an event if the write that has caused it was traced. The span begins a new trace with a link
+// to the write, which may have been made by another gateway.
 func (w *watch) trace(ctx context.Context, c *change.Change) (context.Context, span.Span) {
 	tracer := w.handler.cfg.Tracer
 	if tracer == nil {
@@ -178,8 +177,7 @@ func (w *watch) event(ctx context.Context, c *change.Change) (*dynamicpb.Message
 	}
 	resource := w.kind.named(c.Key)
 	if c.Stored != nil {
-		// A resource without a body is unreadable. The client gets its name and
-		// revision.
+		// A resource without a body cannot be read. The client gets only its name and revision.
 		b, err := c.Body()
 		var known *failure.Error
 		if err != nil && (!errors.As(err, &known) || known.Code != failure.CodeUnreadable) {
@@ -194,8 +192,8 @@ func (w *watch) event(ctx context.Context, c *change.Change) (*dynamicpb.Message
 	return out, nil
 }
 
-// ended returns the error that ends a stream, with the cursor to resume from. If ctx has ended, it
-// is the cause.
+// ended returns the error with which a stream ends, with the cursor from which the client can resume. If ctx has ended,
+// the error is its cause.
 func (w *watch) ended(ctx context.Context, err error) error {
 	var cause *failure.Error
 	if ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) {

@@ -15,11 +15,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// MaxValues is the maximum number of values in a request. A value can take a single byte in the
-// request and more than fifty in memory.
+// MaxValues is the maximum number of values in a request. A value may have only one byte in the request, but need more
+// than fifty bytes in memory.
 const MaxValues = 200_000
 
-// errTooMany returns the error for a message with more values.
+// errTooMany returns the error for a message with too many values.
 func errTooMany() error {
 	return failure.BadInput("", "the message has more than the %d values that are accepted", MaxValues)
 }
@@ -29,10 +29,10 @@ func malformed(err error) error {
 	return failure.BadInput("", "the body is no message of this method: %v", err)
 }
 
-// noMessage is what connect reads in the place of a request, see [incoming].
+// noMessage is the empty message that package connect reads, see [incoming].
 type noMessage struct{}
 
-// codecs returns codecs for answers.
+// codecs returns the codecs for answers.
 func codecs() connect.HandlerOption {
 	return connect.WithHandlerOptions(
 		connect.WithCodec(binaryCodec{}),
@@ -41,7 +41,7 @@ func codecs() connect.HandlerOption {
 	)
 }
 
-// binaryCodec is the binary form of messages.
+// binaryCodec encodes messages in binary form.
 type binaryCodec struct{}
 
 var _ connect.Codec = binaryCodec{}
@@ -58,10 +58,10 @@ func (binaryCodec) Marshal(v any) ([]byte, error) {
 	return protobuf.Marshal(m)
 }
 
-// Unmarshal implements [connect.Codec] for a [noMessage].
+// Unmarshal implements [connect.Codec]. It does nothing, because v is a [noMessage].
 func (binaryCodec) Unmarshal([]byte, any) error { return nil }
 
-// jsonCodec is the JSON form of messages.
+// jsonCodec encodes messages as JSON.
 type jsonCodec struct{ name string }
 
 var _ connect.Codec = jsonCodec{}
@@ -78,13 +78,14 @@ func (jsonCodec) Marshal(v any) ([]byte, error) {
 	return protojson.Marshal(m)
 }
 
-// Unmarshal implements [connect.Codec] for a [noMessage].
+// Unmarshal implements [connect.Codec]. It does nothing, because v is a [noMessage].
 func (jsonCodec) Unmarshal([]byte, any) error { return nil }
 
-// maxMessageDepth is the maximum nesting of messages; deeper ones are refused.
+// maxMessageDepth is the maximum depth of nested messages.
 const maxMessageDepth = 100
 
-// countValues subtracts the number of values in a message from left.
+// countValues subtracts the number of values in an encoded message from left. It returns an error if left becomes
+// negative.
 func countValues(of protoreflect.MessageDescriptor, data []byte, left *int, depth int) error {
 	if depth == 0 {
 		return failure.BadInput("", "the message is nested in more than the %d levels that are accepted", maxMessageDepth)
@@ -114,8 +115,7 @@ func countValues(of protoreflect.MessageDescriptor, data []byte, left *int, dept
 	return nil
 }
 
-// countInside subtracts the number of values in a field that is a message or a packed
-// list.
+// countInside subtracts the number of values within a field from left, if the field is a message or a packed list.
 func countInside(f protoreflect.FieldDescriptor, value []byte, left *int, depth int) error {
 	switch {
 	case f.Message() != nil:
@@ -137,12 +137,13 @@ func countInside(f protoreflect.FieldDescriptor, value []byte, left *int, depth 
 	return nil
 }
 
-// jsonErrorForm finds in an error of protojson where it is, and what it says before it quotes the text.
+// jsonErrorForm matches the position and the description in an error of protojson. Quoted text of the message may
+// follow.
 var jsonErrorForm = regexp.MustCompile(`\(line (\d+:\d+)\): ` +
 	`(unknown field "(?:[^"\\]|\\.)*"|invalid value for \w+ (?:field \w+|key)|` +
 	`invalid [\w.]+ value|duplicate field|duplicate map key)?`)
 
-// withoutValues returns an error of protojson without the values that it quotes, which may be secret or long.
+// withoutValues returns an error of protojson without quoted values. They may be secret or long.
 func withoutValues(err error) error {
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // protojson puts either kind of blank
 	found := jsonErrorForm.FindStringSubmatch(text)
@@ -153,7 +154,8 @@ func withoutValues(err error) error {
 	return failure.BadInput("", "line %s: %s", found[1], what)
 }
 
-// jsonValues returns how many values a text of JSON has, or more: commas and opening brackets outside strings.
+// jsonValues returns an upper bound for the number of values in JSON: the number of commas and opening brackets outside
+// of strings.
 func jsonValues(data []byte) int {
 	count := 0
 	inString := false

@@ -8,9 +8,9 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Outcomes of calls for [Observed], in addition to the outcomes of an [Answer].
+// The outcomes of calls for [Observed], in addition to the outcomes of an [Answer].
 const (
-	// CallOK means that the service has answered a call that is no write or delete.
+	// CallOK means that the service has answered a call other than a write or a delete.
 	CallOK = "OK"
 	// CallNotSent means that the call was not sent.
 	CallNotSent = "NOT_SENT"
@@ -18,12 +18,11 @@ const (
 	CallUnimplemented = "UNIMPLEMENTED"
 	// CallCancelled means that the caller has given up.
 	CallCancelled = "CANCELLED"
-	// CallLost means that there was no answer, or an invalid one.
+	// CallLost means that there was no valid answer.
 	CallLost = "LOST"
 )
 
-// Observed returns a service that calls s, and then seen with the name of the method and the
-// outcome.
+// Observed returns a service that calls s. After each call it calls seen with the name of the method and the outcome.
 func Observed(s Service, seen func(method, outcome string)) Service { return &observed{s, seen} }
 
 // observed is the service that [Observed] returns.
@@ -34,7 +33,7 @@ type observed struct {
 
 var _ Service = (*observed)(nil)
 
-// note reports a call that was answered with an outcome, or failed.
+// note reports the outcome of a call, or its error.
 func (o *observed) note(ctx context.Context, method, outcome string, err error) {
 	switch {
 	case err == nil:

@@ -1,9 +1,9 @@
-// Package owner describes the resource services of other teams. Such a service owns the resources
-// of some kinds: their data, their rules and their side effects. The gateway keeps a copy of each
-// resource in a mirror, and forwards the writes of its callers.
+// Package owner is the interface to the resource services of other teams. Such a service owns the resources of some
+// kinds: their data, their rules and their side effects. The gateway keeps a copy of each resource in a mirror, and
+// forwards the writes of its callers to the service.
 //
-// The contract is schema/service/v1/resource.proto. This package has it in the gateway's own types,
-// so that other protocols can implement the same interface.
+// The contract with services is schema/service/v1/resource.proto. This package expresses the contract with the
+// gateway's types, so that clients for other protocols can implement the same interface.
 package owner
 
 import (
@@ -17,88 +17,86 @@ import (
 // MaxKeys is the maximum number of keys in one call of Get.
 const MaxKeys = 100
 
-// Service is a resource service. Its methods are safe for concurrent use. The context carries the
-// caller and the id of the request; it has no caller if the gateway calls on its own behalf.
+// Service is a resource service. Its methods are safe for concurrent use. The context has the caller and the id of the
+// request. It has no caller if the gateway calls on its own behalf.
 //
-// An error means that the service made no decision: [ErrNotSent] if it was not called,
-// [ErrUnimplemented] if it does not have the call. Any other error means that the answer was lost,
-// so a write may have been applied. A decision of the service is the outcome of an [Answer].
+// An error means that the service has not decided anything, or that its decision is unknown. [ErrNotSent] means that
+// the service was not called, and [ErrUnimplemented] that it does not have the call. After any other error the answer
+// was lost, and a write may have been applied. The decision of a service is the outcome of an [Answer].
 type Service interface {
-	// Describe returns the kinds of the service, and what it can do with them.
+	// Describe returns the kinds of the service, with its capabilities for each.
 	Describe(ctx context.Context) (Description, error)
-	// List returns a page of the resources of a kind, in an order that does not change between
-	// pages. It may be older than Get. token is empty for the first page.
+	// List returns a page of the resources of a kind. The order does not change between pages. token is empty for the
+	// first page. The result may be older than that of Get.
 	List(ctx context.Context, kind, token string, size int) (Page, error)
-	// Get returns up to MaxKeys resources, parallel to the keys. It sees every write that was
-	// acknowledged.
+	// Get returns the resources under at most MaxKeys keys, in the order of the keys. It reflects all acknowledged
+	// writes.
 	Get(ctx context.Context, keys []backend.Key) ([]Got, error)
-	// Changes waits until something has changed after a position, or wait is over. For the empty
-	// position it returns the current position at once.
+	// Changes waits until something has changed after a position, for at most the duration wait. For the empty position
+	// it returns the current position immediately.
 	Changes(ctx context.Context, position string, wait time.Duration) (Changes, error)
-	// Write creates a resource, or replaces the parts that callers set.
+	// Write creates a resource, or replaces the parts of it that callers set.
 	Write(ctx context.Context, w Write) (Answer, error)
-	// Delete removes a resource, or marks it for deletion.
+	// Delete deletes a resource, or marks it for deletion.
 	Delete(ctx context.Context, d Delete) (Answer, error)
 }
 
-// Errors of calls.
+// The errors of calls.
 var (
-	// ErrNotSent means that the service was not called: it cannot be reached, or too many calls
-	// have failed or are waiting.
+	// ErrNotSent means that the service was not called, because it cannot be reached, or because too many calls have
+	// failed or are waiting.
 	ErrNotSent = errors.New("the service was not asked")
 	// ErrUnimplemented means that the service does not have the call.
 	ErrUnimplemented = errors.New("the service does not have this call")
 )
 
-// Resource is a resource in its owner's state.
+// Resource is a resource in the state that its owner returns.
 type Resource struct {
 	backend.Key
-	// Tag identifies this version of the resource; empty if the service cannot write conditionally.
-	// Versions that differ in spec, metadata or status have different tags. A resource that has not
-	// changed keeps its tag.
+	// Tag identifies this version of the resource. Versions with different spec, metadata or status have different
+	// tags, and an unchanged resource keeps its tag. It is empty if the service does not support conditional writes.
 	Tag string
-	// UID differs between resources that have had the same key. If it is empty, the gateway
-	// makes one.
+	// UID distinguishes resources that have had the same key at different times. If it is empty, the gateway assigns
+	// one.
 	UID string
-	// WriteID is the id of the write that has made this version; empty if the service does not
-	// store it.
+	// WriteID is the id of the write that has made this version; empty if the service does not store such ids.
 	WriteID     string
 	Labels      map[string]string
 	Annotations map[string]string
 	Description string
-	// CreatedAt is zero if the service does not know it.
+	// CreatedAt is when the resource was created; zero if the service does not know that.
 	CreatedAt time.Time
-	// DeletionRequestedAt is not zero if the resource is being deleted.
+	// DeletionRequestedAt is when deletion was requested; zero if it was not.
 	DeletionRequestedAt time.Time
-	// Spec and Status are JSON objects in the stored form of the SDL; Status is empty if there is
-	// none.
+	// Spec and Status are JSON objects in stored form. Status is empty if there is none.
 	Spec, Status []byte
-	// Generation of the spec; 0 if the gateway is to count.
+	// Generation is the number of changes of the spec. If it is 0, the gateway counts them.
 	Generation int64
 }
 
-// Description is a service's description of itself.
+// Description is the description of a service by itself.
 type Description struct {
-	// Service is the service's name in errors and metrics.
+	// Service is the name of the service for errors and metrics.
 	Service string
 	Kinds   []Kind
-	// SDL has the annotated types of the kinds, for `sluice service pull`.
+	// SDL has the annotated types of the kinds. It is used by `sluice service pull`.
 	SDL string
 }
 
-// Kind is a kind of a service, with the service's capabilities for it.
+// Kind is a kind of a service, with the capabilities of the service for it.
 type Kind struct {
 	Name string
-	// Changes reports whether [Service.Changes] announces changes of this kind.
+	// Changes reports whether [Service.Changes] returns changes of the kind.
 	Changes bool
 	// Writes reports whether the kind can be written and deleted.
 	Writes bool
 	// Conditional reports whether the service checks the tag of a write atomically with the write.
 	Conditional bool
 	DryRun      bool
-	// NoCreate reports whether its resources can be written and deleted, and not created.
+	// NoCreate reports whether resources cannot be created. They can still be replaced and deleted.
 	NoCreate bool
-	// NoLabels, NoAnnotations and NoDescription report what its resources cannot have: a write that has it is Invalid.
+	// NoLabels, NoAnnotations and NoDescription report what resources of the kind cannot have. A write that has it is
+	// Invalid.
 	NoLabels      bool
 	NoAnnotations bool
 	NoDescription bool
@@ -107,51 +105,50 @@ type Kind struct {
 // Page is a page of [Service.List].
 type Page struct {
 	Resources []Resource
-	// Unreadable are resources that exist but cannot be shown.
+	// Unreadable are the resources that exist but cannot be returned.
 	Unreadable []Unreadable
 	// Next is the token of the next page; empty at the end.
 	Next string
 }
 
-// Unreadable is a resource that its owner has but cannot show.
+// Unreadable is a resource that exists but that the service cannot return.
 type Unreadable struct {
 	backend.Key
 	Message string
 }
 
-// Got is the resource of a key. The zero value means that there is none.
+// Got is the result of Get for one key. The zero value means that there is no resource.
 type Got struct {
 	Resource *Resource
-	// Unreadable is the reason why an existing resource cannot be shown.
+	// Unreadable is the reason why an existing resource cannot be returned; empty otherwise.
 	Unreadable string
 }
 
-// Changes are the keys that have changed after a position. A key may be repeated, and the order is
-// arbitrary. Several changes of a key may be reported as one. A change is reported after every
-// position that was returned before the change.
+// Changes are the keys that have changed after a position, in any order and possibly with duplicates. Several changes
+// of a key may be reported once. Each change is reported after every position that was returned before the change.
 type Changes struct {
 	Keys []backend.Key
-	// Position is the position to continue from.
+	// Position is the position for the next call.
 	Position string
-	// Expired reports that the position is unknown, too old, or of another history. All resources
-	// are compared then.
+	// Expired reports whether the position was unknown, too old, or from another history. The gateway then compares all
+	// resources.
 	Expired bool
 }
 
-// Write is a request to create or replace a resource. If the service takes conditions, exactly one
-// of IfAbsent and IfTag is set.
+// Write is a request to create or replace a resource. If the service supports conditions, exactly one of IfAbsent and
+// IfTag is set.
 type Write struct {
-	// Resource has the parts that callers set: key, labels, annotations, description and spec. It
-	// also has the id of the write.
+	// Resource has only the parts that callers set: key, labels, annotations, description and spec. It also has the id
+	// of the write.
 	Resource Resource
 	IfAbsent bool
 	IfTag    string
 	IfUID    string
-	// DryRun validates the write without applying it.
+	// DryRun checks the write without applying it.
 	DryRun bool
 }
 
-// Delete is a request to remove a resource.
+// Delete is a request to delete a resource.
 type Delete struct {
 	backend.Key
 	IfTag  string
@@ -159,26 +156,25 @@ type Delete struct {
 	DryRun bool
 }
 
-// Answer is a service's decision about a write or a delete.
+// Answer is the decision of a service about a write or a delete.
 type Answer struct {
 	Outcome Outcome
-	// Resource is the resource after the call; nil if the service does not show it. After a
-	// deletion it is the last state. After Conflict and Exists it is the resource that was found
-	// instead.
+	// Resource is the resource after the call; after a deletion, its last state. After Conflict and Exists it is the
+	// resource that was found. It is nil if the service does not return it.
 	Resource *Resource
-	// Message is text for the caller.
+	// Message is a text for the caller.
 	Message    string
 	Violations []Violation
 	Warnings   []Violation
 }
 
-// Violation is an error of a field, or a warning about it.
+// Violation is an error in a field, or a warning about a field.
 type Violation struct {
-	// Path of the field, such as "spec.email".
+	// Path is the path of the field, such as "spec.email".
 	Path, Rule, Message string
 }
 
-// Outcome is the outcome of a write or a delete. The zero value is no outcome.
+// Outcome is the outcome of a write or a delete. The zero value is not an outcome.
 type Outcome int
 
 // The outcomes.
@@ -186,25 +182,25 @@ const (
 	_ Outcome = iota
 	// Done means that the change was applied.
 	Done
-	// Waits means that the resource will be deleted later, without another call.
+	// Waits means that the resource will be deleted later. No other call is needed.
 	Waits
 	// Conflict means that the tag or the uid does not match.
 	Conflict
-	// Exists means that the resource that the write was to create exists already.
+	// Exists means that the resource to create already exists.
 	Exists
-	// Absent means that there is no resource to replace or delete.
+	// Absent means that the resource to replace or delete does not exist.
 	Absent
-	// Invalid means that the service refuses the change because of the violations.
+	// Invalid means that the service refuses the change because of Violations.
 	Invalid
-	// Forbidden means that the caller has no right to the change.
+	// Forbidden means that the caller may not make the change.
 	Forbidden
-	// Refused means that the service refuses the change for the reason in the message.
+	// Refused means that the service refuses the change for another reason, which is in Message.
 	Refused
 )
 
 var outcomes = [...]string{"none", "DONE", "WAITS", "CONFLICT", "EXISTS", "ABSENT", "INVALID", "FORBIDDEN", "REFUSED"}
 
-// String returns the name of the outcome in the contract.
+// String returns the name that the outcome has in the contract.
 func (o Outcome) String() string {
 	if o < 0 || int(o) >= len(outcomes) {
 		return outcomes[0]

@@ -35,7 +35,7 @@ func changePromises() []promise {
 	}
 }
 
-// present returns the current position.
+// present returns the current position of changes.
 func (t *trial) present(ctx context.Context) (string, error) {
 	c, err := t.Service.Changes(ctx, "", 0)
 	if err != nil {
@@ -47,8 +47,7 @@ func (t *trial) present(ctx context.Context) (string, error) {
 	return c.Position, nil
 }
 
-// follow reads changes from a position until all keys have appeared, and returns the last
-// position.
+// follow reads changes after a position until all keys have occurred. It returns the last position.
 func (t *trial) follow(ctx context.Context, position string, keys ...backend.Key) (string, error) {
 	missing := map[backend.Key]bool{}
 	for _, key := range keys {
@@ -144,9 +143,9 @@ func changesTold(ctx context.Context, t *trial) error {
 	return told("delete")
 }
 
-// changesParallel creates many resources concurrently while another goroutine follows the changes.
-// It finds services that take position numbers before changes become visible: their followers miss
-// changes that become visible late.
+// changesParallel creates many resources at the same time while another goroutine follows the changes. It finds
+// services that assign the number of a position before the change is visible. Their followers miss changes that become
+// visible late.
 func changesParallel(ctx context.Context, t *trial) error {
 	const each = 12
 	position, err := t.present(ctx)
@@ -206,7 +205,7 @@ func changesWait(ctx context.Context, t *trial) error {
 	return err
 }
 
-// followWaiting is follow with calls that wait until the patience is over.
+// followWaiting is like follow for one key. Its calls wait, until the patience is over.
 func (t *trial) followWaiting(ctx context.Context, position string, key backend.Key) (owner.Changes, error) {
 	for {
 		c, err := t.Service.Changes(ctx, position, t.Patience)

@@ -39,7 +39,7 @@ func conditionPromises() []promise {
 	}
 }
 
-// shows returns an error unless an answer shows a resource in its current state.
+// shows returns an error unless the answer has the resource in its current state.
 func shows(a owner.Answer, is *owner.Resource) error {
 	if a.Resource == nil {
 		return fmt.Errorf("the answer %s does not show the resource", a.Outcome)
@@ -65,8 +65,8 @@ func ifAbsent(ctx context.Context, t *trial) error {
 	return t.stays(ctx, r, "a create that was refused")
 }
 
-// onlyOne sends writes concurrently. It returns an error unless exactly one is DONE, the others
-// have the other outcome, and Get shows the one.
+// onlyOne sends writes at the same time. It returns an error unless exactly one has the outcome DONE, all others have
+// the outcome other, and Get returns the result of the successful one.
 func (t *trial) onlyOne(ctx context.Context, other owner.Outcome, write func(i int) owner.Write) error {
 	var winners atomic.Int32
 	var winner atomic.Pointer[owner.Resource]

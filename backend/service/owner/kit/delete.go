@@ -30,7 +30,7 @@ func deletePromises() []promise {
 	}
 }
 
-// remove deletes a resource and waits until it is absent.
+// remove deletes a resource and waits until it does not exist any more.
 func (t *trial) remove(ctx context.Context, r *owner.Resource) error {
 	a, err := t.Service.Delete(ctx, owner.Delete{Key: r.Key})
 	if err := outcome(a, err, owner.Done, owner.Waits); err != nil {

@@ -17,31 +17,31 @@ import (
 )
 
 const (
-	// maxDepth bounds the nesting of objects.
+	// maxDepth is the maximum depth of nested objects.
 	maxDepth = 8
-	// variants is the number of values of the field that varies.
+	// variants is the number of values of the varied field.
 	variants = 64
-	// repeats bounds the additional repetitions of a part of a pattern.
+	// repeats is the maximum number of repetitions of a part of a pattern beyond the required ones.
 	repeats = 4
 	// drawn is the number of strings that are generated for a pattern.
 	drawn = 8
 )
 
-// generator makes specs of a kind, from examples or from the descriptor. Safe for concurrent use,
-// except for avoid.
+// generator makes specs of a kind, from examples or from the description of the kind. It is safe for concurrent use,
+// except for the method avoid.
 type generator struct {
 	kind     *descriptor.Kind
 	examples []owner.Resource
-	// texts are the candidates of each string field, by path.
+	// texts maps the paths of string fields to their candidates.
 	texts map[string][]string
-	// choice is the index of the candidate of a field, by path.
+	// choice maps the paths of fields to the index of the candidate to use.
 	choice map[string]int
 	// optional are the paths of optional fields that are set.
 	optional map[string]bool
-	// full reports whether all possible fields are set.
+	// full reports whether all fields are set.
 	full bool
-	// varied is the path of the field in which specs differ, and values are its values; nil if
-	// there is none.
+	// varied is the path of the field by which specs differ. values are its values. Both are nil if there is no such
+	// field.
 	varied []string
 	values []any
 	random *rand.Rand
@@ -73,7 +73,7 @@ func (g *generator) prepare(s *descriptor.Shape, at string, depth int) {
 	}
 }
 
-// vary looks for a field that can have many values and can be changed.
+// vary finds a field that may have many values and is not immutable.
 func (g *generator) vary(s *descriptor.Shape, at []string) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
@@ -123,11 +123,10 @@ func (g *generator) valuesOf(f *descriptor.Field, path string) (out []any) {
 	return out
 }
 
-// canVary reports whether the generator can make different specs.
+// canVary reports whether different specs can be made.
 func (g *generator) canVary() bool { return len(g.values) > 1 || len(g.examples) > 1 }
 
-// spec returns a spec. The specs of different variants differ, as far as the varied field has
-// enough values.
+// spec returns a spec. Different variants have different specs, as far as there are enough values.
 func (g *generator) spec(variant int) []byte {
 	if len(g.examples) > 0 {
 		return g.examples[variant%len(g.examples)].Spec
@@ -157,8 +156,7 @@ func set(tree map[string]any, path []string, value any) {
 	tree[path[len(path)-1]] = value
 }
 
-// object returns an object with its required fields and the optional ones that turned out to be
-// needed.
+// object returns an object with its required fields, and the optional fields that have proved to be necessary.
 func (g *generator) object(s *descriptor.Shape, at string, depth int) map[string]any {
 	out := map[string]any{}
 	if depth > maxDepth {
@@ -196,8 +194,7 @@ func (g *generator) value(f *descriptor.Field, path string, depth int) any {
 	return out
 }
 
-// element returns the i-th value of a field. The values differ, as far as the field has enough of
-// them.
+// element returns value i of a field. Values with different i differ, as far as there are enough values.
 func (g *generator) element(f *descriptor.Field, path string, i, depth int) any {
 	n := g.choice[path] + i
 	switch f.Type {
@@ -226,7 +223,7 @@ func (g *generator) element(f *descriptor.Field, path string, i, depth int) any 
 	return texts[n%len(texts)]
 }
 
-// number returns the i-th integer within the bounds.
+// number returns integer i within the bounds.
 func number(c descriptor.Constraint, i int) int64 {
 	least := 1.0
 	if c.Max != nil {
@@ -242,7 +239,7 @@ func number(c descriptor.Constraint, i int) int64 {
 	return int64(n)
 }
 
-// candidates returns strings that a field accepts, the most plausible ones first.
+// candidates returns strings that the field accepts. The most plausible ones come first.
 func (g *generator) candidates(name string, c descriptor.Constraint) []string {
 	if len(c.In) > 0 {
 		return c.In
@@ -267,8 +264,8 @@ func (g *generator) candidates(name string, c descriptor.Constraint) []string {
 	return out
 }
 
-// fits reports whether a string is within the bounds. It does not check formats: strings of a
-// format come only from byFormat.
+// fits reports whether a string is within the bounds. It does not check the format, because strings of a format only
+// come from byFormat.
 func fits(c descriptor.Constraint, text string) bool {
 	n := utf8.RuneCountInString(text)
 	if c.MinLength != nil && n < *c.MinLength || c.MaxLength != nil && n > *c.MaxLength {
@@ -284,7 +281,7 @@ func fits(c descriptor.Constraint, text string) bool {
 	return err == nil && pattern.MatchString(text)
 }
 
-// byName returns plausible values for a field of this name. The SDL need not accept them.
+// byName returns strings that are plausible for a field with this name. The field may not accept them.
 func byName(name string) []string {
 	name = strings.ToLower(name)
 	for _, guess := range []struct{ part, text string }{
@@ -318,7 +315,7 @@ func byFormat(f descriptor.Format) []string {
 	return nil
 }
 
-// commonTexts returns strings that are tried for each field.
+// commonTexts returns strings that are tried for all fields.
 func commonTexts() []string {
 	return []string{
 		"example", "Example", "a", "A", "1", "10", "100", "1.0", "v1", "1h", "10Gi", "example.org", "192.0.2.1",
@@ -327,7 +324,7 @@ func commonTexts() []string {
 	}
 }
 
-// draw returns strings that match a pattern; none if the pattern has an unusual form.
+// draw returns strings that match a pattern. It returns none if it does not support the form of the pattern.
 func (g *generator) draw(pattern string) (out []string) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -366,8 +363,7 @@ func (g *generator) drawPart(text *strings.Builder, part *syntax.Regexp) {
 	}
 }
 
-// drawTimes generates a part from least to most times; if most is -1, there is no
-// maximum.
+// drawTimes generates a part between least and most times. If most is -1, there is no maximum.
 func (g *generator) drawTimes(text *strings.Builder, part *syntax.Regexp, least, most int) {
 	if most < 0 || most > least+repeats {
 		most = least + repeats
@@ -377,8 +373,8 @@ func (g *generator) drawTimes(text *strings.Builder, part *syntax.Regexp, least,
 	}
 }
 
-// drawRune returns a character of a class, which is given as pairs of bounds. It is printable if
-// the first or the last pair has printable characters.
+// drawRune returns a character of a class. pairs has the first and the last character of each range. The result is
+// printable if the first or the last range has printable characters.
 func (g *generator) drawRune(pairs []rune) rune {
 	i := 2 * g.random.IntN(len(pairs)/2)
 	low := max(pairs[i], min(' ', pairs[i+1]))
@@ -388,8 +384,7 @@ func (g *generator) drawRune(pairs []rune) rune {
 
 var indexes = regexp.MustCompile(`\[\d*\]|\.\d+`)
 
-// avoid changes the fields that violations name, and reports whether there is another
-// spec to try.
+// avoid changes the values of the fields in violations, and reports whether there is another spec to try.
 func (g *generator) avoid(violations []owner.Violation) bool {
 	if len(g.examples) > 0 {
 		return false

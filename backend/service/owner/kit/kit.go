@@ -1,6 +1,6 @@
-// Package kit tests whether a resource service keeps the promises of the contract. Each promise is
-// a test over [owner.Service], with resources that are generated from the SDL of the kind. The
-// names of all resources of a run have the same prefix. They are deleted at the end.
+// Package kit tests whether a resource service keeps the promises of the contract. There is a test for each promise. It
+// calls an [owner.Service] with resources that are generated from the SDL of the kind. The names of all resources begin
+// with the same prefix, and the resources are deleted at the end.
 package kit
 
 import (
@@ -27,56 +27,52 @@ const (
 
 // Result is the result of the test of a promise.
 type Result struct {
-	// Kind is the tested kind; empty for a promise of the whole service.
+	// Kind is the tested kind; empty for a promise about the whole service.
 	Kind string
 	// Promise is the short name of the promise, such as "reads-own-writes".
 	Promise string
-	// Says is the promise in a sentence.
+	// Says is the promise as a sentence.
 	Says   string
 	Status Status
-	// Detail says what broke the promise, or which capability is missing.
+	// Detail is how the promise was broken, or which capability is missing.
 	Detail string
 }
 
-// Config of a run. Service is required.
+// Config configures a run. Service is required.
 type Config struct {
 	Service owner.Service
 	// Kinds are the names of the kinds to test. Default: all kinds of the service.
 	Kinds []string
-	// Descriptors are the kinds of the service's SDL. For other kinds, the specs are taken from
-	// Examples.
+	// Descriptors are the kinds in the SDL of the service. For other kinds, specs come from Examples.
 	Descriptors []descriptor.Kind
-	// Examples are resources that the service accepts, by kind. Their specs are used, and their
-	// namespaces if Namespace is empty.
+	// Examples maps kinds to resources that the service accepts. Their specs are used. Their namespaces are used if
+	// Namespace is empty.
 	Examples map[string][]owner.Resource
-	// Namespace is the namespace of the resources of namespaced kinds. Default
-	// "default".
+	// Namespace is the namespace for resources of NAMESPACED kinds. Default: "default".
 	Namespace string
-	// Seed determines the values of specs and the prefix of names. Runs with the same seed must not
-	// overlap.
+	// Seed determines the values in specs and the prefix of names. Two runs at the same time must have different seeds.
 	Seed uint64
-	// Restart restarts the service and returns when it has started. If it is nil, the service
-	// is not restarted.
+	// Restart restarts the service and returns after it has started. If it is nil, the service is not restarted.
 	Restart func(context.Context) error
-	// Raw sends a body in the JSON form of the contract to a call, such as "Get", and returns the
-	// body of the answer. It is nil if the service has no such form.
+	// Raw sends a body in the JSON form of the contract to a call, such as "Get", and returns the body of the answer.
+	// It is nil if the service does not support the JSON form.
 	Raw func(ctx context.Context, call string, body []byte) ([]byte, error)
-	// Patience bounds the wait for a change to appear, and for a restart. Default 10 s.
+	// Patience is the maximum time to wait for a change, or for a restart. Default: 10 s.
 	Patience time.Duration
-	// Report is called with each result, in the order of the tests. Default: no call.
+	// Report is called with each result. Default: no calls.
 	Report func(Result)
 }
 
-// Defaults of a [Config].
+// The defaults of a [Config], and other settings of a run.
 const (
 	DefaultPatience = 10 * time.Second
-	// cleanupTime bounds the deletion of the resources of a run.
+	// cleanupTime is the time limit for deleting the resources of a run.
 	cleanupTime = 30 * time.Second
 	// prefix is the prefix of the names of all resources of all runs.
 	prefix = "sluice-test-"
 )
 
-// Validate returns what is wrong with the configuration.
+// Validate returns an error if the configuration is invalid.
 func (c Config) Validate() error {
 	if c.Service == nil {
 		return errors.New("service: a service wanted")
@@ -87,7 +83,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// ErrChoice is the error of a run for a kind that the service does not have.
+// ErrChoice means that the service does not have a chosen kind.
 var ErrChoice = errors.New("the service has no kind")
 
 // promise is a promise of the contract and its test.
@@ -95,8 +91,7 @@ type promise struct {
 	name, says string
 	// needs are the capabilities that the test requires.
 	needs []capability
-	// shared reports whether the promise concerns the whole service. It is tested with the
-	// first suitable kind.
+	// shared reports whether the promise is about the whole service. It is tested only with the first suitable kind.
 	shared bool
 	test   func(context.Context, *trial) error
 }
@@ -133,13 +128,13 @@ func has(k owner.Kind, c capability) bool {
 	}
 }
 
-// skip is the error of a test that was skipped: the reason.
+// skip is an error that means that a test was skipped. Its text is the reason.
 type skip string
 
 func (s skip) Error() string { return string(s) }
 
-// Run tests the promises of a service and returns the results. If ctx is cancelled it stops early,
-// and still deletes its resources. An error means that nothing could be tested.
+// Run tests the promises of a service and returns the results. If ctx is cancelled, it ends early, but deletes its
+// resources. It returns an error if nothing could be tested.
 func Run(ctx context.Context, c Config) ([]Result, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -197,11 +192,11 @@ type run struct {
 	random  *rand.Rand
 	prefix  string
 	results []Result
-	// done has the shared promises that were tested.
+	// done has the shared promises that were tested already.
 	done map[string]bool
 }
 
-// kind tests all promises with a kind.
+// kind tests all promises with one kind.
 func (r *run) kind(ctx context.Context, k owner.Kind) {
 	if k.NoCreate { // there is nothing that could be written
 		k.Writes = false
@@ -256,7 +251,7 @@ func (r *run) report(result Result, err error) {
 	}
 }
 
-// lacks returns a [skip] if the kind lacks a capability that the promise needs.
+// lacks returns a [skip] if the kind does not have a capability that the promise needs.
 func (t *trial) lacks(p promise) error {
 	for _, c := range p.needs {
 		if !has(t.kind, c) {
@@ -266,7 +261,7 @@ func (t *trial) lacks(p promise) error {
 	return nil
 }
 
-// promises returns all promises in the order of their tests.
+// promises returns all promises, in the order of their tests.
 func promises() []promise {
 	var all []promise
 	for _, group := range [][]promise{

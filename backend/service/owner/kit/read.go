@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// fullPage is the page size of tests that do not depend on it.
+// fullPage is the page size for tests in which it does not matter.
 const fullPage = 500
 
 func readPromises() []promise {
@@ -124,7 +124,7 @@ func listAgrees(ctx context.Context, t *trial) error {
 	})
 }
 
-// pageSize returns a size with which List has several pages, but not too many.
+// pageSize returns a page size with which the list has several pages, but not too many.
 func (t *trial) pageSize(ctx context.Context) (int, error) {
 	const pages = 20
 	all, err := t.list(ctx, fullPage)
@@ -179,9 +179,9 @@ func listPages(ctx context.Context, t *trial) error {
 	})
 }
 
-// listUnderWrites deletes resources of the first pages while the later ones are read, and then
-// creates resources that belong on the first pages. It finds services whose token counts resources:
-// they leave out resources, or show them twice.
+// listUnderWrites deletes resources of early pages while later pages are read, and then creates resources that belong
+// to early pages. It finds services whose page token is a number of resources. They leave out resources, or return them
+// twice.
 func listUnderWrites(ctx context.Context, t *trial) error {
 	const early = 12
 	before, err := t.series(ctx, "a", early)
@@ -225,8 +225,7 @@ func listUnderWrites(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// listBetween reads the list, calls do between its pages, and returns an error unless each key
-// appears exactly once.
+// listBetween reads the list and calls do between its pages. It returns an error unless each key occurs exactly once.
 func (t *trial) listBetween(ctx context.Context, keys []backend.Key, do func(i int) error) error {
 	size, err := t.pageSize(ctx)
 	if err != nil {

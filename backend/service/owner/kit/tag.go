@@ -20,8 +20,8 @@ func tagPromises() []promise {
 	}
 }
 
-// tagChanges changes one part of a resource after another. Versions with the same tag
-// must be equal.
+// tagChanges changes the parts of a resource one after another. It returns an error if two different versions have the
+// same tag.
 func tagChanges(ctx context.Context, t *trial) error {
 	r, err := t.fresh(ctx)
 	if err != nil {

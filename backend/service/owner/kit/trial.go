@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// versionLabel is a label whose value differs between the versions of a resource.
+// versionLabel is a label with a different value in each version of a resource.
 const versionLabel = "sluice-test"
 
 // trial tests the promises with one kind.
@@ -36,7 +36,7 @@ type trial struct {
 	names int
 }
 
-// key returns a new key.
+// key returns an unused key.
 func (t *trial) key() backend.Key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,23 +44,21 @@ func (t *trial) key() backend.Key {
 	return t.track(t.prefix + strconv.Itoa(t.names))
 }
 
-// named returns the key of a name, which no other test may use.
+// named returns the key with a name, which no other test may use.
 func (t *trial) named(name string) backend.Key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.track(name)
 }
 
-// track returns the key of a name and notes that its resource must be deleted at the end.
-// The caller holds mu.
+// track returns the key with a name. The resource will be deleted at the end. The caller holds mu.
 func (t *trial) track(name string) backend.Key {
 	key := backend.Key{Kind: t.kind.Name, Namespace: t.namespace, Name: name}
 	t.made[key] = true
 	return key
 }
 
-// desired returns a version of a resource, with the parts that callers set. Each
-// version has another content.
+// desired returns a version of a resource. It has only the parts that callers set. Each version has different contents.
 func (t *trial) desired(key backend.Key, version int) owner.Resource {
 	variant := 0
 	if t.varies {
@@ -80,10 +78,10 @@ func (t *trial) create(ctx context.Context, key backend.Key) (*owner.Resource, e
 	return done(t.Service.Write(ctx, owner.Write{Resource: t.desired(key, 1), IfAbsent: true}))
 }
 
-// fresh creates a resource under a new key.
+// fresh creates a resource with an unused key.
 func (t *trial) fresh(ctx context.Context) (*owner.Resource, error) { return t.create(ctx, t.key()) }
 
-// replacing returns the write of a version of a resource. If the kind takes conditions, it is
+// replacing returns a request to write a version of a resource. If the kind supports conditions, the write is
 // conditional on was.
 func (t *trial) replacing(was *owner.Resource, version int) owner.Write {
 	w := owner.Write{Resource: t.desired(was.Key, version)}
@@ -98,7 +96,7 @@ func (t *trial) update(ctx context.Context, was *owner.Resource, version int) (*
 	return done(t.Service.Write(ctx, t.replacing(was, version)))
 }
 
-// get returns a resource; nil if there is none.
+// get returns a resource; nil if it does not exist.
 func (t *trial) get(ctx context.Context, key backend.Key) (*owner.Resource, error) {
 	got, err := t.Service.Get(ctx, []backend.Key{key})
 	if err != nil {
@@ -113,7 +111,7 @@ func (t *trial) get(ctx context.Context, key backend.Key) (*owner.Resource, erro
 	return got[0].Resource, nil
 }
 
-// mustGet returns a resource that must be there.
+// mustGet returns a resource. It returns an error if the resource does not exist.
 func (t *trial) mustGet(ctx context.Context, key backend.Key) (*owner.Resource, error) {
 	r, err := t.get(ctx, key)
 	if err == nil && r == nil {
@@ -122,7 +120,7 @@ func (t *trial) mustGet(ctx context.Context, key backend.Key) (*owner.Resource, 
 	return r, err
 }
 
-// stays returns an error unless Get shows a resource unchanged.
+// stays returns an error unless Get returns the resource unchanged. after describes what has happened, for the error.
 func (t *trial) stays(ctx context.Context, was *owner.Resource, after string) error {
 	now, err := t.mustGet(ctx, was.Key)
 	if err != nil {
@@ -134,8 +132,7 @@ func (t *trial) stays(ctx context.Context, was *owner.Resource, after string) er
 	return nil
 }
 
-// done returns the resource of an answer. It returns an error unless the outcome is
-// DONE.
+// done returns the resource in an answer. It returns an error unless the outcome is DONE.
 func done(a owner.Answer, err error) (*owner.Resource, error) {
 	if err := outcome(a, err, owner.Done); err != nil {
 		return nil, err
@@ -146,7 +143,7 @@ func done(a owner.Answer, err error) (*owner.Resource, error) {
 	return a.Resource, nil
 }
 
-// outcome returns an error unless the outcome of an answer is one of those wanted.
+// outcome returns an error unless the answer has one of the wanted outcomes.
 func outcome(a owner.Answer, err error, want ...owner.Outcome) error {
 	if err != nil {
 		return err
@@ -168,7 +165,7 @@ func outcome(a owner.Answer, err error, want ...owner.Outcome) error {
 	return errors.New(text)
 }
 
-// difference describes how two resources differ; empty if they are equal.
+// difference describes how two resources differ; "" if they are equal.
 func difference(a, b *owner.Resource) string {
 	var out []string
 	add := func(field string, x, y any) {
@@ -192,7 +189,7 @@ func difference(a, b *owner.Resource) string {
 	return strings.Join(out, ", ")
 }
 
-// contentDifference describes how spec, metadata and status of two resources differ.
+// contentDifference describes how spec, metadata and status of two resources differ; "" if they do not.
 func contentDifference(a, b *owner.Resource) string {
 	var out []string
 	add := func(field string, x, y any) {
@@ -243,7 +240,7 @@ func decoded(raw []byte) (map[string]any, error) {
 	return out, err
 }
 
-// short formats a value for a message, and cuts it if it is long.
+// short formats a value for a message. Long values are cut.
 func short(v any) string {
 	const most = 200
 	text := fmt.Sprintf("%q", fmt.Sprint(v))
@@ -253,7 +250,7 @@ func short(v any) string {
 	return text
 }
 
-// parallel calls do n times concurrently and returns the first error.
+// parallel calls do n times at the same time. It returns the first error.
 func parallel(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
@@ -264,7 +261,7 @@ func parallel(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// list returns all resources of the kind that List shows, page by page.
+// list returns all resources of the kind from List. It reads them in pages.
 func (t *trial) list(ctx context.Context, size int) (owner.Page, error) {
 	const mostPages = 100_000
 	var all owner.Page
@@ -290,7 +287,7 @@ func (t *trial) list(ctx context.Context, size int) (owner.Page, error) {
 	return all, fmt.Errorf("List has not ended after %d pages", mostPages)
 }
 
-// eventually calls check until it returns nil or the patience is over, and returns its last error.
+// eventually calls check repeatedly until it returns nil or the patience is over. It returns the last error.
 func (t *trial) eventually(ctx context.Context, check func() error) error {
 	end := time.Now().Add(t.Patience)
 	for {
@@ -310,8 +307,8 @@ func (t *trial) pause(ctx context.Context) {
 	}
 }
 
-// cleanup deletes the resources of the last test, even if ctx is cancelled. It reports resources
-// that cannot be deleted as a result.
+// cleanup deletes the resources of the last test, even if ctx is cancelled. Resources that cannot be deleted are
+// reported in a result.
 func (t *trial) cleanup(ctx context.Context) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer end()
@@ -335,7 +332,7 @@ func (t *trial) cleanup(ctx context.Context) {
 	}
 }
 
-// calibrate finds out which specs the service accepts.
+// calibrate finds specs that the service accepts.
 func (t *trial) calibrate(ctx context.Context) error {
 	var described *descriptor.Kind
 	for i := range t.Descriptors {
@@ -384,8 +381,7 @@ func (t *trial) namespaceOf(described *descriptor.Kind, examples []owner.Resourc
 	return descriptor.DefaultNamespace
 }
 
-// accepted creates a resource. It tries one spec after another until the service accepts
-// one.
+// accepted creates a resource. It tries different specs until the service accepts one.
 func (t *trial) accepted(ctx context.Context) (*owner.Resource, error) {
 	const attempts = 60
 	key := t.key()

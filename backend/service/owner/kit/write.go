@@ -12,14 +12,13 @@ import (
 )
 
 const (
-	// writers is the number of concurrent writers in a test.
+	// writers is the number of writers at the same time.
 	writers = 8
 	// rounds is the number of repetitions of such a test.
 	rounds = 5
-	// longestName is the maximum length of a name, in characters, that the gateway
-	// accepts.
+	// longestName is the maximum length of a name in characters.
 	longestName = 253
-	// longestPart is the maximum number of characters between two dots of a name.
+	// longestPart is the maximum length of the part of a name between two dots, in characters.
 	longestPart = 63
 	// largeBytes is the size of large annotations. The gateway accepts 256 KiB of them.
 	largeBytes = 200 << 10
@@ -171,7 +170,7 @@ func keepsMetadata(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// metadataDifference describes how the metadata that callers set differ.
+// metadataDifference describes how the metadata that callers set differs; "" if it does not.
 func metadataDifference(a, b *owner.Resource) string {
 	x, y := *a, *b
 	x.Spec, x.Status = nil, nil
@@ -179,8 +178,8 @@ func metadataDifference(a, b *owner.Resource) string {
 	return contentDifference(&x, &y)
 }
 
-// takenOrRefused writes a resource. It returns an error unless the service refuses the write with
-// an outcome, or stores the resource unchanged.
+// takenOrRefused writes a resource. It returns an error unless the service refuses the write with an outcome, or stores
+// the resource unchanged.
 func (t *trial) takenOrRefused(ctx context.Context, want owner.Resource) error {
 	a, err := t.Service.Write(ctx, owner.Write{Resource: want, IfAbsent: true})
 	if err := outcome(a, err, owner.Done, owner.Invalid, owner.Refused); err != nil {

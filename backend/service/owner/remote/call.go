@@ -20,27 +20,27 @@ import (
 // servicePath is the prefix of the paths of all calls.
 const servicePath = "/sluice.resource.v1.ResourceService/"
 
-// maxErrorText is the maximum number of bytes of a service's text in an error.
+// maxErrorText is the maximum length of a service's text in an error, in bytes.
 const maxErrorText = 500
 
-// errGaveUp is reported to the breaker if the caller gave up before the answer. It counts neither
-// as a success nor as a failure of the service.
+// errGaveUp is reported to the circuit breaker when the caller has stopped waiting. It is neither a success nor a
+// failure of the service.
 var errGaveUp = errors.New("the caller did not wait")
 
-// errEnded is the error of a stream that its service has ended.
+// errEnded means that the service has ended a stream.
 var errEnded = errors.New("the service has ended the stream")
 
-// errLate is the cause of a context whose deadline for the answer has passed.
+// errLate means that there was no answer before the deadline.
 var errLate = errors.New("no answer in time")
 
-// endpoint is the destination of calls.
+// endpoint is where calls are sent.
 type endpoint struct {
 	client  *http.Client
 	address string
 	options []connect.ClientOption
 }
 
-// call is one of the calls of the contract.
+// call is a call of the contract.
 type call[Req, Res any] struct {
 	method string
 	client *connect.Client[Req, Res]
@@ -50,7 +50,7 @@ func newCall[Req, Res any](to endpoint, method string) call[Req, Res] {
 	return call[Req, Res]{method, connect.NewClient[Req, Res](to.client, to.address+servicePath+method, to.options...)}
 }
 
-// ask takes a slot, sends a call if the breaker is closed, and waits for the answer.
+// ask waits for a slot, sends the call if the circuit breaker allows it, and waits for the answer.
 func (m call[Req, Res]) ask(ctx context.Context, c *Client, in *Req) (*Res, error) {
 	if err := c.takeSlot(ctx); err != nil {
 		return nil, c.notSent(m.method, err)
@@ -65,13 +65,13 @@ func (m call[Req, Res]) ask(ctx context.Context, c *Client, in *Req) (*Res, erro
 	return out, err
 }
 
-// send sends a call and waits for the answer, at most until limit is over.
+// send sends the call and waits for the answer, for at most limit.
 func (m call[Req, Res]) send(ctx context.Context, c *Client, limit time.Duration, in *Req) (*Res, error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
-	// sent reports whether the request was written to a connection. No request is processed twice:
-	// the transport takes a second connection only if nothing was written to the first, or if the
-	// service has reported that it did not process the request.
+	// sent reports whether the request was written to a connection. A request is never executed twice. The transport
+	// uses a second connection only if nothing was written to the first, or if the service has reported that it has not
+	// executed the request.
 	var sent atomic.Bool
 	bounded = httptrace.WithClientTrace(bounded, &httptrace.ClientTrace{
 		GetConn: func(string) { sent.Store(false) },
@@ -100,7 +100,7 @@ func (m call[Req, Res]) send(ctx context.Context, c *Client, limit time.Duration
 	return nil, c.failed(m.method, err)
 }
 
-// takeSlot waits for a slot, at most for Config.SlotWait.
+// takeSlot waits for a slot, for at most Config.SlotWait.
 func (c *Client) takeSlot(ctx context.Context) error {
 	select {
 	case c.slots <- struct{}{}:
@@ -119,8 +119,8 @@ func (c *Client) takeSlot(ctx context.Context) error {
 	}
 }
 
-// outage returns the error of a call that is reported to the breaker: that the service could not be
-// reached or has not answered. Any answer of the service is a success.
+// outage returns the error of a call for the circuit breaker. It is not nil if the service could not be reached or has
+// not answered. Every answer of the service is a success.
 func outage(ctx context.Context, err error) error {
 	switch {
 	case err == nil, connect.IsWireError(err), errors.Is(err, owner.ErrUnimplemented):
@@ -137,7 +137,7 @@ type callError struct {
 	err             error
 }
 
-// Error returns one line with the names of the service and the call.
+// Error returns a message of one line, with the names of the service and of the call.
 func (e *callError) Error() string {
 	return fmt.Sprintf("service %s: %s: %s", e.service, e.method, oneLine(e.err.Error(), maxErrorText))
 }
@@ -150,7 +150,7 @@ func (c *Client) notSent(method string, err error) error {
 	return c.failed(method, fmt.Errorf("%w: %w", owner.ErrNotSent, err))
 }
 
-// oneLine returns a text as one line of at most n bytes, without control characters.
+// oneLine returns a text on one line, without control characters, and cut after n bytes.
 func oneLine(text string, n int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -161,7 +161,7 @@ func oneLine(text string, n int) string {
 	return cut(text, n)
 }
 
-// cut returns at most n bytes of a text. It does not split a character.
+// cut returns the first bytes of a text, at most n. It does not cut a character.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text

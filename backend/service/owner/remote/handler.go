@@ -17,11 +17,11 @@ import (
 // maxRequest is the maximum size of a request in bytes, after decompression.
 const maxRequest = 16 << 20
 
-// Handler serves a service to clients of Connect, with JSON or protobuf, and of gRPC. The context
-// of its calls carries the caller from the headers; it has none if the gateway calls on its own
-// behalf. Anyone who can reach the handler can set these headers, so the server must accept only
-// gateways, by their client certificates. gRPC needs HTTP/2 (without TLS
-// [http.Protocols.SetUnencryptedHTTP2]).
+// Handler returns a handler that serves a service by the protocols of Connect, with JSON or protobuf, and by gRPC.
+//
+// The context of a call has the caller from the headers. It has none if the gateway calls on its own behalf. Everybody
+// who can reach the handler can set these headers. So the server must accept only gateways, by their client
+// certificates. gRPC requires HTTP/2; without TLS, see [http.Protocols.SetUnencryptedHTTP2].
 func Handler(service owner.Service) http.Handler {
 	s := server{service}
 	mux := http.NewServeMux()
@@ -48,7 +48,7 @@ func serve[Req, Res any](mux *http.ServeMux, method string, answer func(context.
 	}, connect.WithReadMaxBytes(maxRequest)))
 }
 
-// withCode adds a code to the error of a service.
+// withCode returns the error of a service with a code of Connect.
 func withCode(err error) error {
 	var coded *connect.Error
 	switch {

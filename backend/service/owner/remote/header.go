@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Headers of calls.
+// The headers of calls.
 const (
 	userHeader    = "Sluice-User"
 	groupHeader   = "Sluice-Group"
@@ -18,8 +18,7 @@ const (
 	traceHeader   = "Traceparent"
 )
 
-// setHeaders sets the headers with the caller, the request id and the trace. traced is the span of
-// the call.
+// setHeaders sets the headers for the caller, the id of the request, and the trace. traced is the span of the call.
 func setHeaders(ctx context.Context, to http.Header, traced span.Span) {
 	caller := access.CallerFrom(ctx)
 	to.Set(userHeader, escape(access.ActorFrom(ctx).Name))
@@ -40,8 +39,7 @@ func setHeaders(ctx context.Context, to http.Header, traced span.Span) {
 	}
 }
 
-// withCaller returns a context with the caller from the headers. It has no caller if the gateway
-// calls on its own behalf.
+// withCaller returns a context with the caller in the headers; without a caller if the gateway calls on its own behalf.
 func withCaller(ctx context.Context, from http.Header) context.Context {
 	user := unescape(from.Get(userHeader))
 	if user == access.Gateway {
@@ -63,8 +61,8 @@ func withCaller(ctx context.Context, from http.Header) context.Context {
 	return access.WithCaller(ctx, caller)
 }
 
-// escape percent-encodes everything in a text except visible ASCII characters. It also encodes
-// commas, which separate the values of a header, and percent signs.
+// escape percent-encodes all characters except visible ASCII characters. Commas, which separate the values of a header,
+// and percent signs are encoded too.
 func escape(text string) string {
 	const digits = "0123456789ABCDEF"
 	var out strings.Builder
@@ -81,8 +79,7 @@ func escape(text string) string {
 	return out.String()
 }
 
-// unescape reverses escape. A text that is not valid percent-encoding is returned
-// unchanged.
+// unescape decodes a result of escape. It returns other texts unchanged.
 func unescape(text string) string {
 	if out, err := url.PathUnescape(text); err == nil {
 		return out

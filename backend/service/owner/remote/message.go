@@ -11,7 +11,7 @@ import (
 	pb "github.com/sluicegw/sluice/schema/service/v1/resourcev1"
 )
 
-// This file makes messages. They are read in read.go, for answers, and in handler.go, for requests.
+// This file creates messages. They are converted back in read.go (answers) and handler.go (requests).
 
 func keyOf(k backend.Key) *pb.Key { return &pb.Key{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name} }
 
@@ -23,8 +23,7 @@ func keysOf(keys []backend.Key) []*pb.Key {
 	return out
 }
 
-// writeOf returns the request of a write. It fails with an inexactError, or if the spec is no JSON
-// object.
+// writeOf returns the request for a write. The error is an inexactError, or the spec is not a JSON object.
 func writeOf(w owner.Write) (*pb.WriteRequest, error) {
 	r := w.Resource
 	spec, err := parseObject(r.Spec, "spec")
@@ -74,7 +73,7 @@ func resourceOf(r *owner.Resource) (*pb.Resource, error) {
 	}, nil
 }
 
-// timestampOf returns nil for the zero time.
+// timestampOf converts a time; nil for the zero time.
 func timestampOf(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil

@@ -37,7 +37,7 @@ func (e *inexactError) answer() owner.Answer {
 	}
 }
 
-// parseObject parses a JSON object. path is the path of the object, for errors.
+// parseObject parses a JSON object. path is the path of the object for errors.
 func parseObject(raw []byte, path string) (*structpb.Struct, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -101,8 +101,8 @@ func valueOf(value any, path string) (*structpb.Value, error) {
 	return nil, fmt.Errorf("%s: a %T is no JSON", path, value)
 }
 
-// numberOf parses a number. It refuses integers that a 64-bit float cannot represent exactly.
-// Fractions are rounded, as by any JSON decoder.
+// numberOf parses a number. It returns an error for an integer that is not exact as a 64-bit float. Fractions are
+// rounded, as by all JSON decoders.
 func numberOf(text string) (float64, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -114,7 +114,7 @@ func numberOf(text string) (float64, error) {
 	return n, nil
 }
 
-// printObject returns an object as JSON with sorted names; nil for none.
+// printObject returns an object as JSON. The names are sorted. It returns nil for nil.
 func printObject(object *structpb.Struct) ([]byte, error) {
 	if object == nil {
 		return nil, nil
@@ -167,8 +167,7 @@ func appendValue(out []byte, value *structpb.Value) ([]byte, error) {
 	return append(out, "null"...), nil
 }
 
-// appendString appends a JSON string. It does not escape the characters that are
-// special only in HTML.
+// appendString appends a JSON string. It does not escape the characters that are only special in HTML.
 func appendString(out []byte, text string) ([]byte, error) {
 	plain := func(b byte) bool { return b >= ' ' && b < utf8.RuneSelf && b != '"' && b != '\\' }
 	for i := range len(text) {

@@ -13,9 +13,9 @@ import (
 	pb "github.com/sluicegw/sluice/schema/service/v1/resourcev1"
 )
 
-// This file validates answers and converts them to the types of package owner.
+// This file checks answers and converts them to the types of package owner.
 
-// Limits of texts in answers, in bytes. Longer messages are cut.
+// The maximum lengths of texts in answers, in bytes. Longer messages are cut.
 const (
 	maxTag     = 1024
 	maxUID     = 256
@@ -25,11 +25,10 @@ const (
 	maxText    = 4096
 )
 
-// maxViolations is the maximum number of violations, and of warnings, that are read from
-// an answer.
+// maxViolations is the maximum number of violations in an answer that are used, and also of warnings.
 const maxViolations = 1000
 
-// kindName matches the valid names of kinds: names of GraphQL that are not reserved.
+// kindName matches the names of kinds, which are GraphQL names that are not reserved.
 var kindName = regexp.MustCompile(`^[A-Za-z][_0-9A-Za-z]*$`)
 
 func readDescription(in *pb.DescribeResponse) (owner.Description, error) {
@@ -57,8 +56,7 @@ func readDescription(in *pb.DescribeResponse) (owner.Description, error) {
 	return out, nil
 }
 
-// readPage converts an answer to List. A resource that violates the contract becomes an unreadable
-// one.
+// readPage converts an answer to List. A resource that violates the contract is returned as unreadable.
 func readPage(asked *pb.ListRequest, in *pb.ListResponse) (owner.Page, error) {
 	if err := atMost("nextPageToken", in.NextPageToken, maxToken); err != nil {
 		return owner.Page{}, err
@@ -124,8 +122,7 @@ func readGot(asked []backend.Key, in *pb.GetResponse) ([]owner.Got, error) {
 	return out, nil
 }
 
-// readChanges converts an answer to Changes. It leaves out keys that are invalid for
-// every kind.
+// readChanges converts an answer to Changes. Keys that no kind can have are left out.
 func readChanges(in *pb.ChangesResponse) (owner.Changes, error) {
 	if in.Position == "" {
 		return owner.Changes{}, errors.New("position: it is missing")
@@ -180,7 +177,7 @@ func readViolations(in []*pb.Violation) []owner.Violation {
 	return out
 }
 
-// readKey converts a key. It refuses keys that are invalid for every kind.
+// readKey converts a key. It returns an error for a key that no kind can have.
 func readKey(in *pb.Key) (backend.Key, error) {
 	key := backend.Key{Kind: in.GetKind(), Namespace: in.GetNamespace(), Name: in.GetName()}
 	n := len(key.Kind) + len(key.Namespace) + len(key.Name)
@@ -197,7 +194,7 @@ func readKey(in *pb.Key) (backend.Key, error) {
 	return key, nil
 }
 
-// sameKey returns an error if a resource has another key than the requested one.
+// sameKey returns an error if a resource does not have the requested key.
 func sameKey(asked backend.Key, in *pb.Resource) error {
 	key := backend.Key{Kind: in.GetKey().GetKind(), Namespace: in.GetKey().GetNamespace(), Name: in.GetKey().GetName()}
 	if key != asked {
@@ -206,7 +203,7 @@ func sameKey(asked backend.Key, in *pb.Resource) error {
 	return nil
 }
 
-// readResource converts a resource whose key was checked.
+// readResource converts a resource. Its key must have been checked.
 func readResource(key backend.Key, in *pb.Resource) (owner.Resource, error) {
 	for _, err := range []error{
 		atMost("tag", in.Tag, maxTag), atMost("uid", in.Uid, maxUID), atMost("writeId", in.WriteId, maxWriteID),
@@ -253,7 +250,7 @@ func readResource(key backend.Key, in *pb.Resource) (owner.Resource, error) {
 	}, nil
 }
 
-// readTime converts a time; nil becomes the zero time.
+// readTime converts a time; the zero time for nil.
 func readTime(in *timestamppb.Timestamp) (time.Time, error) {
 	if in == nil {
 		return time.Time{}, nil

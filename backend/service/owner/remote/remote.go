@@ -1,14 +1,12 @@
-// Package remote carries the calls of package owner over HTTP, by the contract in
-// schema/service/v1/resource.proto: [Client] calls a service at an address, and [Handler] serves
-// one.
+// Package remote connects package owner with services over HTTP, by the contract in schema/service/v1/resource.proto.
+// [Client] calls a service at an address. [Handler] serves a service.
 //
 //	owner.Service calls        Client                                        Handler        owner.Service
 //	----------------------> slot, breaker, deadline --HTTP (JSON or gRPC)--> caller ---------------------->
 //	<---------------------- checked answer <--------------------------------
 //
-// The client validates every answer. An answer that violates the contract is an error, like any
-// lost answer. If only a resource in it violates the contract, that resource is returned as
-// unreadable.
+// The client checks every answer. An answer that violates the contract is an error, like a lost answer. If only one
+// resource in it violates the contract, that resource is returned as unreadable.
 package remote
 
 import (
@@ -29,49 +27,47 @@ import (
 	pb "github.com/sluicegw/sluice/schema/service/v1/resourcev1"
 )
 
-// Protocol is a protocol for the calls.
+// Protocol is a protocol for calls.
 type Protocol string
 
 // The protocols.
 const (
-	// ConnectJSON is the unary protocol of Connect: an HTTP POST of JSON that is answered with
-	// JSON.
+	// ConnectJSON is the unary protocol of Connect: an HTTP POST with JSON, and an answer with JSON.
 	ConnectJSON Protocol = "connect+json"
 	// Connect is the protocol of Connect with binary messages.
 	Connect Protocol = "connect"
-	// GRPC is gRPC over HTTP/2, with or without TLS.
+	// GRPC is gRPC over HTTP/2. It works with and without TLS.
 	GRPC Protocol = "grpc"
-	// GRPCWeb is gRPC as pages of browsers speak it, over any HTTP.
+	// GRPCWeb is gRPC for web pages, over any version of HTTP.
 	GRPCWeb Protocol = "grpc-web"
 )
 
-// Protocols returns all protocols, the default first.
+// Protocols returns all protocols. The first is the default.
 func Protocols() []Protocol { return []Protocol{ConnectJSON, Connect, GRPC, GRPCWeb} }
 
-// Defaults of Config.
+// The defaults of Config.
 const (
 	DefaultTimeout  = 5 * time.Second
 	DefaultInFlight = 64
 	DefaultSlotWait = 500 * time.Millisecond
 )
 
-// Limits of a connection.
+// The limits of a connection.
 const (
 	// maxAnswer is the maximum size of an answer in bytes, after decompression.
 	maxAnswer = 64 << 20
-	// idleTimeout is shorter than the 5 s after which servers of Node.js and Python close idle
-	// connections. If a server closes a connection just when a write is sent, the answer to that
-	// write is lost.
+	// idleTimeout is the time after which idle connections are closed. Servers of Node.js and Python close them after 5
+	// s. If a server closes a connection just when a write is sent, the answer is lost, so the client must be faster.
 	idleTimeout = 4 * time.Second
-	// An HTTP/2 connection from which nothing was read for pingAfter is pinged, and closed if there
-	// is no answer within pingTimeout.
+	// If nothing was read from an HTTP/2 connection for pingAfter, a ping is sent. If there is no answer within
+	// pingTimeout, the connection is closed.
 	pingAfter   = 15 * time.Second
 	pingTimeout = 5 * time.Second
 	maxHeader   = 64 << 10
 )
 
-// The breaker opens after tripAfter consecutive failures. After openFor it lets one call through as
-// a test.
+// The circuit breaker opens after tripAfter failures in a row: then no calls are sent. After openFor it allows one call
+// as a test.
 const (
 	tripAfter = 5
 	openFor   = time.Second
@@ -79,27 +75,25 @@ const (
 
 // Config of a [Client].
 type Config struct {
-	// Name of the service in errors. Required.
+	// Name is the name of the service for errors. Required.
 	Name string
 	// Address is the URL of the service, http or https. The paths of calls are appended to its
 	// path. Required.
 	Address string
-	// Protocol of the calls. Default: ConnectJSON.
+	// Protocol is the protocol of calls. Default: ConnectJSON.
 	Protocol Protocol
-	// TLS returns the TLS configuration of a new connection to an https address. It is not
-	// modified. If TLS is nil or returns nil, the system's CAs are used, and no client certificate.
+	// TLS returns the TLS configuration for a new connection to an https address. The result is not modified. If TLS is
+	// nil or returns nil, the CAs of the system are trusted, and there is no client certificate.
 	TLS func() *tls.Config
-	// Timeout bounds each call. For Changes, the requested wait is added. Default:
-	// DefaultTimeout.
+	// Timeout is the time limit of a call. For Changes, the requested wait is added. Default: DefaultTimeout.
 	Timeout time.Duration
-	// InFlight is the maximum number of concurrent calls, not counting Changes.
-	// Default: DefaultInFlight.
+	// InFlight is the maximum number of calls at a time, not counting Changes. Default: DefaultInFlight.
 	InFlight int
-	// SlotWait is how long a call waits if InFlight calls are running. Default: DefaultSlotWait.
+	// SlotWait is how long a call waits for others to end if there are InFlight calls. Default: DefaultSlotWait.
 	SlotWait time.Duration
 }
 
-// Validate returns what is wrong with the configuration, by the names of its fields.
+// Validate returns an error that joins all problems with the configuration, with the names of the fields.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Name == "" {
@@ -123,7 +117,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// address returns the URL to which the paths of calls are appended.
+// address returns the URL to which the path of a call is appended.
 func (c Config) address() (string, error) {
 	const accepted = "a URL such as https://teams.example:8443 is accepted"
 	u, err := url.Parse(c.Address)
@@ -148,7 +142,7 @@ func (c Config) address() (string, error) {
 type Client struct {
 	cfg       Config
 	transport *http.Transport
-	// slots has an element for each running call.
+	// slots has an element for each call in progress.
 	slots    chan struct{}
 	endpoint endpoint
 	breaker  *gobreaker.TwoStepCircuitBreaker[struct{}]
@@ -216,10 +210,10 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close closes the idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// newTransport returns a transport that uses no proxy.
+// newTransport returns a transport. It never uses a proxy.
 func newTransport(cfg Config) *http.Transport {
 	t := &http.Transport{
 		MaxIdleConnsPerHost:    cfg.InFlight,
@@ -255,7 +249,7 @@ func dialTLS(ctx context.Context, cfg Config, network, address string) (net.Conn
 	return (&tls.Dialer{Config: security}).DialContext(ctx, network, address)
 }
 
-// refuseRedirect prevents calls from being sent to an address that is not configured.
+// refuseRedirect returns an error, because calls must not be sent to an address that is not configured.
 func refuseRedirect(to *http.Request, _ []*http.Request) error {
 	return fmt.Errorf("it redirects to %s; redirects are not followed", to.URL.Redacted())
 }
