@@ -92,6 +92,11 @@ func TestRelease_MakesTheSameFilesTwiceAndTheyServe(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
+	for _, folder := range []string{"usr/bin", "usr/share/man/man1", "etc/sluice"} {
+		if info, err := os.Stat(filepath.Join(root, folder)); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("the folder %s: %v %v", folder, info, err)
+		}
+	}
 	about, err := exec.Command("dpkg-deb", "-f", deb, "Package", "Version").Output()
 	if err != nil || string(about) != "Package: sluice\nVersion: 0.0.1~test\n" {
 		t.Errorf("%q %v", about, err)
