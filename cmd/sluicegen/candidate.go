@@ -5,8 +5,8 @@ import (
 	"github.com/sluicegw/sluice/graph/release"
 )
 
-// rewriteCandidate writes the version of a catalogue's API that is a candidate again, if there is one. dir is the
-// folder of the catalogue.
+// rewriteCandidate writes the candidate version of a catalogue's API again, if there is one. dir is the folder of the
+// catalogue.
 func rewriteCandidate(dir string) error {
 	texts, err := release.ReadDir(dir)
 	if err != nil {

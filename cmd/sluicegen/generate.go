@@ -15,9 +15,8 @@ import (
 
 const engineImport = "github.com/sluicegw/sluice/graph/engine"
 
-// generate generates the core as a gqlgen configuration file says. Paths in it are
-// relative to the working directory, which must be the root of the module:
-// gqlgen resolves packages from there.
+// generate generates the core of the API. file is a gqlgen configuration file, in which paths are relative to the
+// working directory. That must be the root of the module, because gqlgen resolves packages from there.
 func generate(file string) error {
 	cfg, err := config.LoadConfig(file)
 	if err != nil {
@@ -50,7 +49,7 @@ func generate(file string) error {
 	return api.Generate(cfg)
 }
 
-// foreign are the types that sources name and do not declare.
+// foreign returns the types that sources use but do not declare.
 func foreign(sources []*ast.Source) ([]string, error) {
 	doc, err := parser.ParseSchemas(sources...)
 	if err != nil {
@@ -76,7 +75,7 @@ func foreign(sources []*ast.Source) ([]string, error) {
 	return names, nil
 }
 
-// standIn is the Go type that stands for a type of the API in the core.
+// standIn returns the Go type in the core that is used for a type of the API.
 func standIn(schema *ast.Schema, name string) (string, error) {
 	def := schema.Types[name]
 	switch {

@@ -1,11 +1,12 @@
-// Command sluicegen generates the core of the API, the executable schema of the fields that are
-// resolved by hand, from schema/core, by gqlgen. Run it from the root of the module, or by
-// `make generate`. Kinds have no part in it: where a core field returns one, or takes an input
-// that is derived from one, the type is a scalar to gqlgen that package engine stands behind.
+// Command sluicegen generates the core of the API from schema/core, with gqlgen. The core is the executable schema of
+// the fields with handwritten resolvers. Run the command in the root of the module, or by `make generate`.
 //
-// It also writes the candidate among the versions of the embedded catalogue again, and the Go types of two protocols:
-// the contract of resource services, schema/service/v1/resource.proto, and that of plugins of a KMS,
-// schema/kms/v2/kms.proto.
+// Kinds are not part of the core. If a field of the core returns a kind, or takes an input that is derived from a kind,
+// gqlgen treats that type as a scalar, which package engine implements.
+//
+// The command also writes the candidate version of the embedded catalogue again, and the Go types of two protocols: the
+// contract of resource services (schema/service/v1/resource.proto), and the protocol of KMS plugins
+// (schema/kms/v2/kms.proto).
 package main
 
 import (

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// packed is a file of an archive.
+// packed is a file in an archive.
 type packed struct {
-	// name is its path in the folder of the archive.
+	// name is the path in the folder of the archive.
 	name       string
 	text       []byte
 	executable bool
@@ -27,19 +27,19 @@ func (p packed) mode() os.FileMode {
 	return 0o644
 }
 
-// archive is files in one folder. The same files make the same bytes.
+// archive has the files of one folder. Equal files result in equal bytes.
 type archive struct {
 	folder string
 	made   time.Time
 	files  []packed
 }
 
-// sorted returns the files by their names.
+// sorted returns the files in the order of their names.
 func (a archive) sorted() []packed {
 	return slices.SortedFunc(slices.Values(a.files), func(x, y packed) int { return cmp.Compare(x.name, y.name) })
 }
 
-// create makes a file and has write fill it.
+// create creates a file and calls write to fill it.
 func create(path string, write func(io.Writer) error) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// check checks the types of the binary, with all that it imports, for each system and processor. It takes a tenth of
-// the time of building them.
+// check type-checks the binary, with everything that it imports, for each target. That takes a tenth of the time of a
+// build.
 func (r *release) check(ctx context.Context) error {
 	var errs []error
 	for _, target := range r.targets {

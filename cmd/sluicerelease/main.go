@@ -1,7 +1,11 @@
-// Command sluicerelease builds the files of a release: for each system an archive with the binary, the manual pages and
-// the completions, packages for Debian and for systems with RPM, a list of what the binary is made of (CycloneDX), and
-// the checksums of them all. The same commit and the same release of Go make the same bytes. Run it in the root of the
-// module, or by `make release`.
+// Command sluicerelease builds the files of a release:
+//   - for each system an archive with the binary, the manual pages and the completions
+//   - packages for Debian and for systems with RPM
+//   - a list of the modules in the binary (CycloneDX)
+//   - the checksums of all these files
+//
+// The same commit and the same release of Go result in the same bytes. Run it in the root of the module, or by `make
+// release`.
 package main
 
 import (

@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// packageFile is the configuration of nfpm. ${VERSION}, ${ARCH} and ${STAGE} are replaced.
+// packageFile is the configuration file of nfpm. ${VERSION}, ${ARCH} and ${STAGE} in it are replaced.
 const packageFile = "deploy/package/nfpm.yaml"
 
-// packages makes the packages of Linux of a processor.
+// packages makes the packages for Linux on one processor.
 func (r *release) packages(ctx context.Context, processor, binary string) error {
 	stage := filepath.Join(r.work, "stage_"+processor)
 	if err := r.stage(stage, binary); err != nil {
@@ -46,7 +46,7 @@ func (r *release) packages(ctx context.Context, processor, binary string) error 
 	return nil
 }
 
-// stage writes the files of a package, with the time of the release, into a folder.
+// stage writes the files of a package to a folder, with the time of the release.
 func (r *release) stage(folder, binary string) error {
 	text, err := os.ReadFile(binary)
 	if err != nil {
@@ -100,11 +100,12 @@ func gzipped(text []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// semantic matches versions such as v1.2.3, v1.2.3-rc.1, and what git describe makes of commits after them.
+// semantic matches versions such as v1.2.3 and v1.2.3-rc.1, and the output of git describe for commits after such a
+// version.
 var semantic = regexp.MustCompile(`^v?(\d+\.\d+\.\d+)(?:-(.+?))??(?:-(\d+-g[0-9a-f]+))?(-dirty)?$`)
 
-// packageVersion returns the version of packages. That of a pre-release, and that of a commit before the first release,
-// is lower than that of the release after it; that of a commit after a release is higher.
+// packageVersion returns the version for packages. A pre-release, or a commit before the first release, has a lower
+// version than the following release. A commit after a release has a higher version than that release.
 func packageVersion(version string, made int64) string {
 	found := semantic.FindStringSubmatch(version)
 	if found == nil {
@@ -120,10 +121,10 @@ func packageVersion(version string, made int64) string {
 	return out
 }
 
-// other matches what a part of the version of a package cannot have.
+// other matches characters that the version of a package must not have.
 var other = regexp.MustCompile(`[^0-9A-Za-z.]+`)
 
-// dateComponents sets the time of a list of components to that of the release.
+// dateComponents sets the time in a list of components to the time of the release.
 func (r *release) dateComponents(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

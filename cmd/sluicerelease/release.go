@@ -16,16 +16,16 @@ import (
 	"time"
 )
 
-// Tools that are run by their module and version.
+// The tools, which are run by their module and version.
 const (
 	nfpm      = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.1"
 	cyclonedx = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
 )
 
-// sumsFile has the SHA-256 checksums of all other files, as sha256sum reads them.
+// sumsFile is the file with the SHA-256 checksums of all other files, in the form of sha256sum.
 const sumsFile = "SHA256SUMS"
 
-// allTargets returns the systems and processors that a release is for.
+// allTargets returns the systems and processors for which there are releases.
 func allTargets() (out []string) {
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		out = append(out, system+"/amd64", system+"/arm64")
@@ -38,16 +38,16 @@ type release struct {
 	version string
 	// out is the folder of the files.
 	out string
-	// targets are systems and processors, such as linux/amd64.
+	// targets are systems with processors, such as linux/amd64.
 	targets []string
 	// components reports whether to write the list of components.
 	components bool
 
-	// work is a folder for what the files are made of.
+	// work is a folder for intermediate files.
 	work string
-	// made is the time of all files: that of the commit.
+	// made is the time of all files, which is the time of the commit.
 	made time.Time
-	// shared are the files of all archives: the manual pages, the completions and the texts.
+	// shared are the files in all archives: the manual pages, the completions and the texts.
 	shared []packed
 }
 
@@ -98,7 +98,7 @@ func (r *release) build(ctx context.Context) error {
 	return writeSums(r.out)
 }
 
-// commitTime returns SOURCE_DATE_EPOCH, or the time of the commit that is checked out.
+// commitTime returns the time in SOURCE_DATE_EPOCH, or the time of the current commit.
 func commitTime(ctx context.Context) (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
@@ -115,7 +115,7 @@ func commitTime(ctx context.Context) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// run runs a command with variables besides those of this process.
+// run runs a command. environment is added to the environment of this process.
 func run(ctx context.Context, environment []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(cmd.Environ(), environment...)
@@ -146,8 +146,8 @@ func (r *release) binary(ctx context.Context, target string) (string, error) {
 	return path, err
 }
 
-// texts makes the manual pages and the completions, by a binary for this machine, and reads the other files that each
-// archive has.
+// texts makes the manual pages and the completions, with a binary for this machine. It also reads the other files in
+// all archives.
 func (r *release) texts(ctx context.Context) error {
 	host, err := r.binary(ctx, runtime.GOOS+"/"+runtime.GOARCH)
 	if err != nil {
@@ -179,14 +179,14 @@ func (r *release) texts(ctx context.Context) error {
 	return errors.Join(r.share("README.md", "README.md"), r.share("LICENSE", "LICENSE"))
 }
 
-// share adds a file to those of all archives.
+// share adds a file to all archives.
 func (r *release) share(path, name string) error {
 	text, err := os.ReadFile(path)
 	r.shared = append(r.shared, packed{name: name, text: text})
 	return err
 }
 
-// target writes the archive of a target, and for Linux the packages.
+// target writes the archive of a target. For Linux it also makes the packages.
 func (r *release) target(ctx context.Context, target string) error {
 	path, err := r.binary(ctx, target)
 	if err != nil {
@@ -221,7 +221,7 @@ func (r *release) target(ctx context.Context, target string) error {
 	return nil
 }
 
-// listComponents writes the modules that the binary for Linux is made of.
+// listComponents writes the list of the modules in the binary for Linux.
 func (r *release) listComponents(ctx context.Context) error {
 	path := filepath.Join(r.out, "sluice_"+r.version+".cdx.json")
 	environment := []string{"CGO_ENABLED=0", "GOFLAGS="}
@@ -239,7 +239,7 @@ func (r *release) listComponents(ctx context.Context) error {
 	return r.dateComponents(path)
 }
 
-// tool builds a tool by its module and version, for this machine.
+// tool builds a tool for this machine, from a module with a version.
 func (r *release) tool(ctx context.Context, path, module string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -249,7 +249,7 @@ func (r *release) tool(ctx context.Context, path, module string) error {
 	return err
 }
 
-// writeSums writes the checksums of the files of a folder.
+// writeSums writes the checksums of the files in a folder.
 func writeSums(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

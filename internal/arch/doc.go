@@ -1,4 +1,3 @@
-// Package arch tests the layout of the module: which package may import which, what
-// hand-written files look like, and that the files and identifiers that documents name
-// exist. It has only tests.
+// Package arch tests the layout of the module: which packages may import which others, the form of hand-written files,
+// and that files and identifiers named in documents exist. It has only tests.
 package arch

@@ -10,27 +10,26 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// This file has the conventions that complete a mapping: those of Teleport's RFD 153 (kind,
-// version, metadata, spec, status), and those of Google's API improvement proposals
-// (https://google.aip.dev/121 to 164).
+// This file has the conventions by which a mapping is completed. They come from Teleport's RFD 153 (kind, version,
+// metadata, spec, status) and from Google's API improvement proposals (https://google.aip.dev/121 to 164).
 
-// Names of the types by which methods and fields are recognised.
+// The names of types by which methods and fields are recognised.
 const (
 	operationName = "google.longrunning.Operation"
 	timestampName = "google.protobuf.Timestamp"
 	maskName      = "google.protobuf.FieldMask"
 )
 
-// Candidate is a message that can be a kind, because a method Get or List returns it.
+// Candidate is a message that may become a kind, because a method Get or List returns it.
 type Candidate struct {
-	// Kind is the name that the kind gets.
+	// Kind is the name that the kind would get.
 	Kind string
-	// Message and Service are full names.
+	// Message and Service are the full names of the message and of the service.
 	Message string
 	Service string
 }
 
-// Candidates returns the messages that can be kinds, in the order of services and methods.
+// Candidates returns the messages that may become kinds, in the order of services and methods.
 func (d *Descriptors) Candidates() (out []Candidate) {
 	seen := map[string]bool{}
 	for _, prefix := range []string{"Get", "List"} {
@@ -50,7 +49,8 @@ func (d *Descriptors) Candidates() (out []Candidate) {
 	return out
 }
 
-// resourceOf returns the message that a method Get or List returns; nil for other methods.
+// resourceOf returns the message of the resource that a method Get or List returns; nil for other methods. prefix is
+// Get or List.
 func resourceOf(m protoreflect.MethodDescriptor, prefix string) protoreflect.MessageDescriptor {
 	noun, ok := strings.CutPrefix(string(m.Name()), prefix)
 	if !ok || isStream(m) {
@@ -69,8 +69,7 @@ func resourceOf(m protoreflect.MethodDescriptor, prefix string) protoreflect.Mes
 	return nil
 }
 
-// isForeign reports whether a service is part of a common library and not of the API
-// itself.
+// isForeign reports whether a service belongs to a common library, not to the API itself.
 func isForeign(s protoreflect.ServiceDescriptor) bool {
 	for _, prefix := range []string{"google.longrunning.", "google.iam.", "google.cloud.location.", "grpc."} {
 		if strings.HasPrefix(string(s.FullName()), prefix) {
@@ -84,8 +83,8 @@ func isStream(m protoreflect.MethodDescriptor) bool {
 	return m.IsStreamingClient() || m.IsStreamingServer()
 }
 
-// answered returns the message of the resource in an answer, and the name of the field that has it;
-// "." if the answer itself is the resource.
+// answered returns the message of the resource in an answer, and the name of its field. The name is "." if the answer
+// itself is the resource.
 func answered(output protoreflect.MessageDescriptor, noun string) (protoreflect.MessageDescriptor, string) {
 	if string(output.Name()) == noun {
 		return output, Itself
@@ -102,16 +101,16 @@ func answered(output protoreflect.MessageDescriptor, noun string) (protoreflect.
 	return output, Itself
 }
 
-// convention is the state of completing the mapping of a kind.
+// convention completes the mapping of a kind.
 type convention struct {
 	descriptors *Descriptors
 	name        string
 	*KindMapping
 	resource protoreflect.MessageDescriptor
 	service  protoreflect.ServiceDescriptor
-	// noun is the name of the kind in the names of methods.
+	// noun is the kind's name in the names of methods.
 	noun string
-	// notes say what was not found, and what a person should check.
+	// notes are lines about what was not found, and what a person should check.
 	notes []string
 }
 
@@ -119,7 +118,7 @@ func (c *convention) note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// complete returns the mapping of a kind, completed by conventions, with notes.
+// complete returns the mapping of a kind after it was completed by conventions.
 func (d *Descriptors) complete(name string, given *KindMapping) (*convention, error) {
 	k, err := given.clone()
 	if err != nil {
@@ -142,7 +141,7 @@ func (d *Descriptors) complete(name string, given *KindMapping) (*convention, er
 	return c, nil
 }
 
-// findMessage finds the message and the service of the kind.
+// findMessage finds the message and the service of the kind, unless the mapping has them.
 func (c *convention) findMessage() error {
 	if c.Message != "" && c.Service != "" {
 		return nil
@@ -175,7 +174,7 @@ func (c *convention) findMessage() error {
 	return nil
 }
 
-// listed joins names for an error, and leaves out some if there are many.
+// listed joins names for an error. If there are many, some are left out.
 func listed(names []string) string {
 	const most = 20
 	switch {
@@ -187,7 +186,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// findNoun returns the name that the method Get has for the kind.
+// findNoun returns the kind's name in the name of the method Get.
 func (c *convention) findNoun() string {
 	if c.Get != nil && c.Get.Method != "" && c.Get.Method != None {
 		name := c.Get.Method[strings.LastIndexByte(c.Get.Method, '.')+1:]
@@ -211,7 +210,7 @@ func (c *convention) findNoun() string {
 // patternVariable matches a variable in a pattern of names.
 var patternVariable = regexp.MustCompile(`\{([a-z][_a-z0-9]*)(=[^}]*)?\}`)
 
-// findPattern sets the pattern of names from google.api.resource.
+// findPattern finds the pattern of names in the option google.api.resource.
 func (c *convention) findPattern() {
 	declared := messageOption(c.resource.Options(), optionResource)
 	if c.Pattern != "" || declared == nil {

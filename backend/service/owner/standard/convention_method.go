@@ -32,7 +32,7 @@ func (c *convention) findMethods() {
 	c.completeWatch()
 }
 
-// method finds a method that a mapping leaves out.
+// method finds the method for a verb, unless it is in the mapping.
 func (c *convention) method(
 	given *MethodMapping, verb string, fits func(protoreflect.MethodDescriptor) bool,
 ) *MethodMapping {
@@ -66,7 +66,7 @@ func (c *convention) method(
 	return given
 }
 
-// writing finds a method whose request contains the resource.
+// writing finds a method whose request has the resource.
 func (c *convention) writing(given *MethodMapping, verb string) *MethodMapping {
 	out := c.method(given, verb, func(m protoreflect.MethodDescriptor) bool {
 		return strings.HasPrefix(string(m.Name()), verb) &&
@@ -103,7 +103,7 @@ func (c *convention) isResource(f protoreflect.FieldDescriptor) bool {
 	return f.Message() != nil && !f.IsList() && !f.IsMap() && f.Message().FullName() == c.resource.FullName()
 }
 
-// listOf returns the field of an answer that has the resources.
+// listOf returns the field of an answer with the list of resources.
 func (c *convention) listOf(m protoreflect.MethodDescriptor) protoreflect.FieldDescriptor {
 	for i := range m.Output().Fields().Len() {
 		f := m.Output().Fields().Get(i)
@@ -114,8 +114,7 @@ func (c *convention) listOf(m protoreflect.MethodDescriptor) protoreflect.FieldD
 	return nil
 }
 
-// only returns the name of the only field of a message that fits; empty if there are none or
-// several.
+// only returns the name of the field for which fits is true; "" if there is none or more than one.
 func (c *convention) only(m protoreflect.MessageDescriptor, fits func(protoreflect.FieldDescriptor) bool) string {
 	found := ""
 	for i := range m.Fields().Len() {
@@ -131,10 +130,10 @@ func (c *convention) only(m protoreflect.MessageDescriptor, fits func(protorefle
 	return found
 }
 
-// isThere reports whether a mapping names a method.
+// isThere reports whether a mapping has the name of a method.
 func isThere(m *MethodMapping) bool { return m != nil && m.Method != "" && m.Method != None }
 
-// findMethod returns the method that a mapping names.
+// findMethod returns the method in a mapping; nil if there is none.
 func (c *convention) findMethod(m *MethodMapping) protoreflect.MethodDescriptor {
 	if !isThere(m) {
 		return nil
@@ -146,8 +145,7 @@ func (c *convention) findMethod(m *MethodMapping) protoreflect.MethodDescriptor 
 	return found
 }
 
-// method returns the method of a service with a name, or the method of another service with a
-// full name.
+// method returns the method with a name. It belongs to s, or if it is a full name, to another service.
 func (d *Descriptors) method(s protoreflect.ServiceDescriptor, name string) (protoreflect.MethodDescriptor, error) {
 	if at := strings.LastIndexByte(name, '.'); at >= 0 {
 		var err error
@@ -162,7 +160,7 @@ func (d *Descriptors) method(s protoreflect.ServiceDescriptor, name string) (pro
 	return nil, fmt.Errorf("the service %s has no method %q", s.FullName(), name)
 }
 
-// first sets a path to the first of several fields that exists in a message and fits.
+// first sets *to to the first of names that is a field of the message for which fits is true.
 func first(to *string, m protoreflect.MessageDescriptor, fits func(protoreflect.FieldDescriptor) bool, names ...string) {
 	for _, name := range names {
 		if *to != "" {
@@ -174,8 +172,7 @@ func first(to *string, m protoreflect.MessageDescriptor, fits func(protoreflect.
 	}
 }
 
-// completeKeys finds the fields that name the resource in the requests of get and
-// delete.
+// completeKeys finds the fields that identify the resource in the requests of get and delete.
 func (c *convention) completeKeys() {
 	for _, method := range []*MethodMapping{c.Get, c.Delete} {
 		m := c.findMethod(method)
@@ -210,7 +207,7 @@ func (c *convention) completeKeys() {
 	}
 }
 
-// has reports whether a mapping names a field.
+// has reports whether a mapping has a path, other than None.
 func has(path string) bool { return path != "" && path != None }
 
 func isBool(f protoreflect.FieldDescriptor) bool {
@@ -225,7 +222,7 @@ func isInteger(f protoreflect.FieldDescriptor) bool {
 	return false
 }
 
-// completeList finds the fields of pages.
+// completeList finds the fields about pages.
 func (c *convention) completeList() {
 	m := c.findMethod(c.List)
 	if m == nil {
@@ -240,7 +237,7 @@ func (c *convention) completeList() {
 	c.completeParent(c.List, m)
 }
 
-// completeParent finds the field with the part of a name before the collection.
+// completeParent finds the field with the part of the name before the collection.
 func (c *convention) completeParent(method *MethodMapping, m protoreflect.MethodDescriptor) {
 	parent, _ := splitPattern(c.Pattern)
 	if method.Parent != "" || parent == "" {
@@ -252,8 +249,8 @@ func (c *convention) completeParent(method *MethodMapping, m protoreflect.Method
 	}
 }
 
-// lastVariable returns the singular of the collection before the namespace, which older APIs use as
-// the name of the field parent.
+// lastVariable returns the singular of the collection before the namespace. Older APIs use it as the name of the field
+// parent.
 func lastVariable(pattern, parent string) string {
 	if !strings.HasSuffix(parent, "/{namespace}") || pattern == "" {
 		return ""
@@ -262,7 +259,7 @@ func lastVariable(pattern, parent string) string {
 	return strings.TrimSuffix(segments[len(segments)-1], "s")
 }
 
-// completeWrites finds the fields of create, update and upsert.
+// completeWrites finds the fields of the requests of create, update and upsert.
 func (c *convention) completeWrites() {
 	for _, method := range []*MethodMapping{c.Create, c.Update, c.Upsert} {
 		m := c.findMethod(method)
@@ -304,7 +301,7 @@ func isMask(f protoreflect.FieldDescriptor) bool {
 	return f.Message() != nil && !f.IsList() && f.Message().FullName() == maskName
 }
 
-// completeWatch finds the field of an event with the resource.
+// completeWatch finds the field with the resource in an event.
 func (c *convention) completeWatch() {
 	m := c.findMethod(c.Watch)
 	if m == nil || c.Watch.Answer != "" {

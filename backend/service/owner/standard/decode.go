@@ -14,11 +14,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxSafe is the largest integer that all JSON readers represent exactly.
+// maxSafe is the largest integer that is exact in all readers of JSON.
 const maxSafe = 1<<53 - 1
 
-// decode returns the fields of a message that the shape has, as JSON. The error names a value that
-// cannot be expressed.
+// decode returns the fields of the shape from a message, as JSON values. The error names a value that cannot be
+// expressed.
 func (s *shape) decode(m protoreflect.Message) (map[string]any, error) {
 	out := map[string]any{}
 	for _, f := range s.fields {
@@ -33,7 +33,7 @@ func (s *shape) decode(m protoreflect.Message) (map[string]any, error) {
 	return out, nil
 }
 
-// decode returns the value of a field; nil if there is none.
+// decode returns the value of a field as a JSON value; nil if there is none.
 func (f *field) decode(m protoreflect.Message) (any, error) {
 	switch {
 	case f.form == formMap:
@@ -60,7 +60,7 @@ func (f *field) decode(m protoreflect.Message) (any, error) {
 	return f.decodeValue(m.Get(f.FieldDescriptor))
 }
 
-// decodeValue returns one value.
+// decodeValue returns a single value as a JSON value.
 func (f *field) decodeValue(v protoreflect.Value) (any, error) {
 	if f.wrapped {
 		inner := v.Message()
@@ -131,7 +131,7 @@ func (f *field) decodeFloat(v protoreflect.Value) (any, error) {
 	return json.Number(raw), err
 }
 
-// secondsOf returns the fields of a timestamp or a duration.
+// secondsOf returns the fields of a timestamp or duration.
 func secondsOf(m protoreflect.Message) (seconds, nanos int64) {
 	fields := m.Descriptor().Fields()
 	for _, of := range []struct {
@@ -146,7 +146,7 @@ func secondsOf(m protoreflect.Message) (seconds, nanos int64) {
 	return seconds, nanos
 }
 
-// The seconds of the years 1 to 9999.
+// The first second of the year 1, and the last second of the year 9999.
 const (
 	leastSecond = -62135596800
 	mostSecond  = 253402300799
@@ -192,7 +192,7 @@ func (f *field) decodeMap(m protoreflect.Map) (any, error) {
 	return textMap(m)
 }
 
-// textMap returns a map of texts.
+// textMap returns a map from strings to strings.
 func textMap(m protoreflect.Map) (map[string]any, error) {
 	out := make(map[string]any, m.Len())
 	valid := true
@@ -207,7 +207,7 @@ func textMap(m protoreflect.Map) (map[string]any, error) {
 	return out, nil
 }
 
-// decodeEntries returns the entries of a map in the order of their keys.
+// decodeEntries returns the entries of a map, in the order of their keys.
 func (f *field) decodeEntries(m protoreflect.Map) (any, error) {
 	if m.Len() == 0 && !f.required {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Limits of descriptors.
+// The limits of descriptors.
 const (
 	// MaxDescriptors is the maximum size of a set of descriptors in bytes.
 	MaxDescriptors = 32 << 20
@@ -26,12 +26,12 @@ const (
 type Descriptors struct {
 	files *protoregistry.Files
 	types *dynamicpb.Types
-	// services of the files, in order.
+	// services are the services in the files, in order.
 	services []protoreflect.ServiceDescriptor
 }
 
-// ReadDescriptors parses a FileDescriptorSet in binary form. It must include all imported files, as
-// `buf build -o x.binpb` and `protoc --include_imports --descriptor_set_out=x.binpb` write it.
+// ReadDescriptors parses a FileDescriptorSet in binary form. It must have all imported files. The commands `buf build
+// -o x.binpb` and `protoc --include_imports --descriptor_set_out=x.binpb` write such a set.
 func ReadDescriptors(raw []byte) (*Descriptors, error) {
 	if len(raw) > MaxDescriptors {
 		return nil, fmt.Errorf("the descriptors have %d bytes; at most %d are accepted", len(raw), MaxDescriptors)
@@ -40,8 +40,7 @@ func ReadDescriptors(raw []byte) (*Descriptors, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The types of the options are defined in the files themselves, so the files are parsed a
-	// second time with these types.
+	// The types of options are defined in the files themselves. Therefore the files are parsed again, with these types.
 	if files, err = readFiles(raw, dynamicpb.NewTypes(files)); err != nil {
 		return nil, err
 	}
@@ -91,7 +90,7 @@ func readFiles(raw []byte, types *dynamicpb.Types) (*protoregistry.Files, error)
 	return files, nil
 }
 
-// Name returns a name for the API: the last part of its first kind's package that is no version.
+// Name returns a name for the API: the last part of its first kind's package that is not a version.
 func (d *Descriptors) Name() string {
 	for _, one := range d.Candidates() {
 		m, err := d.message(one.Message)
@@ -131,7 +130,7 @@ func (d *Descriptors) service(name string) (protoreflect.ServiceDescriptor, erro
 	return s, nil
 }
 
-// Options that this package reads.
+// The options that this package reads.
 const (
 	optionResource  = "google.api.resource"
 	optionBehavior  = "google.api.field_behavior"
@@ -140,7 +139,7 @@ const (
 	maxOptionValues = 64
 )
 
-// option returns the value of an extension of options, and whether it is set.
+// option returns the value of an extension of options, and reports whether it is set.
 func option(options proto.Message, name protoreflect.FullName) (out protoreflect.Value, is bool) {
 	if options == nil || !options.ProtoReflect().IsValid() {
 		return out, false
@@ -155,7 +154,7 @@ func option(options proto.Message, name protoreflect.FullName) (out protoreflect
 	return out, is
 }
 
-// messageOption returns the value of an extension that is a message; nil if it is not set.
+// messageOption returns the value of an extension if it is a message; nil if it is not set.
 func messageOption(options proto.Message, name protoreflect.FullName) protoreflect.Message {
 	v, is := option(options, name)
 	if !is {
@@ -168,8 +167,7 @@ func messageOption(options proto.Message, name protoreflect.FullName) protorefle
 	return m
 }
 
-// valueAt returns the value at a path of field names in a message. ok is false if a field does not
-// exist or is not set.
+// valueAt returns the value at a path of field names. ok is false if a field does not exist or is not set.
 func valueAt(m protoreflect.Message, names ...protoreflect.Name) (out protoreflect.Value, ok bool) {
 	for i, name := range names {
 		if m == nil {
@@ -191,7 +189,7 @@ func valueAt(m protoreflect.Message, names ...protoreflect.Name) (out protorefle
 	return out, false
 }
 
-// textsAt returns a list of strings in a message.
+// textsAt returns the list of strings at a path of field names.
 func textsAt(m protoreflect.Message, names ...protoreflect.Name) (out []string) {
 	v, ok := valueAt(m, names...)
 	if !ok {
@@ -218,7 +216,7 @@ const (
 	behaviorIdentifier = 8
 )
 
-// behaves reports whether google.api.field_behavior gives a field a behaviour.
+// behaves reports whether a field has a certain google.api.field_behavior.
 func behaves(f protoreflect.FieldDescriptor, behavior protoreflect.EnumNumber) bool {
 	v, is := option(f.Options(), optionBehavior)
 	if !is {
@@ -242,7 +240,7 @@ type fieldAt []protoreflect.FieldDescriptor
 // last returns the field at the end of the path.
 func (f fieldAt) last() protoreflect.FieldDescriptor { return f[len(f)-1] }
 
-// get returns the value of the field, or its default if it is not set.
+// get returns the value of the field; its default if it is not set.
 func (f fieldAt) get(m protoreflect.Message) protoreflect.Value {
 	for _, step := range f[:len(f)-1] {
 		m = m.Get(step).Message()
@@ -261,8 +259,7 @@ func (f fieldAt) has(m protoreflect.Message) bool {
 	return m.Has(f.last())
 }
 
-// holder returns the message that contains the field. It creates the message if it does
-// not exist.
+// holder returns the message with the field. It creates the message if necessary.
 func (f fieldAt) holder(m protoreflect.Message) protoreflect.Message {
 	for _, step := range f[:len(f)-1] {
 		m = m.Mutable(step).Message()
@@ -280,7 +277,7 @@ func (f fieldAt) clear(m protoreflect.Message) {
 	}
 }
 
-// text returns the value of a string field; empty if there is no field.
+// text returns the value of a string field; "" if the path is empty.
 func (f fieldAt) text(m protoreflect.Message) string {
 	if len(f) == 0 {
 		return ""
@@ -288,7 +285,7 @@ func (f fieldAt) text(m protoreflect.Message) string {
 	return f.get(m).String()
 }
 
-// setText sets a string field, if there is one.
+// setText sets a string field. It does nothing if the path is empty.
 func (f fieldAt) setText(m protoreflect.Message, text string) {
 	switch {
 	case len(f) == 0:
@@ -299,7 +296,7 @@ func (f fieldAt) setText(m protoreflect.Message, text string) {
 	}
 }
 
-// String returns the path in the form of masks and mappings.
+// String returns the path in the form for masks and mappings.
 func (f fieldAt) String() string {
 	var out []byte
 	for i, step := range f {

@@ -19,11 +19,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// maxViolations is the maximum number of violations in one answer.
+// maxViolations is the maximum number of violations in an answer.
 const maxViolations = 100
 
-// encoder encodes JSON into messages. It collects violations for values that cannot be
-// expressed.
+// encoder encodes JSON values into messages. It collects violations about values that cannot be expressed.
 type encoder struct {
 	violations []owner.Violation
 }
@@ -52,8 +51,7 @@ func parseObject(raw []byte) (map[string]any, error) {
 	return out, nil
 }
 
-// encode sets the fields of a message that the shape has from an object. Other fields of the
-// message do not change.
+// encode sets the fields of the shape in a message. Other fields are not changed.
 func (e *encoder) encode(s *shape, m protoreflect.Message, object map[string]any, path string) {
 	known := map[string]bool{}
 	set := map[protoreflect.FullName]string{}
@@ -110,8 +108,8 @@ func (e *encoder) encodeField(f *field, m protoreflect.Message, value any, path 
 	}
 }
 
-// encodeValue returns a value that is no message of the API. empty is an empty value of the field's
-// type.
+// encodeValue returns the value of a field whose value is not a message of the API. empty is an empty value of the
+// field.
 func (f *field) encodeValue(empty protoreflect.Value, value any) (protoreflect.Value, error) {
 	if !f.wrapped {
 		return f.encodeScalar(f.Kind(), empty, value)
@@ -193,7 +191,7 @@ func setSeconds(to protoreflect.Value, seconds, nanos int64) protoreflect.Value 
 	return to
 }
 
-// wholeNumber parses an integer. JSON may have it with a fraction or an exponent.
+// wholeNumber parses an integer. In JSON it may have a fraction or an exponent.
 func wholeNumber(kind protoreflect.Kind, text string) (out protoreflect.Value, err error) {
 	if strings.ContainsAny(text, ".eE") {
 		n, err := strconv.ParseFloat(text, 64)
@@ -268,10 +266,11 @@ func (e *encoder) encodeList(f *field, m protoreflect.Message, value any, path s
 	m.Set(f.FieldDescriptor, next)
 }
 
-// encodeMessages replaces a list of messages. A message whose JSON is the same as that of a new element is kept,
-// with its fields that have no JSON. If the list has as many elements as before, a changed element keeps such
-// fields of the message at its index. If not, it cannot be told which message was changed, and a change that would
-// lose such fields is refused.
+// encodeMessages replaces a list of messages.
+//
+// Messages may have fields that are not in their JSON. A message is kept, with these fields, if its JSON equals that of
+// a new element. If the length of the list does not change, a changed element keeps such fields of the message at its
+// index. Otherwise it is unknown which message was changed. A change that would then lose such fields is a violation.
 func (e *encoder) encodeMessages(f *field, m protoreflect.Message, elements []any, path string) {
 	was := f.messagesOf(m)
 	next := m.NewField(f.FieldDescriptor)
@@ -314,11 +313,11 @@ func (e *encoder) encodeMessages(f *field, m protoreflect.Message, elements []an
 	m.Set(f.FieldDescriptor, next)
 }
 
-// messages are the messages of a list.
+// messages are the messages of a list before it is changed.
 type messages struct {
 	values []protoreflect.Value
-	// byJSON has the indexes of the messages that were not taken, by their JSON. taken reports for each message
-	// whether it was.
+	// byJSON maps JSON to the indexes of the messages that have it and were not taken. taken reports which messages
+	// were taken.
 	byJSON map[string][]int
 	taken  []bool
 }
@@ -340,8 +339,9 @@ func (f *field) messagesOf(m protoreflect.Message) *messages {
 	return out
 }
 
-// take takes the first message that has the JSON of an object. The object may spell out what the JSON of a message
-// leaves out, such as zeros, so it is encoded and decoded before. empty is an empty list of the messages.
+// take takes the first message with the same JSON as an object. The object may have values that are left out of the
+// JSON of a message, such as zeros. So it is encoded and decoded before the comparison. empty is an empty list of the
+// messages.
 func (w *messages) take(f *field, empty protoreflect.List, object map[string]any) (out protoreflect.Value, found bool) {
 	if len(w.values) == 0 {
 		return out, false
@@ -366,7 +366,7 @@ func (w *messages) take(f *field, empty protoreflect.List, object map[string]any
 	return w.values[at], true
 }
 
-// leavesHidden reports whether a message that was not taken has hidden fields.
+// leavesHidden reports whether a message that was not taken has hidden fields, see [shape.hides].
 func (w *messages) leavesHidden(f *field) bool {
 	for i, value := range w.values {
 		if !w.taken[i] && f.shape.hides(value.Message()) {
@@ -376,7 +376,7 @@ func (w *messages) leavesHidden(f *field) bool {
 	return false
 }
 
-// hides reports whether a message has fields that the shape lacks and that the service does not set itself.
+// hides reports whether a message has fields that are not in the shape and that the service does not set itself.
 func (s *shape) hides(m protoreflect.Message) bool {
 	if len(m.GetUnknown()) > 0 {
 		return true
@@ -394,7 +394,7 @@ func (s *shape) hides(m protoreflect.Message) bool {
 	return found
 }
 
-// hides reports whether a message in the value of a field has hidden fields.
+// hides reports whether a message in the value of a field has hidden fields, see [shape.hides].
 func (f *field) hides(v protoreflect.Value) bool {
 	switch {
 	case f.shape == nil:
@@ -479,9 +479,8 @@ func (e *encoder) encodeEntries(f *field, m protoreflect.Message, value any, pat
 	m.Set(f.FieldDescriptor, next)
 }
 
-// differing returns the names of the top-level fields in which two messages differ, in the order of
-// the .proto file. For a field in inside, it returns the differing fields within that field
-// instead.
+// differing returns the names of the top-level fields in which two messages differ, in the order of the .proto file.
+// For a field in inside, it returns the paths of the fields within that field instead.
 func differing(a, b protoreflect.Message, inside map[protoreflect.Name]bool) (out []string) {
 	fields := a.Descriptor().Fields()
 	for i := range fields.Len() {

@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// judge translates the error of a call. It returns the decision of the service as an answer, or
-// the error if the service has made none.
+// judge interprets the error of a call. It returns the decision of the service as an answer. If the service has not
+// decided anything, it returns the error.
 func (p *plan) judge(m *method, err error) (owner.Answer, error) {
 	if !connect.IsWireError(err) {
 		return owner.Answer{}, err
@@ -37,7 +37,7 @@ func (p *plan) judge(m *method, err error) (owner.Answer, error) {
 	return owner.Answer{}, err
 }
 
-// messageOf returns the service's message in an error.
+// messageOf returns the message of the service in an error.
 func messageOf(err error) string {
 	var said *connect.Error
 	if errors.As(err, &said) {
@@ -46,17 +46,17 @@ func messageOf(err error) string {
 	return shortText(err.Error())
 }
 
-// maxDetail is the maximum size in bytes of an error's detail that is read.
+// maxDetail is the maximum size of an error's detail that is read, in bytes.
 const maxDetail = 64 << 10
 
-// Types of details that name fields.
+// The types of details that name fields.
 const (
 	badRequestName = "google.rpc.BadRequest"
 	bufViolations  = "buf.validate.Violations"
 )
 
-// violations returns violations for the fields that an error names, or for the whole
-// spec if it names none.
+// violations returns a violation for each field in an error. If the error names no field, it returns one for the whole
+// spec.
 func (p *plan) violations(m *method, err error, message string) (out []owner.Violation) {
 	var said *connect.Error
 	if errors.As(err, &said) {
@@ -122,7 +122,7 @@ func (p *plan) bufViolations(m *method, raw []byte) (out []owner.Violation) {
 	return out
 }
 
-// bufPath decodes a buf.validate.FieldPath. It ignores indexes and keys.
+// bufPath decodes a buf.validate.FieldPath. Indexes and keys are left out.
 func bufPath(raw []byte) string {
 	var names []string
 	eachField(raw, func(number protowire.Number, element []byte) {
@@ -138,7 +138,7 @@ func bufPath(raw []byte) string {
 	return strings.Join(names, ".")
 }
 
-// violation returns a violation of a field by its path in a request, or in the resource.
+// violation returns a violation for a field. field is its path in the request or in the resource.
 func (p *plan) violation(m *method, field, rule, description string) owner.Violation {
 	if rule == "" {
 		rule = "service"
@@ -157,10 +157,10 @@ func (p *plan) violation(m *method, field, rule, description string) owner.Viola
 	return out
 }
 
-// pathStep matches a name in a path, with or without an index or a key.
+// pathStep matches a step of a path: a name, with or without indexes and keys.
 var pathStep = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)((?:\[[^\]]*\])*)$`)
 
-// pathOf translates the path of a field in a request to the caller's names.
+// pathOf translates the path of a field in a request to the path that callers use.
 func (p *plan) pathOf(m *method, field string) (string, bool) {
 	path := strings.Split(field, ".")
 	if len(path) > maxDepth*2 {
@@ -196,8 +196,7 @@ func (p *plan) pathOf(m *method, field string) (string, bool) {
 	return out, true
 }
 
-// named returns the field with a name in the .proto file or in JSON; nil if there is
-// none.
+// named returns the field with a name in the .proto file or in JSON; nil if there is none.
 func (s *shape) named(name string) *field {
 	for _, f := range s.fields {
 		if f.Name() == protoreflect.Name(name) || f.name == name {
@@ -207,8 +206,7 @@ func (s *shape) named(name string) *field {
 	return nil
 }
 
-// metadataPath returns the path of a field that is part of the gateway's metadata;
-// empty if it is not.
+// metadataPath returns the path in the gateway's metadata for a path in the resource; "" if there is none.
 func (p *plan) metadataPath(path string) string {
 	for _, one := range []struct {
 		at   fieldAt

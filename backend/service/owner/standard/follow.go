@@ -19,26 +19,25 @@ import (
 )
 
 const (
-	// maxLog is the maximum number of changed keys that are kept. If there are more, older
-	// positions expire.
+	// maxLog is the maximum number of changed keys that are kept. When there are more, older positions expire.
 	maxLog = 10_000
-	// settleTime is how long to wait for a stream to start, if the service does not report its
-	// start.
+	// settleTime is how long to wait until a stream has begun, if the service does not report that.
 	settleTime = 2 * time.Second
-	// idleTime is how long streams stay open without a call of Changes.
+	// idleTime is the time without a call of Changes after which streams are closed.
 	idleTime = 2 * time.Minute
-	// refusalTime is how long a service is not asked for streams after it has refused one.
+	// refusalTime is how long no streams are opened after the service has refused one.
 	refusalTime = 10 * time.Minute
 )
 
-// follower collects the keys of changed resources from streams of events. The first call of Changes
-// opens the streams; they are closed when there are no calls for a while. A stream has no
-// positions, so the follower counts its own. They expire when a stream ends or too many keys are
-// waiting; then all resources are compared.
+// follower collects the keys of changed resources from streams of events. The first call of Changes opens the streams.
+// They are closed if there are no calls for a while.
+//
+// The streams have no positions, so the follower numbers the changes. Its positions expire when a stream ends, or when
+// too many keys wait. The gateway then compares all resources.
 type follower struct {
 	plans []*plan
-	// refused reports whether the service has answered lately that it has no streams, or not for
-	// this gateway.
+	// refused is set for a while after the service has refused a stream, because it does not have streams or does not
+	// allow this gateway to use them.
 	refused atomic.Bool
 
 	mu sync.Mutex // guards all below
@@ -47,15 +46,15 @@ type follower struct {
 	closed bool
 }
 
-// feed has the changes of streams that were opened together.
+// feed has the changes from streams that were opened together.
 type feed struct {
-	// epoch is the prefix of the feed's positions.
+	// epoch is the first part of the feed's positions.
 	epoch string
-	// opened is the time when the streams were opened. begun has a channel for each stream, which is closed when the
-	// stream has started.
+	// opened is when the streams were opened. begun has a channel for each stream, which is closed when the stream has
+	// begun.
 	opened time.Time
 	begun  []chan struct{}
-	// over is closed when a stream has ended; err is then the reason.
+	// over is closed when a stream has ended. err is the reason.
 	over   chan struct{}
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -63,7 +62,7 @@ type feed struct {
 
 	mu  sync.Mutex // guards all below
 	err error
-	// log has the keys after the position trimmed.
+	// log has the changed keys. Its first element has the position trimmed + 1.
 	log     []backend.Key
 	trimmed int
 	// changed is closed at the next change.
@@ -85,7 +84,7 @@ func (f *follower) close() {
 	}
 }
 
-// open returns the feed. It opens the streams if they are closed.
+// open returns the feed. It opens the streams if necessary.
 func (f *follower) open(ctx context.Context) (*feed, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,14 +120,15 @@ func (f *follower) open(ctx context.Context) (*feed, error) {
 	return out, nil
 }
 
-// refuse notes that the service has refused a stream.
+// refuse records that the service has refused a stream.
 func (f *follower) refuse() {
 	f.refused.Store(true)
 	time.AfterFunc(refusalTime, func() { f.refused.Store(false) })
 }
 
-// isRefusal reports whether the error of a stream without events means that the service has no such stream, or not for
-// this gateway. The answer of a proxy is none, and neither is one that says that the service cannot answer now.
+// isRefusal reports whether the error of a stream without events means that the service does not have such a stream, or
+// does not allow this gateway to use it. It returns false for the answer of a proxy, and for an answer which means that
+// the service is temporarily unavailable.
 func isRefusal(err error) bool {
 	if !connect.IsWireError(err) {
 		return false
@@ -150,7 +150,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// end ends the streams. It keeps the reason of the first call.
+// end ends the streams. If it is called several times, the first reason counts.
 func (f *feed) end(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,7 +163,7 @@ func (f *feed) end(err error) {
 	f.idle.Stop()
 }
 
-// read reads the stream of a kind until it ends. It closes begun at the first event.
+// read reads the stream of a kind until it ends. It closes begun when the stream has begun.
 func (f *feed) read(ctx context.Context, p *plan, begun chan struct{}) error {
 	begin := f.begin(begun)
 	return p.watch.call.Listen(ctx, p.watch.request(), func(event *dynamicpb.Message) {
@@ -174,8 +174,8 @@ func (f *feed) read(ctx context.Context, p *plan, begun chan struct{}) error {
 	})
 }
 
-// begin returns the function that notes the start of a stream. Positions that were given before expire, since the
-// stream may have missed changes after them.
+// begin returns a function that records that a stream has begun. Positions that were returned before that expire,
+// because the stream may have missed changes after them.
 func (f *feed) begin(begun chan struct{}) func() {
 	return sync.OnceFunc(func() {
 		f.mu.Lock()
@@ -188,7 +188,7 @@ func (f *feed) begin(begun chan struct{}) func() {
 	})
 }
 
-// changedKey returns the key of an event's resource.
+// changedKey returns the key of the resource in an event.
 func (p *plan) changedKey(event protoreflect.Message) (backend.Key, bool) {
 	m := p.watch
 	resource := event
@@ -252,8 +252,8 @@ func parsePlace(text string) (n int, ok bool) {
 	return n, fmt.Sprint(n) == text
 }
 
-// settle waits until all streams have started, at most until they have been open for settleTime: a service need not say
-// that a stream has started.
+// settle waits until all streams have begun. It waits at most until settleTime after they were opened, because a
+// service may not report the beginning.
 func (f *feed) settle(ctx context.Context) error {
 	timer := time.NewTimer(settleTime - time.Since(f.opened))
 	defer timer.Stop()
@@ -277,7 +277,7 @@ func (f *feed) reason() error {
 	return f.err
 }
 
-// Changes implements [owner.Service], if the mapping has a method that streams events.
+// Changes implements [owner.Service]. It is only implemented if the mapping has a method that streams events.
 func (c *Client) Changes(ctx context.Context, position string, wait time.Duration) (owner.Changes, error) {
 	if c.follower == nil || c.follower.refused.Load() {
 		return owner.Changes{}, fmt.Errorf("service %s: %w: no kind has a stream of events", c.name, owner.ErrUnimplemented)
@@ -309,7 +309,7 @@ func (c *Client) Changes(ctx context.Context, position string, wait time.Duratio
 	}
 }
 
-// present returns the current position. The result is expired unless position is empty.
+// present returns the current position. If position is not empty, the result is Expired.
 func (c *Client) present(ctx context.Context, open *feed, position string) (owner.Changes, error) {
 	err := open.settle(ctx)
 	switch {

@@ -10,49 +10,47 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
-// MaxMapping is the maximum size of a mapping in bytes.
+// MaxMapping is the maximum size of a mapping, in bytes.
 const MaxMapping = 1 << 20
 
-// None as a value in a mapping means that the API lacks something which a convention would find.
+// None is a value in a mapping. It means that the API does not have something, although a convention would find it.
 const None = "-"
 
 // Itself is the path of the message itself.
 const Itself = "."
 
-// Mapping maps the messages and methods of an API to kinds and their verbs. What it leaves out is
-// found by conventions, if exactly one message or method fits them.
+// Mapping maps the messages and methods of an API to kinds and verbs. Parts may be left out if exactly one message,
+// method or field satisfies the conventions.
 type Mapping struct {
 	// Descriptors is the path of the file with the descriptors, relative to the file of the mapping.
 	Descriptors string `json:"descriptors,omitempty"`
-	// Kinds by name.
+	// Kinds maps the names of kinds to their mappings.
 	Kinds map[string]*KindMapping `json:"kinds"`
 }
 
-// KindMapping maps a message to a kind. Paths begin at the message of the resource; they are names
-// of fields in the .proto file, joined by dots.
+// KindMapping maps a message to a kind. Its paths begin at the message of the resource. A path consists of names of
+// fields in the .proto file, joined by dots.
 type KindMapping struct {
-	// Message is the full name of the message of a resource, and Service the full name of the service with its methods.
+	// Message is the full name of the resource's message. Service is the full name of the service with its methods.
 	Message string `json:"message,omitempty"`
 	Service string `json:"service,omitempty"`
-	// Spec is the path of the fields that callers set, and Status of those that the service sets.
-	// If a path is Itself, the spec has all fields of the resource without another meaning, and
-	// output-only fields are the status.
+	// Spec is the path of the fields that callers set. Status is the path of the fields that the service sets. If Spec
+	// is Itself, the spec has all fields of the resource that have no other meaning, and output-only fields are the
+	// status.
 	Spec   string `json:"spec,omitempty"`
 	Status string `json:"status,omitempty"`
-	// Name is the path of the name, and Namespace of the namespace. Without a namespace the kind is
-	// GLOBAL.
+	// Name is the path of the name. Namespace is the path of the namespace; if there is none, the kind is GLOBAL.
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Pattern is the form of names that include the parents of a resource, such as
+	// Pattern is the form of names that include the parents of the resource, such as
 	// projects/{namespace}/topics/{name}.
 	Pattern string `json:"pattern,omitempty"`
-	// Namespaces are the namespaces whose resources are listed, if the pattern has a namespace.
-	// Default: "-", which means all (AIP-159).
+	// Namespaces are the namespaces to list, if the pattern has a namespace. Default: "-", which means all namespaces
+	// (AIP-159).
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Tag is the path of a field that changes with each version of the resource, such
-	// as etag.
+	// Tag is the path of a field with a different value in each version of the resource, such as etag.
 	Tag string `json:"tag,omitempty"`
-	// Unconditional means that updates ignore the tag.
+	// Unconditional reports whether updates ignore the tag.
 	Unconditional bool   `json:"unconditional,omitempty"`
 	UID           string `json:"uid,omitempty"`
 	Labels        string `json:"labels,omitempty"`
@@ -60,11 +58,10 @@ type KindMapping struct {
 	Description   string `json:"description,omitempty"`
 	CreatedAt     string `json:"createdAt,omitempty"`
 	DeletedAt     string `json:"deletedAt,omitempty"`
-	// Set has constant strings that each resource has, by their paths, such as kind and
-	// version.
+	// Set maps paths to strings that each resource has, such as kind and version.
 	Set map[string]string `json:"set,omitempty"`
-	// Omit are the paths of fields that are neither shown nor changed. Text are the paths of 64-bit
-	// integers that are strings in JSON, because they may exceed 2^53.
+	// Omit are the paths of fields that are not part of the kind. Text are the paths of 64-bit integers that are
+	// strings in JSON, because they may be greater than 2^53.
 	Omit []string `json:"omit,omitempty"`
 	Text []string `json:"text,omitempty"`
 
@@ -77,51 +74,47 @@ type KindMapping struct {
 	Watch  *MethodMapping `json:"watch,omitempty"`
 }
 
-// MethodMapping describes how a method is called. Paths begin at its request, unless stated
-// otherwise.
+// MethodMapping describes how a method is called. Its paths begin at the request, unless stated otherwise.
 type MethodMapping struct {
-	// Method is its name, or its full name (package.Service.Method) if it belongs to another
-	// service.
+	// Method is the name of the method, or if it belongs to another service, its full name (package.Service.Method).
 	Method string `json:"method,omitempty"`
-	// Key is the path of the name, and Namespace of the namespace. If there is a pattern, Key has
+	// Key is the path of the name. Namespace is the path of the namespace. If there is a pattern, Key is the path of
 	// the whole name.
 	Key       string `json:"key,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Parent is the path of the part of a name before the collection, and ID of the last part, for
-	// create and list.
+	// Parent is the path of the part of the name before the collection. ID is the path of the last part of the name.
+	// They are for create and list.
 	Parent string `json:"parent,omitempty"`
 	ID     string `json:"id,omitempty"`
-	// Resource is the path of the resource to be written.
+	// Resource is the path of the resource to write.
 	Resource string `json:"resource,omitempty"`
-	// Mask is the path of the mask with the names of the changed fields.
+	// Mask is the path of the mask with the changed fields.
 	Mask string `json:"mask,omitempty"`
-	// Tag is the path of the tag, if the request has it outside of the resource.
+	// Tag is the path of the tag, if it is not in the resource.
 	Tag string `json:"tag,omitempty"`
 	// DryRun is the path of a field that makes the call a dry run, such as
 	// validate_only.
 	DryRun string `json:"dryRun,omitempty"`
-	// RequestID is the path of an id by which the service recognises a repeated
-	// request.
+	// RequestID is the path of an id by which the service recognises repeated requests.
 	RequestID string `json:"requestId,omitempty"`
-	// Size and Token are the paths of the size and the token of a page. Next is the path of
-	// the next token in the answer.
+	// Size and Token are the paths of the size and the token of a page. Next is the path of the next token; it begins
+	// at the answer.
 	Size  string `json:"size,omitempty"`
 	Token string `json:"token,omitempty"`
 	Next  string `json:"next,omitempty"`
-	// Answer is the path, in the answer, of the resource, of the resources of a list, or of the
-	// resource of a watch's event. Itself means that the answer is the resource.
+	// Answer is the path of the resource, the list of resources, or the resource of an event. It begins at the answer.
+	// If it is Itself, the answer is the resource.
 	Answer string `json:"answer,omitempty"`
-	// Operation means that the answer is a google.longrunning.Operation, which is
-	// polled.
+	// Operation reports whether the answer is a google.longrunning.Operation, which must be polled.
 	Operation bool `json:"operation,omitempty"`
-	// Header is the path, in an event of a watch, of the identity of a deleted resource. HeaderName
-	// and HeaderNamespace are the paths of name and namespace in it.
+	// Header is the path of the identity of a deleted resource; it begins at an event of a watch. HeaderName and
+	// HeaderNamespace are the paths of the name and the namespace; they begin at the header.
 	Header          string `json:"header,omitempty"`
 	HeaderName      string `json:"headerName,omitempty"`
 	HeaderNamespace string `json:"headerNamespace,omitempty"`
-	// HeaderIs has the strings, by their paths in the header, that identify events of this kind.
+	// HeaderIs maps paths in the header to the strings by which events of this kind are recognised.
 	HeaderIs map[string]string `json:"headerIs,omitempty"`
-	// Set is JSON that is part of each request.
+	// Set is a JSON object that is part of each request.
 	Set json.RawMessage `json:"set,omitempty"`
 }
 
@@ -151,7 +144,7 @@ func ParseMapping(raw []byte) (*Mapping, error) {
 	return out, nil
 }
 
-// YAML returns the mapping as the text of a file.
+// YAML returns the mapping in YAML.
 func (m *Mapping) YAML() ([]byte, error) {
 	raw, err := json.Marshal(m)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Variables of a pattern.
+// The variables of a pattern.
 const (
 	nameVariable      = "{name}"
 	namespaceVariable = "{namespace}"
-	// everywhere is the namespace for listing the resources of all namespaces.
+	// everywhere is the namespace for listing resources of all namespaces.
 	everywhere = "-"
 )
 
-// checkPattern refuses patterns by which names cannot be split unambiguously.
+// checkPattern returns an error if names cannot be split by the pattern without ambiguity.
 func checkPattern(pattern string) error {
 	const accepted = "a pattern such as projects/{namespace}/topics/{name} is accepted"
 	segments := strings.Split(pattern, "/")
@@ -38,8 +38,7 @@ func checkPattern(pattern string) error {
 	return nil
 }
 
-// splitPattern splits a pattern into the pattern of the parent and the rest, which begins with
-// the collection.
+// splitPattern splits a pattern before the collection. parent is the pattern of the parent.
 func splitPattern(pattern string) (parent, rest string) {
 	segments := strings.Split(pattern, "/")
 	if len(segments) < 3 {
@@ -49,12 +48,12 @@ func splitPattern(pattern string) (parent, rest string) {
 	return strings.Join(segments[:at], "/"), strings.Join(segments[at:], "/")
 }
 
-// expand inserts a namespace and a name into a pattern, or into the part before the collection.
+// expand inserts a namespace and a name into a pattern, or into a part of one.
 func expand(pattern, namespace, name string) string {
 	return strings.NewReplacer(namespaceVariable, namespace, nameVariable, name).Replace(pattern)
 }
 
-// keyOf returns the key of a name, which is split by the pattern if there is one.
+// keyOf returns the key of a resource. If there is a pattern, it splits the name.
 func keyOf(kind, pattern, namespace, name string) (backend.Key, error) {
 	key := backend.Key{Kind: kind, Namespace: namespace, Name: name}
 	if pattern != "" {
@@ -84,7 +83,7 @@ func keyOf(kind, pattern, namespace, name string) (backend.Key, error) {
 	return key, nil
 }
 
-// shortText returns a text for an error on one line, and cuts it if it is long.
+// shortText returns a text on one line for an error. Long texts are cut.
 func shortText(text string) string {
 	const most = 200
 	text = strings.Map(func(r rune) rune {

@@ -15,11 +15,11 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// How an operation is polled.
+// The parameters of polling an operation.
 const (
 	minPollPause = 100 * time.Millisecond
 	maxPollPause = 2 * time.Second
-	// maxOperation is how long an operation is polled, and maxPolls how often.
+	// maxOperation is the maximum time for which an operation is polled. maxPolls is the maximum number of polls.
 	maxOperation = 25 * time.Second
 	maxPolls     = 200
 )
@@ -29,8 +29,8 @@ func newMessage(d protoreflect.MessageDescriptor) protoreflect.Message {
 	return dynamicpb.NewMessage(d).ProtoReflect()
 }
 
-// send sends the request of a write or a delete. It returns the outcome and the resource in the
-// answer; nil if there is none.
+// send sends the request of a write or delete. It returns the outcome and the resource in the answer; nil if there is
+// none.
 func (c *Client) send(
 	ctx context.Context, p *plan, m *method, key backend.Key, request protoreflect.Message,
 ) (protoreflect.Message, owner.Answer, error) {
@@ -89,7 +89,7 @@ func (c *Client) await(
 		c.name, m.Name(), shortText(name.String()), maxOperation)
 }
 
-// pollsAgain reports whether an operation is polled again after the error of a poll.
+// pollsAgain reports whether an operation is polled again after a poll has failed.
 func pollsAgain(err error) bool {
 	if errors.Is(err, owner.ErrNotSent) {
 		return true
@@ -98,7 +98,7 @@ func pollsAgain(err error) bool {
 	return connect.IsWireError(err) && (code == connect.CodeUnavailable || code == connect.CodeResourceExhausted)
 }
 
-// operationDone returns the decision of a finished operation.
+// operationDone returns the decision in a completed operation.
 func (p *plan) operationDone(m *method, operation protoreflect.Message) (owner.Answer, error) {
 	failed, is := valueAt(operation, "error")
 	if !is {

@@ -18,27 +18,25 @@ import (
 // plan is the completed and compiled mapping of a kind.
 type plan struct {
 	name string
-	// mapping is complete. notes say what the conventions did not find.
+	// mapping is the completed mapping. notes are lines about what the conventions have not found.
 	mapping *KindMapping
 	notes   []string
-	// omitted are parts of the resource that the kind lacks.
+	// omitted are the parts of the resource that are not part of the kind.
 	omitted []Omitted
 
 	resource protoreflect.MessageDescriptor
-	// nameAt is the path of the name. The other paths are empty if the API has no such
-	// field.
+	// nameAt is the path of the name. Each of the other paths is empty if the API does not have such a field.
 	nameAt, namespaceAt, tagAt, uidAt, labelsAt, annotationsAt fieldAt
 	descriptionAt, createdAt, deletedAt                        fieldAt
-	// specAt and statusAt are the paths of the messages of spec and status; empty for the resource
-	// itself. status is nil if there is none.
+	// specAt and statusAt are the paths of the messages of spec and status; empty if they are the resource itself.
+	// status is nil if there is no status.
 	specAt, statusAt fieldAt
 	spec, status     *shape
-	// set has the constant strings of each resource.
+	// set are the constant strings that each resource has.
 	set []setText
 
 	get, list, create, update, upsert, remove, watch *method
-	// operation is the method that polls long-running operations; nil if no method
-	// starts one.
+	// operation is the method for polling operations; nil if there are none.
 	operation *method
 }
 
@@ -51,21 +49,20 @@ type setText struct {
 // method is a method of a plan.
 type method struct {
 	protoreflect.MethodDescriptor
-	// The following paths begin at the request.
+	// These paths begin at the request.
 	keyAt, namespaceAt, parentAt, idAt, resourceAt, maskAt, tagAt fieldAt
 	dryRunAt, requestAt, sizeAt, tokenAt                          fieldAt
-	// nextAt and answerAt begin at the answer. If answerAt is empty, itself reports whether the
-	// answer is the resource.
+	// nextAt and answerAt begin at the answer. If answerAt is empty, itself reports whether the answer is the resource.
 	nextAt, answerAt fieldAt
 	itself           bool
 	// resourceItself reports whether the request is the resource.
 	resourceItself bool
 	operation      bool
-	// headerAt is the path of the header in an event. headerNameAt and headerNamespaceAt begin at
-	// the header. headerIs has the strings that identify events of the kind.
+	// headerAt is the path of the header; it begins at an event. headerNameAt and headerNamespaceAt begin at the
+	// header. headerIs are the strings by which events of the kind are recognised.
 	headerAt, headerNameAt, headerNamespaceAt fieldAt
 	headerIs                                  []setText
-	// template has the parts that all requests share.
+	// template has everything that is the same in all requests.
 	template *dynamicpb.Message
 	call     caller
 }
@@ -82,7 +79,7 @@ func (m *method) request() *dynamicpb.Message {
 // path returns the URL path of the method.
 func (m *method) path() string { return fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name()) }
 
-// fieldOf returns the field of a message at a path.
+// fieldOf returns the path of a field in a message.
 func fieldOf(m protoreflect.MessageDescriptor, path string) (fieldAt, error) {
 	steps := strings.Split(path, ".")
 	if len(steps) > maxDepth {
@@ -106,7 +103,7 @@ func fieldOf(m protoreflect.MessageDescriptor, path string) (fieldAt, error) {
 	return out, nil
 }
 
-// compiler is the state of compiling the mapping of a kind.
+// compiler compiles the mapping of a kind.
 type compiler struct {
 	*convention
 	plan *plan
@@ -117,7 +114,8 @@ func (c *compiler) refuse(format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf(format, args...))
 }
 
-// at resolves a path of a mapping; nil for none.
+// at returns the path of a field in a mapping; nil if it is empty. If fits is false for the field, it adds an error
+// with accepted, which describes the accepted fields. key is the key in the mapping, for errors.
 func (c *compiler) at(
 	m protoreflect.MessageDescriptor, key, path string, fits func(protoreflect.FieldDescriptor) bool, accepted string,
 ) fieldAt {
@@ -136,8 +134,7 @@ func (c *compiler) at(
 	return out
 }
 
-// compile compiles the mapping of a kind. The error joins everything that is wrong with the
-// mapping, by its keys.
+// compile compiles the mapping of a kind. The error joins all problems with the mapping, with its keys.
 func (d *Descriptors) compile(name string, given *KindMapping) (*plan, error) {
 	completed, err := d.complete(name, given)
 	if err != nil {
@@ -186,7 +183,7 @@ func (c *compiler) compileFields() {
 	}
 }
 
-// compileMethods compiles the methods. There must be get and list.
+// compileMethods compiles the methods. Get and list are required.
 func (c *compiler) compileMethods() {
 	p := c.plan
 	for _, one := range []struct {
@@ -218,8 +215,7 @@ func (c *compiler) compileMethods() {
 	c.checkMethods()
 }
 
-// checkMethods refuses methods whose mapping lacks required fields, and drops those that cannot
-// serve a verb.
+// checkMethods adds errors for methods without required fields, and removes methods that cannot be used for their verb.
 func (c *compiler) checkMethods() {
 	p := c.plan
 	for key, m := range map[string]*method{"get": p.get, "delete": p.remove} {
@@ -263,7 +259,7 @@ func (c *compiler) checkMethods() {
 	}
 }
 
-// checkPages refuses a list that may have pages which are not recognised: only the first one would be read.
+// checkPages adds an error for a list that may have pages by unknown fields. Only its first page would be read.
 func (c *compiler) checkPages() {
 	m := c.plan.list
 	if m.tokenAt != nil && m.nextAt != nil || c.List.Token == None || c.List.Next == None {
@@ -285,7 +281,8 @@ func (c *compiler) checkPages() {
 		m.Name(), found)
 }
 
-// pageField returns the name of a field of a list's request or answer that can belong to pages; empty if there is none.
+// pageField returns the name of a field, in the request or answer of a list, that may be about pages; "" if there is
+// none.
 func (c *compiler) pageField(m *method) string {
 	answer := m.Output().Fields()
 	for i := range answer.Len() {
@@ -304,10 +301,10 @@ func (c *compiler) pageField(m *method) string {
 	return ""
 }
 
-// pageName matches the names of fields that choose a page.
+// pageName matches names of fields that may select a page.
 var pageName = regexp.MustCompile(`page|pagination|token|cursor|limit|offset|start|after|continue`)
 
-// checkCreatedName drops a create that takes the name neither as an id nor in the resource.
+// checkCreatedName removes create if its request has no place for the name: neither an id nor the resource.
 func (c *compiler) checkCreatedName() {
 	m := c.plan.create
 	if m == nil || m.idAt != nil {
@@ -337,7 +334,7 @@ func (p *plan) conditional() bool {
 	return p.update != nil && p.tagAt != nil && !p.mapping.Unconditional
 }
 
-// compileMethod compiles a method; nil if its mapping is wrong.
+// compileMethod compiles a method. It returns nil after it has added an error.
 func (c *compiler) compileMethod(key string, given *MethodMapping) *method {
 	found, err := c.descriptors.method(c.service, given.Method)
 	if err != nil {
@@ -435,7 +432,7 @@ func (c *compiler) compileHeader(key string, given *MethodMapping, m *method) {
 	}
 }
 
-// compileOperation finds the method that polls the operations of a method.
+// compileOperation finds the method by which the operations of a method are polled.
 func (c *compiler) compileOperation(key string, m *method) {
 	if !isOperation(m.Output()) {
 		c.refuse("%s.operation: the answer of %s is no %s", key, m.Name(), operationName)
@@ -454,7 +451,7 @@ func (c *compiler) compileOperation(key string, m *method) {
 	c.plan.operation = &method{MethodDescriptor: poll, keyAt: fieldAt{name}}
 }
 
-// isOperation reports whether a message is a google.longrunning.Operation with the fields that are read.
+// isOperation reports whether a message is a google.longrunning.Operation with all fields that are needed.
 func isOperation(m protoreflect.MessageDescriptor) bool {
 	name := m.Fields().ByName("name")
 	done := m.Fields().ByName("done")
@@ -463,7 +460,7 @@ func isOperation(m protoreflect.MessageDescriptor) bool {
 		failed != nil && failed.Message() != nil && !failed.IsList() && !failed.IsMap()
 }
 
-// compileShapes makes the shapes of spec and status.
+// compileShapes compiles the shapes of spec and status.
 func (c *compiler) compileShapes() {
 	if len(c.errs) > 0 {
 		return
@@ -514,8 +511,7 @@ func (c *compiler) compileShapes() {
 	}
 }
 
-// taken returns the fields of the resource that are not part of the spec, if the spec is the
-// resource itself.
+// taken returns the fields that are not part of the spec, if the spec is the resource itself.
 func (c *compiler) taken() map[protoreflect.Name]bool {
 	p := c.plan
 	out := map[protoreflect.Name]bool{}
@@ -545,7 +541,7 @@ func setOf(names []string) map[string]bool {
 	return out
 }
 
-// described returns the service's capabilities for the kind.
+// described returns the kind with the capabilities of the service.
 func (p *plan) described() owner.Kind {
 	out := owner.Kind{
 		Name:          p.name,
@@ -569,7 +565,7 @@ func (p *plan) namespaced() bool {
 	return p.namespaceAt != nil || strings.Contains(p.mapping.Pattern, namespaceVariable)
 }
 
-// pattern returns the pattern of names; empty for none.
+// pattern returns the pattern of names; "" if there is none.
 func (p *plan) pattern() string {
 	if p.mapping.Pattern == None {
 		return ""

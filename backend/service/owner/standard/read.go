@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// maxGets is the maximum number of concurrent requests for one call of Get.
+	// maxGets is the maximum number of requests that one call of Get sends at a time.
 	maxGets = 16
 	// maxPages is the maximum number of pages in a list.
 	maxPages = 1_000_000
-	// maxToken is the maximum size of a page token in bytes, and maxTag that of a tag.
+	// maxToken is the maximum size of a page token, and maxTag the maximum size of a tag, in bytes.
 	maxToken = 64 << 10
 	maxTag   = 1024
 	maxUID   = 256
@@ -33,7 +33,7 @@ const (
 // merge adds the fields of a message to another one of its type.
 func merge(to, from proto.Message) { proto.Merge(to, from) }
 
-// nameIn returns the name of a resource in requests.
+// nameIn returns the name of a resource in the form for requests.
 func (p *plan) nameIn(key backend.Key) string {
 	if pattern := p.pattern(); pattern != "" {
 		return expand(pattern, key.Namespace, key.Name)
@@ -41,18 +41,18 @@ func (p *plan) nameIn(key backend.Key) string {
 	return key.Name
 }
 
-// setKey sets the fields of a request that name the resource.
+// setKey sets the fields of a request that identify the resource.
 func (p *plan) setKey(m *method, request protoreflect.Message, key backend.Key) {
 	m.keyAt.setText(request, p.nameIn(key))
 	m.namespaceAt.setText(request, key.Namespace)
 }
 
-// keyOf returns the key of a resource.
+// keyOf returns the key in the message of a resource.
 func (p *plan) keyOf(m protoreflect.Message) (backend.Key, error) {
 	return keyOf(p.name, p.pattern(), p.namespaceAt.text(m), p.nameAt.text(m))
 }
 
-// fetch reads a resource from the service; nil if there is none.
+// fetch reads a resource from the service; nil if it does not exist.
 func (c *Client) fetch(ctx context.Context, p *plan, key backend.Key) (protoreflect.Message, error) {
 	request := p.get.request()
 	p.setKey(p.get, request, key)
@@ -73,7 +73,7 @@ func (c *Client) fetch(ctx context.Context, p *plan, key backend.Key) (protorefl
 	return p.get.answerAt.get(answer).Message(), nil
 }
 
-// show converts a message to a resource with a key.
+// show converts a message to a resource. It returns an error if the message has another key.
 func (p *plan) show(key backend.Key, m protoreflect.Message) (owner.Resource, error) {
 	is, err := p.keyOf(m)
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *plan) show(key backend.Key, m protoreflect.Message) (owner.Resource, er
 	return out, nil
 }
 
-// shownPart returns the JSON of a part of a resource.
+// shownPart returns a part of a resource as JSON.
 func shownPart(s *shape, at fieldAt, m protoreflect.Message) ([]byte, error) {
 	if len(at) > 0 {
 		m = at.get(m).Message()
@@ -132,8 +132,7 @@ func shownPart(s *shape, at fieldAt, m protoreflect.Message) ([]byte, error) {
 	return plainJSON(object)
 }
 
-// plainJSON encodes a value as JSON. It does not escape the characters that are special
-// only in HTML.
+// plainJSON encodes a value as JSON. It does not escape the characters that are only special in HTML.
 func plainJSON(value any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -142,7 +141,7 @@ func plainJSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// textsOf returns a map of strings; nil if there is none.
+// textsOf returns a map from strings to strings; nil if there is none.
 func textsOf(at fieldAt, m protoreflect.Message) (map[string]string, error) {
 	if len(at) == 0 || !at.has(m) {
 		return nil, nil
@@ -158,7 +157,7 @@ func textsOf(at fieldAt, m protoreflect.Message) (map[string]string, error) {
 	return out, nil
 }
 
-// Get implements [owner.Service]. Each key needs a call.
+// Get implements [owner.Service]. It sends a request for each key.
 func (c *Client) Get(ctx context.Context, keys []backend.Key) ([]owner.Got, error) {
 	if len(keys) > owner.MaxKeys {
 		return nil, fmt.Errorf("service %s: %w: %d keys were asked for; at most %d are accepted",
@@ -199,8 +198,8 @@ func (c *Client) getOne(ctx context.Context, key backend.Key) (owner.Got, error)
 	return owner.Got{Resource: &r}, nil
 }
 
-// isUnreadable reports whether the error of a Get is the service's decision about this resource, so that others can be
-// read nevertheless.
+// isUnreadable reports whether the error of a Get is a decision about this one resource, so that others may still be
+// readable.
 func isUnreadable(err error) bool {
 	if !connect.IsWireError(err) {
 		return false
@@ -213,12 +212,11 @@ func isUnreadable(err error) bool {
 	return false
 }
 
-// pageToken is the position at which a list continues.
+// pageToken is where a list continues.
 type pageToken struct {
-	// namespace is the index of the current namespace in the mapping, and page the number of the
-	// page.
+	// namespace is the index of the namespace in the mapping. page is the number of the page.
 	namespace, page int
-	// token is the service's token. If the service has no pages, it is the last key of the page.
+	// token is the token of the service. If the service has no pages, it is the last key of the page.
 	token string
 }
 
@@ -240,8 +238,7 @@ func parseToken(text string) (out pageToken, err error) {
 	return out, nil
 }
 
-// namespaces returns the namespaces to be listed; only an empty one if a single list has all
-// resources.
+// namespaces returns the namespaces to list. If one list has the resources of all, it returns only "".
 func (p *plan) namespaces() []string {
 	if parent, _ := splitPattern(p.pattern()); !strings.Contains(parent, namespaceVariable) {
 		return []string{""}
@@ -298,7 +295,7 @@ func (c *Client) List(ctx context.Context, kind, token string, size int) (owner.
 	return out, nil
 }
 
-// checkNext returns an error for a page that would continue the list for ever.
+// checkNext returns an error if the next page could continue the list for ever.
 func checkNext(at, next pageToken) error {
 	switch {
 	case next.token != "" && next.token == at.token:
@@ -311,7 +308,7 @@ func checkNext(at, next pageToken) error {
 	return nil
 }
 
-// setSize sets the size of the page in a request.
+// setSize sets the page size in a request.
 func (m *method) setSize(request protoreflect.Message, size int) {
 	if len(m.sizeAt) == 0 {
 		return
@@ -321,7 +318,7 @@ func (m *method) setSize(request protoreflect.Message, size int) {
 	}
 }
 
-// page returns the resources of an answer.
+// page returns the resources in an answer.
 func (p *plan) page(answer protoreflect.Message) (out owner.Page) {
 	list := p.list.answerAt.get(answer).List()
 	for i := range list.Len() {

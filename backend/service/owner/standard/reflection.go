@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner/remote"
 )
 
-// Fields of the messages of grpc.reflection.v1, which v1alpha has, too.
+// The fields of messages of grpc.reflection.v1. Those of v1alpha are the same.
 const (
 	requestFileByName      = 3
 	requestFileOfSymbol    = 4
@@ -32,8 +32,7 @@ const (
 	reflectionMethodBefore = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 )
 
-// Reflect reads the descriptors of a service by gRPC reflection, and returns them as a
-// FileDescriptorSet.
+// Reflect reads the descriptors of a service by gRPC reflection. It returns a FileDescriptorSet.
 func Reflect(ctx context.Context, c *remote.Client) ([]byte, error) {
 	r := &reflection{files: map[string]*descriptorpb.FileDescriptorProto{}}
 	r.method = remote.NewMethod[emptypb.Empty, emptypb.Empty](c, reflectionMethod)
@@ -71,7 +70,7 @@ func Reflect(ctx context.Context, c *remote.Client) ([]byte, error) {
 type reflection struct {
 	method *remote.Method[emptypb.Empty, emptypb.Empty]
 	files  map[string]*descriptorpb.FileDescriptorProto
-	// order has the paths of the files in the order of their arrival.
+	// order has the paths of the files in the order in which they came.
 	order []string
 	size  int
 }
@@ -114,8 +113,7 @@ func reflectionError(answer []byte) (err error) {
 	return err
 }
 
-// eachField calls do with each length-delimited field of an encoded message. It stops at invalid
-// bytes.
+// eachField calls do for each length-delimited field of an encoded message. It stops at invalid bytes.
 func eachField(raw []byte, do func(number protowire.Number, value []byte)) {
 	for len(raw) > 0 {
 		number, form, n := protowire.ConsumeTag(raw)
@@ -160,7 +158,7 @@ func (r *reflection) services(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// fetch requests a file, and keeps all files in the answer.
+// fetch requests a file and stores all files in the answer.
 func (r *reflection) fetch(ctx context.Context, number protowire.Number, name string) error {
 	answer, err := r.ask(ctx, number, name)
 	if err != nil {
@@ -197,7 +195,7 @@ func (r *reflection) keep(raw []byte) error {
 	return nil
 }
 
-// fetchImports requests imported files until none are missing.
+// fetchImports requests imported files until none is missing.
 func (r *reflection) fetchImports(ctx context.Context) error {
 	for i := 0; i < len(r.order); i++ { // which grows
 		for _, path := range r.files[r.order[i]].GetDependency() {

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// rules are the bounds of a field from the options of buf.validate or protoc-gen-validate.
+// rules are the bounds of a field that are declared with options of buf.validate or protoc-gen-validate.
 type rules struct {
 	required           bool
 	minLength          *int
@@ -17,12 +17,12 @@ type rules struct {
 	least, most        *float64
 	minItems, maxItems *int
 	unique             bool
-	// items are the rules of the elements of a list or of the values of a map; keys are the rules
-	// of its keys.
+	// items are the rules for the elements of a list, or for the values of a map. keys are the rules for the keys of a
+	// map.
 	items, keys *rules
 }
 
-// rulesOf returns the bounds of a field; the zero value if none are declared.
+// rulesOf returns the bounds of a field; zero if none are declared.
 func rulesOf(f protoreflect.FieldDescriptor) rules {
 	for _, name := range []protoreflect.FullName{optionBufField, optionPGVRules} {
 		if declared := messageOption(f.Options(), name); declared != nil {
@@ -81,7 +81,7 @@ func readRules(m protoreflect.Message, depth int) (out rules) {
 	return out
 }
 
-// readText reads the bounds of texts and of bytes.
+// readText reads the bounds of strings or bytes.
 func (r *rules) readText(m protoreflect.Message) {
 	for _, path := range []protoreflect.Name{"max_bytes", "max_len", "len"} {
 		if n := wholeAt(m, "string", path); n != nil {
@@ -107,7 +107,7 @@ func (r *rules) readText(m protoreflect.Message) {
 	r.in = textsAt(m, "string", "in")
 }
 
-// readNumber reads the bounds of numbers of a type.
+// readNumber reads the bounds of numbers.
 func (r *rules) readNumber(m protoreflect.Message, name protoreflect.Name) {
 	step := 1.0
 	if name == "float" || name == "double" {
@@ -154,7 +154,7 @@ func floatOf(v protoreflect.Value) (n float64, ok bool) {
 	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// wholeAt returns an integer in a message that can be a length; nil if there is none.
+// wholeAt returns an integer in a message that may be a length; nil if there is none.
 func wholeAt(m protoreflect.Message, names ...protoreflect.Name) *int {
 	v, ok := valueAt(m, names...)
 	if !ok {

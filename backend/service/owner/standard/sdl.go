@@ -13,14 +13,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Limits are the bounds of values for which the API has none.
+// Limits are the bounds of values for which the API does not declare any.
 type Limits struct {
-	// Length is the maximum number of characters in a string. Items is the maximum number of
-	// elements in a list or a map.
+	// Length is the maximum length of a string in characters. Items is the maximum length of a list or map.
 	Length, Items int
 }
 
-// Defaults of Limits.
+// The defaults of Limits.
 const (
 	DefaultLength = 1000
 	DefaultItems  = 1000
@@ -28,20 +27,20 @@ const (
 
 // Catalogue has what a gateway needs to serve an API.
 type Catalogue struct {
-	// SDL of the kinds.
+	// SDL is the SDL of the kinds.
 	SDL string
-	// Mapping of the kinds, complete.
+	// Mapping is the complete mapping of the kinds.
 	Mapping *Mapping
-	// Kinds that can be served, in the order of the SDL.
+	// Kinds are the kinds that can be served, in the order of the SDL.
 	Kinds []string
-	// Refused are kinds that cannot be served, and Omitted the missing parts of the other kinds.
+	// Refused are the kinds that cannot be served. Omitted are the missing parts of the other kinds.
 	Refused, Omitted []Omitted
-	// Notes say what a person should check. Limited are the values whose bounds are from Limits.
+	// Notes are lines about what a person should check. Limited are the values with bounds from Limits.
 	Notes, Limited []Omitted
 }
 
-// Catalogue returns the SDL and the mapping of kinds of an API for a service with a name. If kinds
-// is empty, it returns all that can be served. given is a handwritten mapping; nil for none.
+// Catalogue returns the SDL and the mapping for a service. name is the name of the service. If kinds is empty, it
+// returns all kinds that can be served. given is a mapping written by hand; nil if there is none.
 func (d *Descriptors) Catalogue(service string, kinds []string, given *Mapping, limits Limits) (*Catalogue, error) {
 	out := &Catalogue{Mapping: &Mapping{Kinds: map[string]*KindMapping{}}}
 	if given == nil {
@@ -75,14 +74,13 @@ func (d *Descriptors) Catalogue(service string, kinds []string, given *Mapping, 
 	return out, nil
 }
 
-// choice has the kinds of a catalogue.
+// choice has the chosen kinds.
 type choice struct {
 	names    []string
 	mappings map[string]*KindMapping
 }
 
-// choose returns the kinds with the given names, which may also be full names of
-// messages.
+// choose returns the kinds with these names. A name may also be the full name of a message.
 func (d *Descriptors) choose(names []string, given *Mapping) (choice, error) {
 	out := choice{mappings: map[string]*KindMapping{}}
 	add := func(name string, k *KindMapping) {
@@ -127,7 +125,7 @@ func (d *Descriptors) choose(names []string, given *Mapping) (choice, error) {
 	return out, nil
 }
 
-// servable returns an error for a kind that SDL cannot express.
+// servable returns an error for a kind that cannot be expressed in SDL.
 func servable(p *plan) error {
 	if len(p.spec.fields) == 0 {
 		return fmt.Errorf("no field of %s is one that callers set and that can be expressed, and a kind must have one",
@@ -161,18 +159,18 @@ type sdlWriter struct {
 	limits  Limits
 	service string
 	text    strings.Builder
-	// names has the types that were written: shapes or enums.
+	// names has the shapes and enums whose types were written already.
 	names map[string]any
 	out   *Catalogue
-	// plan is the current kind, and status reports whether its status is being written.
+	// plan is the kind that is being written. status reports whether it is the kind's status.
 	plan   *plan
 	status bool
 }
 
-// apiVersion matches a version as the last part of a package's name.
+// apiVersion matches a version as the last part of the name of a package.
 var apiVersion = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]*)?$`)
 
-// groupOf returns the group and the version of the kinds of a package.
+// groupOf returns the group and the version of kinds, from the name of their package.
 func groupOf(name protoreflect.FullName) (group, version string) {
 	parts := strings.Split(strings.ReplaceAll(strings.ToLower(string(name)), "_", "-"), ".")
 	version = "v1"
@@ -195,7 +193,7 @@ func lowerFirst(text string) string {
 	return string(runes)
 }
 
-// plural returns the name of the connection of a kind.
+// plural returns the name of the kind's connection.
 func (p *plan) plural() string {
 	name := strings.TrimPrefix(string(p.list.Name()), "List")
 	if noun := strings.TrimPrefix(string(p.get.Name()), "Get"); name == noun || name == p.name || !graphName.MatchString(name) {
@@ -232,7 +230,7 @@ func (w *sdlWriter) kind(p *plan) {
 	}
 }
 
-// reserve returns an unused name for a type, and marks it as used.
+// reserve returns an unused name for a type, and marks the name as used.
 func (w *sdlWriter) reserve(name string, of any) string {
 	free := name
 	for i := 2; w.names[free] != nil; i++ {
@@ -242,8 +240,7 @@ func (w *sdlWriter) reserve(name string, of any) string {
 	return free
 }
 
-// typeOf returns the name in the SDL for a message or an enum of a kind. written reports whether
-// the type was written already.
+// typeOf returns the SDL name for a message or an enum. written reports whether that type was written already.
 func (w *sdlWriter) typeOf(d protoreflect.Descriptor, of any) (name string, written bool) {
 	relative := strings.TrimPrefix(string(d.FullName()), string(d.ParentFile().Package())+".")
 	relative = strings.ReplaceAll(relative, ".", "")
@@ -265,7 +262,7 @@ func (w *sdlWriter) typeOf(d protoreflect.Descriptor, of any) (name string, writ
 	return name, false
 }
 
-// sameType reports whether two shapes, or two enums, are the same type.
+// sameType reports whether two shapes or enums can have the same type.
 func sameType(a, b any) bool {
 	switch a := a.(type) {
 	case *shape:
@@ -299,8 +296,8 @@ func quoted(text string) string {
 // maxDescription is the maximum length of a description, in characters.
 const maxDescription = 400
 
-// describe writes a description: the comment in the .proto file if the descriptors have it, else a
-// default.
+// describe writes a description. It is the comment in the .proto file, or a default if the descriptors do not have
+// comments.
 func (w *sdlWriter) describe(indent string, d protoreflect.Descriptor, otherwise string) {
 	text := d.ParentFile().SourceLocations().ByDescriptor(d).LeadingComments
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n\n")
@@ -379,7 +376,7 @@ func (w *sdlWriter) enum(name string, d protoreflect.EnumDescriptor) {
 	w.text.WriteString("}\n")
 }
 
-// scalar returns the type of a field that is no message and no enum.
+// scalar returns the SDL type of a field that is neither a message nor an enum.
 func (w *sdlWriter) scalar(f *field) string {
 	switch f.form {
 	case formInt:
@@ -398,7 +395,7 @@ func (w *sdlWriter) scalar(f *field) string {
 	return "String"
 }
 
-// typeText returns the type of a field.
+// typeText returns the SDL type of a field.
 func (w *sdlWriter) typeText(f *field, name string) string {
 	if f.list || f.form == formMap || f.form == formEntries {
 		name = "[" + name + "!]"
@@ -409,13 +406,13 @@ func (w *sdlWriter) typeText(f *field, name string) string {
 	return name
 }
 
-// unspecified reports whether an enum has a value which means that none is set.
+// unspecified reports whether an enum has a value that means that none is set.
 func unspecified(d protoreflect.EnumDescriptor) bool {
 	zero := d.Values().ByNumber(0)
 	return zero == nil || strings.HasSuffix(string(zero.Name()), "UNSPECIFIED")
 }
 
-// defaultOf returns the value that an absent field of a spec has; empty if it has none.
+// defaultOf returns the value of an absent field in a spec; "" if there is none.
 func (w *sdlWriter) defaultOf(f *field) string {
 	if w.status || f.list || f.required || f.HasPresence() {
 		return ""
@@ -437,7 +434,7 @@ func (w *sdlWriter) defaultOf(f *field) string {
 	return ""
 }
 
-// directives returns the directives of a field, each after a space.
+// directives returns the directives of a field. Each is preceded by a space.
 func (w *sdlWriter) directives(f *field, path string) string {
 	if w.status {
 		if f.form == formMap {
@@ -466,8 +463,7 @@ func (w *sdlWriter) directives(f *field, path string) string {
 	return out
 }
 
-// limit returns the declared bound. If there is none, it returns a bound from Limits,
-// and notes that.
+// limit returns the declared bound. If there is none, it returns the bound from Limits and adds the field to Limited.
 func (w *sdlWriter) limit(path, name string, declared *int, otherwise int) string {
 	if declared != nil {
 		return fmt.Sprintf("%s: %d", name, *declared)
@@ -476,7 +472,7 @@ func (w *sdlWriter) limit(path, name string, declared *int, otherwise int) strin
 	return fmt.Sprintf("%s: %d", name, otherwise)
 }
 
-// bounds returns the arguments of the constraint of a field of a spec.
+// bounds returns the arguments of @constraint for a field in a spec.
 func (w *sdlWriter) bounds(f *field, path string) (out []string) {
 	r := rulesOf(f.FieldDescriptor)
 	values := r
@@ -510,8 +506,7 @@ func (w *sdlWriter) bounds(f *field, path string) (out []string) {
 	return append(out, w.valueBounds(f, values, path)...)
 }
 
-// maxKeyLength is the maximum length of a map's key, in characters, if the API declares
-// none.
+// maxKeyLength is the maximum length of the keys of a map, in characters, if the API does not declare any.
 const maxKeyLength = 253
 
 func (w *sdlWriter) valueBounds(f *field, r rules, path string) (out []string) {
@@ -555,7 +550,7 @@ func (w *sdlWriter) valueBounds(f *field, r rules, path string) (out []string) {
 	return out
 }
 
-// oneofRules returns rules which allow at most one member of each oneof.
+// oneofRules returns rules by which at most one field of each oneof may be set.
 func oneofRules(s *shape) (out []string) {
 	members := map[protoreflect.FullName][]string{}
 	var order []protoreflect.FullName
@@ -584,7 +579,7 @@ func oneofRules(s *shape) (out []string) {
 	return out
 }
 
-// celName returns the name of a field in rules.
+// celName returns the name of a field in a rule.
 func celName(name string) string {
 	reserved := []string{
 		"true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",

@@ -10,24 +10,24 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Bounds of the messages that a kind can have.
+// The limits of the messages of a kind.
 const (
-	// maxDepth is the maximum nesting of messages.
+	// maxDepth is the maximum depth of nested messages.
 	maxDepth = 16
-	// maxFields is the maximum number of fields of a kind, in all its messages.
+	// maxFields is the maximum number of fields in all messages of a kind.
 	maxFields = 5000
 )
 
-// form is the JSON form of a field's values.
+// form is the form of a field's values in JSON.
 type form int
 
 const (
 	formText form = iota
-	// formInt is a signed 32-bit integer. formSafe is an integer within ±(2^53-1), which every
-	// JSON reader represents exactly.
+	// formInt is a signed integer of 32 bits. formSafe is an integer within ±(2^53-1), which is exact in all readers of
+	// JSON.
 	formInt
 	formSafe
-	// formText64 is a 64-bit integer as a string.
+	// formText64 is an integer of 64 bits, as a string.
 	formText64
 	formFloat
 	formBool
@@ -36,8 +36,8 @@ const (
 	formTime
 	formDuration
 	formMessage
-	// formMap is a map from strings to strings. formEntries is a map with other types: a list of
-	// objects with key and value.
+	// formMap is a map from strings to strings. formEntries is a map with other types, as a list of objects with key
+	// and value.
 	formMap
 	formEntries
 )
@@ -45,20 +45,18 @@ const (
 // field is a field of a message that is part of the kind.
 type field struct {
 	protoreflect.FieldDescriptor
-	// name in JSON and in the SDL.
+	// name is the name in JSON and in the SDL.
 	name string
 	form form
 	list bool
-	// wrapped reports whether the value is in a message of google/protobuf/wrappers.proto.
+	// wrapped reports whether the value is within a message of google/protobuf/wrappers.proto.
 	wrapped bool
-	// shape of a message or of a map's entry.
+	// shape is the shape of a message, or of the entries of a map.
 	shape *shape
-	// required reports whether the API requires the field, and immutable whether it forbids
-	// changes.
+	// required reports whether the API requires the field. immutable reports whether the API forbids to change it.
 	required  bool
 	immutable bool
-	// zero reports whether a zero value is shown even though it may mean that the field is
-	// absent.
+	// zero reports whether a zero value is shown, although it may mean that the field is absent.
 	zero bool
 }
 
@@ -68,9 +66,9 @@ type shape struct {
 	fields []*field
 }
 
-// Omitted is a part of an API that a kind lacks, with the reason.
+// Omitted is a part of an API that is missing in a kind, with the reason.
 type Omitted struct {
-	// Path begins with the name of the kind.
+	// Path is the path of the part. It begins with the name of the kind.
 	Path string
 	Why  string
 }
@@ -80,18 +78,17 @@ func (o Omitted) String() string { return o.Path + ": " + o.Why }
 
 // shaper makes the shapes of a kind.
 type shaper struct {
-	// omit and text are the paths in KindMapping.
+	// omit and text are the paths in KindMapping.Omit and KindMapping.Text.
 	omit map[string]bool
 	text map[string]bool
-	// status reports whether this is the shape of a status, in which all numbers are
-	// shown.
+	// status reports whether the shape belongs to a status, in which all numbers are shown.
 	status  bool
 	omitted []Omitted
 	count   int
 }
 
-// shape returns the shape of a message with the chosen fields. path is the path of the message in
-// the names of the .proto file, and above has the messages that contain it.
+// shape returns the shape of a message, with the fields for which chosen is true. path is the path of the message in
+// names of the .proto file. above has the messages that contain it.
 func (s *shaper) shape(
 	m protoreflect.MessageDescriptor, path string, above []protoreflect.FullName, chosen func(protoreflect.FieldDescriptor) bool,
 ) (*shape, error) {
@@ -137,10 +134,10 @@ func (e *reasonError) Error() string { return e.text }
 
 func because(format string, args ...any) error { return &reasonError{fmt.Sprintf(format, args...)} }
 
-// graphName matches the valid names of fields in GraphQL.
+// graphName matches the names of fields in GraphQL.
 var graphName = regexp.MustCompile(`^[A-Za-z][_0-9A-Za-z]*$`)
 
-// field returns a field of the kind, or a reasonError.
+// field returns a field of the kind. The error is a reasonError if the field cannot be part of it.
 func (s *shaper) field(fd protoreflect.FieldDescriptor, path string, above []protoreflect.FullName) (*field, error) {
 	out := &field{
 		FieldDescriptor: fd,
@@ -175,8 +172,7 @@ func (s *shaper) field(fd protoreflect.FieldDescriptor, path string, above []pro
 	return out, nil
 }
 
-// showsZero reports whether the zero value of a field is shown even though it may mean that the
-// field is absent.
+// showsZero reports whether a zero value of a field is shown, although it may mean that the field is absent.
 func (s *shaper) showsZero(f *field) bool {
 	if f.list || f.HasPresence() {
 		return false
@@ -190,7 +186,7 @@ func (s *shaper) showsZero(f *field) bool {
 	return false
 }
 
-// value sets the form of a field that is no map.
+// value sets the form of a field that is not a map.
 func (s *shaper) value(f *field, path string, above []protoreflect.FullName) error {
 	switch f.Kind() {
 	case protoreflect.MessageKind, protoreflect.GroupKind:
@@ -215,7 +211,7 @@ func (s *shaper) value(f *field, path string, above []protoreflect.FullName) err
 	return nil
 }
 
-// scalarForm returns the form of the values of a kind of scalars.
+// scalarForm returns the form of scalar values.
 func scalarForm(kind protoreflect.Kind) form {
 	switch kind {
 	case protoreflect.BoolKind:
@@ -276,7 +272,7 @@ func (s *shaper) messageValue(f *field, path string, above []protoreflect.FullNa
 	return nil
 }
 
-// isWrapper reports whether a message is one of google/protobuf/wrappers.proto.
+// isWrapper reports whether a message belongs to google/protobuf/wrappers.proto.
 func isWrapper(name protoreflect.FullName) bool {
 	short, ok := strings.CutPrefix(string(name), "google.protobuf.")
 	return ok && strings.HasSuffix(short, "Value") && short != "Value" && short != "ListValue" &&

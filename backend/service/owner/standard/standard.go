@@ -1,16 +1,14 @@
-// Package standard calls unmodified gRPC services of other teams that have standard methods: they
-// create, get, list, update and delete resources of some kinds. Their descriptors define the
-// messages, and a [Mapping] tells which message is which kind. What the mapping leaves out is found
-// by the conventions of Teleport's RFD 153 and of Google's API improvement proposals
-// (https://google.aip.dev).
+// Package standard is a client of gRPC services of other teams that were not made for the gateway. They must have
+// standard methods, which create, get, list, update and delete resources. The descriptors of a service define its
+// messages, and a [Mapping] maps these to kinds. Parts that the mapping leaves out are found by the conventions of
+// Teleport's RFD 153 and of Google's API improvement proposals (https://google.aip.dev).
 //
 //	owner.Service calls        Client                                              any gRPC service
 //	----------------------> message of the descriptors, mask, tag --remote.Method--> CreateFoo, ...
 //	<---------------------- JSON, outcome of status and details  <------------------
 //
-// The capabilities of a service follow from its methods. Without a stream of events its kinds are
-// only compared, without a tag they have no conditional updates, and without a method that creates
-// they have no CREATE.
+// The capabilities of a service follow from its methods. If there is no stream of events, the kinds are only compared.
+// If there is no tag, updates are not conditional. If there is no method that creates, kinds have no CREATE.
 package standard
 
 import (
@@ -29,12 +27,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner/remote"
 )
 
-// Config of a [Client].
+// Config configures a [Client].
 type Config struct {
-	// Remote is the address of the service. Its protocol is gRPC by default.
+	// Remote configures the connection to the service. The default of its Protocol is gRPC.
 	Remote remote.Config
-	// Descriptors of the service's API, and the Mapping of its messages to kinds. Both are
-	// required.
+	// Descriptors are the descriptors of the API. Mapping maps its messages to kinds. Both are required.
 	Descriptors *Descriptors
 	Mapping     *Mapping
 }
@@ -53,8 +50,7 @@ type Client struct {
 
 var _ owner.Service = (*Client)(nil)
 
-// New returns a client. It does not connect yet. The error joins everything that is wrong with the
-// mapping.
+// New returns a client. It does not connect yet. The error joins all problems with the mapping.
 func New(cfg Config) (*Client, error) {
 	plans, err := compile(cfg.Descriptors, cfg.Mapping)
 	if err != nil {
@@ -86,7 +82,7 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// newCall returns the caller of a method.
+// newCall returns a caller of a method.
 func newCall(c *remote.Client, m *method) caller {
 	answer := dynamicpb.NewMessageType(m.Output())
 	return remote.NewMethod[dynamicpb.Message, dynamicpb.Message](c, m.path(),
@@ -132,7 +128,7 @@ func compile(d *Descriptors, m *Mapping) (map[string]*plan, error) {
 	return out, errors.Join(errs...)
 }
 
-// Close ends the streams of events and closes the idle connections.
+// Close ends the streams of events and closes idle connections.
 func (c *Client) Close() {
 	if c.follower != nil {
 		c.follower.close()
@@ -140,11 +136,11 @@ func (c *Client) Close() {
 	c.remote.Close()
 }
 
-// CloseIdle closes the idle connections.
+// CloseIdle closes idle connections.
 func (c *Client) CloseIdle() { c.remote.Close() }
 
-// Describe implements [owner.Service]. It reads a page with one resource from the service, so that
-// it fails if the service does not answer.
+// Describe implements [owner.Service]. It reads a page of one resource, so that it fails if the service does not
+// answer.
 func (c *Client) Describe(ctx context.Context) (owner.Description, error) {
 	out := owner.Description{Service: c.name}
 	for i, name := range slices.Sorted(maps.Keys(c.plans)) {
@@ -169,7 +165,7 @@ func (c *Client) plan(kind string) (*plan, error) {
 	return nil, fmt.Errorf("service %s: %w: the mapping has no kind %q", c.name, owner.ErrNotSent, shortText(kind))
 }
 
-// checkKey returns an error for a key that the service's names cannot express.
+// checkKey returns an error for a key that cannot be expressed as a name of the service.
 func (p *plan) checkKey(key backend.Key) error {
 	switch {
 	case strings.ContainsAny(key.Name+key.Namespace, "/"):

@@ -12,13 +12,12 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// invalid returns the answer to a write that cannot be sent.
+// invalid returns the answer for a write that cannot be sent.
 func invalid(violations ...owner.Violation) owner.Answer {
 	return owner.Answer{Outcome: owner.Invalid, Violations: violations}
 }
 
-// Write implements [owner.Service]. A replacement changes only the fields of the stored resource
-// that are part of the kind.
+// Write implements [owner.Service]. When a resource is replaced, only the fields that are part of the kind are changed.
 func (c *Client) Write(ctx context.Context, w owner.Write) (owner.Answer, error) {
 	key := w.Resource.Key
 	p, err := c.plan(key.Kind)
@@ -44,7 +43,7 @@ func (c *Client) unimplemented(p *plan, what string) error {
 	return fmt.Errorf("service %s: %w: no %s of %s", c.name, owner.ErrUnimplemented, what, p.name)
 }
 
-// lacking returns violations for metadata that the service cannot store.
+// lacking returns violations about metadata that the service cannot store.
 func (p *plan) lacking(r owner.Resource) (out []owner.Violation) {
 	for _, one := range []struct {
 		has  bool
@@ -64,8 +63,8 @@ func (p *plan) lacking(r owner.Resource) (out []owner.Violation) {
 	return out
 }
 
-// fill sets the fields that callers set in the message of a resource. It returns violations for
-// values that cannot be expressed.
+// fill sets the fields of a resource's message that callers set. It returns violations about values that cannot be
+// expressed.
 func (p *plan) fill(m protoreflect.Message, r owner.Resource) []owner.Violation {
 	object, err := parseObject(r.Spec)
 	if err != nil {
@@ -107,7 +106,7 @@ func (m *method) put(request *protoreflect.Message, resource protoreflect.Messag
 	m.resourceAt.set(*request, protoreflect.ValueOfMessage(resource))
 }
 
-// writeRequest returns the request of a write of a resource.
+// writeRequest returns a request to write a resource.
 func (p *plan) writeRequest(m *method, resource protoreflect.Message, w owner.Write) protoreflect.Message {
 	request := m.request().ProtoReflect()
 	m.put(&request, resource)
@@ -120,7 +119,7 @@ func (p *plan) writeRequest(m *method, resource protoreflect.Message, w owner.Wr
 	return request
 }
 
-// requestID returns the id of a write as a UUID, which services require.
+// requestID returns the id of a write as a UUID, because services require that.
 func requestID(id string) string {
 	if known, err := uuid.Parse(id); err == nil {
 		return known.String()
@@ -163,8 +162,8 @@ func (c *Client) create(ctx context.Context, p *plan, w owner.Write) (owner.Answ
 	return c.written(ctx, p, w, answer)
 }
 
-// createConflict returns the answer to a create for which the service has answered ABORTED or
-// FAILED_PRECONDITION: Exists if there is such a resource, else Refused.
+// createConflict returns the answer to a create after the service has answered ABORTED or FAILED_PRECONDITION. It is
+// Exists if the resource exists, otherwise Refused.
 func (c *Client) createConflict(
 	ctx context.Context, p *plan, key backend.Key, decided owner.Answer,
 ) owner.Answer {
@@ -176,7 +175,7 @@ func (c *Client) createConflict(
 	return now
 }
 
-// withResource adds the current resource to an answer, if the service shows it.
+// withResource adds the current resource to an answer, if the service returns it.
 func (c *Client) withResource(ctx context.Context, p *plan, key backend.Key, a owner.Answer) owner.Answer {
 	now, err := c.fetch(ctx, p, key)
 	if err != nil || now == nil {
@@ -240,8 +239,8 @@ func answerOf(a *owner.Answer) owner.Answer {
 	return *a
 }
 
-// current returns the current resource if it meets the conditions of the write, else
-// the answer.
+// current returns the current resource. If the resource does not satisfy the conditions of the write, it returns the
+// answer instead.
 func (c *Client) current(
 	ctx context.Context, p *plan, key backend.Key, ifTag, ifUID string,
 ) (protoreflect.Message, *owner.Answer, error) {
@@ -269,8 +268,8 @@ func (c *Client) current(
 	return was, nil, nil
 }
 
-// changeConflict returns the answer to a change for which the service has answered ABORTED or
-// FAILED_PRECONDITION. The tag tells whether the resource has changed or the change was refused.
+// changeConflict returns the answer to a change after the service has answered ABORTED or FAILED_PRECONDITION. By the
+// tag it finds out whether the resource has changed or the change was refused.
 func (c *Client) changeConflict(
 	ctx context.Context, p *plan, key backend.Key, ifTag string, decided owner.Answer,
 ) (owner.Answer, error) {
@@ -290,8 +289,7 @@ func (c *Client) changeConflict(
 	return decided, nil
 }
 
-// inside returns the messages in the resource whose fields are named one by one in
-// masks.
+// inside returns the fields of the resource whose own fields are listed separately in masks.
 func (p *plan) inside() map[protoreflect.Name]bool {
 	out := map[protoreflect.Name]bool{}
 	for _, at := range []fieldAt{p.nameAt, p.tagAt, p.labelsAt, p.annotationsAt, p.descriptionAt} {
@@ -315,7 +313,7 @@ func (m *method) setMask(request protoreflect.Message, paths []string) {
 	}
 }
 
-// done returns the answer to a write after which the resource is as in the message.
+// done returns the answer to a write after which the resource is as in m.
 func (p *plan) done(key backend.Key, m protoreflect.Message) owner.Answer {
 	r, err := p.show(key, m)
 	if err != nil {
@@ -324,8 +322,7 @@ func (p *plan) done(key backend.Key, m protoreflect.Message) owner.Answer {
 	return owner.Answer{Outcome: owner.Done, Resource: &r}
 }
 
-// written returns the answer to a write that was applied. answer is nil if the service does not
-// return the resource.
+// written returns the answer to a write that was applied. answer is nil if the service has not returned the resource.
 func (c *Client) written(
 	ctx context.Context, p *plan, w owner.Write, answer protoreflect.Message,
 ) (owner.Answer, error) {
@@ -344,8 +341,8 @@ func (c *Client) written(
 	return p.done(key, answer), nil
 }
 
-// otherName returns the answer to a create after which the service shows a resource of another name. A create that was
-// applied is Done without the resource, because each repetition would make one more.
+// otherName returns the answer to a create after which the service has returned a resource with another name. If the
+// create was applied, the answer is Done without a resource, because each repetition would create another resource.
 func otherName(w owner.Write, message string) owner.Answer {
 	if w.DryRun {
 		return owner.Answer{Outcome: owner.Refused, Message: message}
