@@ -32,7 +32,7 @@ const (
 	Sealed Secrecy = "sealed"
 	// Plain: secrets are not encrypted.
 	Plain Secrecy = "plain"
-	// None: secrets are left out.
+	// None: the file has no secrets.
 	None Secrecy = "none"
 )
 

@@ -76,7 +76,7 @@ func ReadKeyPair(ctx context.Context, cert, key string) (tls.Certificate, error)
 
 // Variables has the names of the known environment variables.
 type Variables struct {
-	// Own are the variables of the command. Others are those of other commands.
+	// Own are the variables of the command. Others are the variables of other commands.
 	Own, Others []string
 }
 

@@ -269,7 +269,7 @@ func (s *Source) refresh(ctx context.Context, refused string, key []byte) (found
 	return found, err
 }
 
-// laterError wraps [client.ErrNoTokenNow] and an error. Its message is that of the error.
+// laterError wraps [client.ErrNoTokenNow] and an error. It has the message of the error.
 type laterError struct{ error }
 
 func (e laterError) Unwrap() []error { return []error{e.error, client.ErrNoTokenNow} }

@@ -17,18 +17,18 @@ import (
 	"github.com/sluicegw/sluice/internal/certificate"
 )
 
-// redisTLS is the TLS configuration of the connections to Redis. The gateway's certificate is read again when its
-// files change, and new connections show it; the authorities are read once. Nil is a Redis without TLS.
+// redisTLS is the TLS configuration of the connections to Redis. The certificate of the gateway is read again when its
+// files change, and is used for new connections. The CAs are read only once. It is nil if Redis is used without TLS.
 type redisTLS struct {
-	// roots are the authorities in redis-ca, nil for the ones of the system. authorities are their certificates.
+	// roots are the CAs in redis-ca, nil for the CAs of the system. authorities are their certificates.
 	roots       *x509.CertPool
 	authorities []*x509.Certificate
-	// files are redis-cert and redis-key; nil without them.
+	// files are redis-cert and redis-key; nil if they are not configured.
 	files *identity.Files
 	pair  atomic.Pointer[tls.Certificate]
 }
 
-// openRedisTLS reads the files of the connections to Redis. It starts nothing. The error joins all that is wrong.
+// openRedisTLS reads the files for connections to Redis. The error joins all problems.
 func openRedisTLS(ctx context.Context, s config.Store, log *zap.Logger) (*redisTLS, error) {
 	at, err := redis.ParseURL(s.URL)
 	if err != nil {
@@ -72,7 +72,7 @@ func (t *redisTLS) openPair(ctx context.Context, s config.Store, log *zap.Logger
 	return t.files.Open(ctx)
 }
 
-// load uses the contents of redis-cert and redis-key.
+// load uses new contents of redis-cert and redis-key.
 func (t *redisTLS) load(content [][]byte) error {
 	cert := certificate.File{Path: t.files.Paths[0], Content: content[0]}
 	key := certificate.File{Path: t.files.Paths[1], Content: content[1]}
@@ -106,7 +106,7 @@ func (t *redisTLS) watched() []*identity.Files {
 	return []*identity.Files{t.files}
 }
 
-// certificates returns the gateway's certificate for Redis, if there is one.
+// certificates returns the certificate of the gateway for Redis, if there is one.
 func (t *redisTLS) certificates() []shownCertificate {
 	if t == nil || t.files == nil {
 		return nil
@@ -115,8 +115,8 @@ func (t *redisTLS) certificates() []shownCertificate {
 	return []shownCertificate{{t.files.Setting, t.files.Paths[0], leaf}}
 }
 
-// authoritiesEnd returns when the next of the authorities ends that is still valid. found reports whether there are
-// authorities that the gateway knows.
+// authoritiesEnd returns when the next CA certificate that is still valid expires; if all have expired, when the last
+// one did. found is false if the gateway does not know the CAs.
 func (t *redisTLS) authoritiesEnd(now time.Time) (ends time.Time, found bool) {
 	if t == nil || t.authorities == nil {
 		return ends, false
@@ -124,7 +124,7 @@ func (t *redisTLS) authoritiesEnd(now time.Time) (ends time.Time, found bool) {
 	return certificate.NextEnd(t.authorities, now), true
 }
 
-// Run reads the gateway's certificate again whenever its files change, until ctx ends.
+// Run reads the certificate of the gateway again whenever its files change, until ctx ends.
 func (t *redisTLS) Run(ctx context.Context) error {
 	if t == nil || t.files == nil {
 		<-ctx.Done()
@@ -133,7 +133,7 @@ func (t *redisTLS) Run(ctx context.Context) error {
 	return t.files.Run(ctx)
 }
 
-// check returns which certificates are not valid at a time.
+// check returns an error about the certificates that are not valid at a time.
 func (t *redisTLS) check(now time.Time) error {
 	var errs []error
 	for _, shown := range t.certificates() {

@@ -171,7 +171,7 @@ func endOfArguments(text []rune, from int) int {
 	return from
 }
 
-// endOfString returns the position after the string that begins at a position.
+// endOfString returns the position after the string that begins at the position begin.
 func endOfString(text []rune, begin int) int {
 	const block = `"""`
 	if begin+3 <= len(text) && string(text[begin:begin+3]) == block {

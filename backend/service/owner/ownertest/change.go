@@ -8,8 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// This file has the changes that the team itself makes to its resources, without a
-// gateway.
+// This file has the changes that the team of the service itself makes to its resources, without a gateway.
 
 // Put stores a resource with a new tag. If it has no UID, it keeps the UID of the stored resource,
 // or gets a new one.
@@ -31,7 +30,7 @@ func (s *Service) Update(key backend.Key, change func(r *owner.Resource)) bool {
 	return there
 }
 
-// putOwn is Put for a caller that holds mu.
+// putOwn is like Put. The caller holds mu.
 func (s *Service) putOwn(r owner.Resource) owner.Resource {
 	k, err := s.kind(r.Kind)
 	if err != nil {
@@ -52,7 +51,7 @@ func (s *Service) putOwn(r owner.Resource) owner.Resource {
 	return r
 }
 
-// Remove removes a resource, even if its deletion waits, and reports whether there was one.
+// Remove removes a resource, and reports whether there was one. It also removes a resource whose deletion waits.
 func (s *Service) Remove(key backend.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +62,7 @@ func (s *Service) Remove(key backend.Key) bool {
 	return there
 }
 
-// MakeUnreadable makes the service unable to show a resource until the next Put.
+// MakeUnreadable makes a resource unreadable until the next Put. why is the reason that the service returns.
 func (s *Service) MakeUnreadable(key backend.Key, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +86,7 @@ func (s *Service) All() map[backend.Key]owner.Resource {
 	return s.clone().resources
 }
 
-// FreezeList makes List return the current resources until ThawList is called.
+// FreezeList makes List return the resources of this moment, until ThawList is called.
 func (s *Service) FreezeList() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +101,7 @@ func (s *Service) ThawList() {
 	s.listed = nil
 }
 
-// Expire forgets all changes, so that earlier positions are too old.
+// Expire forgets all changes. Earlier positions are then expired.
 func (s *Service) Expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +121,7 @@ func (s *Service) Backup() Backup {
 	return Backup{s.clone()}
 }
 
-// Restore replaces the resources by a backup, which starts another history.
+// Restore replaces the resources by a backup, and begins another history.
 func (s *Service) Restore(b Backup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package ownertest is a resource service in memory, for tests of the gateway and of protocols. It
-// keeps every promise of package owner. Its [Hooks], and wrappers of tests, make it misbehave or
-// answer late.
+// Package ownertest is a resource service in memory, for tests of the gateway and of protocols. It keeps all promises
+// of package owner. With [Hooks], tests can make it misbehave or answer late.
 package ownertest
 
 import (
@@ -25,30 +24,26 @@ import (
 type Call struct {
 	// Method is the name of the method, such as "Write".
 	Method string
-	// Keys of Get, Write and Delete.
+	// Keys are the keys of Get, Write or Delete.
 	Keys []backend.Key
-	// DryRun of Write and Delete.
+	// DryRun reports whether a Write or Delete is a dry run.
 	DryRun bool
 }
 
-// Hooks change the behaviour of the service. They are called without a lock, by several goroutines
-// at a time.
+// Hooks change the behaviour of the service. They are called without a lock, by several goroutines at the same time.
 type Hooks struct {
-	// Before is called before a call is executed. It may wait. If it returns an error, the call
-	// is not executed.
+	// Before is called before a call is executed, and may wait. If it returns an error, the call is not executed.
 	Before func(ctx context.Context, c Call) error
-	// After is called after a call was executed. If it returns an error, the caller gets the error,
-	// and the answer is lost.
+	// After is called after a call was executed. If it returns an error, that is returned instead of the answer.
 	After func(ctx context.Context, c Call) error
-	// Write decides about a write instead of the service, unless it returns nil.
+	// Write decides about a write. If it returns nil, the service decides.
 	Write func(w owner.Write) *owner.Answer
-	// Delete decides about a delete instead of the service, unless it returns nil. If it returns
-	// [owner.Waits], the resource is marked for deletion and stays until [Service.Remove].
+	// Delete decides about a delete. If it returns nil, the service decides. If the outcome is [owner.Waits], the
+	// resource is marked for deletion, and stays until [Service.Remove].
 	Delete func(d owner.Delete) *owner.Answer
-	// Admit changes a resource that is written, like a service that sets defaults or a
-	// status.
+	// Admit changes a resource before it is stored, for example to set defaults or a status.
 	Admit func(r *owner.Resource)
-	// Changes replaces an answer of Changes. It may repeat, reorder or leave out keys.
+	// Changes replaces the answer to Changes. It may repeat, reorder or leave out keys.
 	Changes func(c owner.Changes) owner.Changes
 }
 
@@ -60,7 +55,7 @@ type Service struct {
 	mu    sync.Mutex // guards all below
 	hooks Hooks
 	state
-	// listed is the list that List returns while it is frozen; nil otherwise.
+	// listed are the resources that List returns after FreezeList; nil otherwise.
 	listed *state
 	// log has the keys of changes. The position of its first element is trimmed.
 	log     []backend.Key
@@ -72,7 +67,7 @@ type Service struct {
 	uids    int
 }
 
-// state is the set of a service's resources.
+// state has the resources of a service.
 type state struct {
 	resources  map[backend.Key]owner.Resource
 	unreadable map[backend.Key]string
@@ -131,7 +126,7 @@ func (h Hooks) end(ctx context.Context, c Call) error {
 	return h.After(ctx, c)
 }
 
-// kind finds a kind. The caller holds mu.
+// kind returns the kind with a name. The caller holds mu.
 func (s *Service) kind(name string) (owner.Kind, error) {
 	for _, k := range s.kinds {
 		if k.Name == name {
@@ -154,8 +149,7 @@ func (s *Service) Describe(ctx context.Context) (owner.Description, error) {
 	return d, h.end(ctx, c)
 }
 
-// List implements [owner.Service]. The resources are in the order of their keys, and a token is the
-// last key of a page.
+// List implements [owner.Service]. The resources are in the order of their keys. A token is the last key of a page.
 func (s *Service) List(ctx context.Context, kind, token string, size int) (owner.Page, error) {
 	c := Call{Method: "List"}
 	h, err := s.begin(ctx, c)
@@ -205,7 +199,7 @@ func (s *Service) list(kind, token string, size int) (owner.Page, error) {
 	return page, nil
 }
 
-// placeOf returns the position of a key in a list, which is never empty.
+// placeOf returns a key in the form of a page token. It is never empty.
 func placeOf(key backend.Key) string { return key.Namespace + "/" + key.Name }
 
 // Get implements [owner.Service].
