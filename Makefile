@@ -67,7 +67,7 @@ test: redis-server tmux python postgres ## vet and run the tests, the long ones 
 	$(GO) test -short -vet=off -shuffle=on $(AT_ONCE) -timeout 9m $(TESTED)
 
 # e2e drives the built binary and waits for it most of the time, so it runs beside the packages.
-test-all: redis-server tmux python postgres ## vet and run all tests in full, with the race detector where there is a C compiler: fifteen minutes
+test-all: redis-server tmux python postgres ## vet and run all tests in full, with the race detector where there is a C compiler: twenty minutes
 	$(GO) vet ./...
 	$(MAKE) --no-print-directory -j 2 test-packages test-e2e
 
