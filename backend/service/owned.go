@@ -87,7 +87,11 @@ func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
 // ownedWrite returns the request to the owner. The owner accepts it only if its resource still has the version that the
 // record mirrors.
 func (a *attempt) ownedWrite(ctx context.Context, m *mirror.Mirror, can owner.Kind) (owner.Write, error) {
-	spec, err := jsontree.Append(nil, a.next.Spec)
+	tree := a.next.Spec
+	if can.Partial { // another gateway may have mirrored more
+		tree = a.kind.Whole().Spec.Known(tree)
+	}
+	spec, err := jsontree.Append(nil, tree)
 	if err != nil {
 		return owner.Write{}, err
 	}

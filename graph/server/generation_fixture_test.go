@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/owner"
 	"github.com/sluicegw/sluice/backend/service/policy"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
@@ -53,9 +54,14 @@ type changing struct {
 	url    string
 	// numbers are those of the standard methods; nil for none.
 	numbers *proto.Numbers
+	// owners are the resource services of the kinds. They are compared all the time.
+	owners map[string]owner.Service
 	// stop ends the service that runs.
 	stop func()
 }
+
+// comparePause is the pause between two comparisons of a resource service.
+const comparePause = 20 * time.Millisecond
 
 // newChanging serves the narrow catalogue over a store and a hub that runs, to a caller who has shown who it is and is an
 // editor.
@@ -191,8 +197,13 @@ func (c *changing) read(sdl string) (*kinds.Schema, *ast.Schema) {
 // service makes the service of some kinds.
 func (c *changing) service(kinds []descriptor.Kind) *service.Service {
 	c.Helper()
+	intervals := map[string]time.Duration{}
+	for name := range c.owners {
+		intervals[name] = comparePause
+	}
 	svc, err := service.New(service.Config{
 		Kinds: kinds, Store: c.store, Hub: c.hub, Access: access.Config{Enabled: c.rights != nil, AdminGroup: admins}, Policy: c.rights,
+		Owners: c.owners, CompareIntervals: intervals,
 	})
 	if err != nil {
 		c.Fatal(err)

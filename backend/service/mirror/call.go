@@ -41,6 +41,7 @@ func (m *Mirror) Write(ctx context.Context, w owner.Write) (owner.Answer, error)
 	}
 	backoff := wait.Backoff{Least: minResendPause, Most: maxResendPause}
 	for lost := false; ; {
+		w.Resent = lost
 		a, err := call(ctx, func() (owner.Answer, error) { return m.service.Write(ctx, w) })
 		m.noteAnswer(ctx, otherCall, err)
 		switch {
@@ -116,7 +117,9 @@ func (m *Mirror) Delete(ctx context.Context, d owner.Delete, requested bool) (ow
 		return owner.Answer{}, failure.Of(ctx.Err(), d.Key)
 	}
 	backoff := wait.Backoff{Least: minResendPause, Most: maxResendPause}
+	d.ID = m.cfg.NewID()
 	for lost := false; ; {
+		d.Resent = lost
 		a, err := call(ctx, func() (owner.Answer, error) { return m.service.Delete(ctx, d) })
 		m.noteAnswer(ctx, otherCall, err)
 		switch {

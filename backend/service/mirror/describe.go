@@ -53,6 +53,18 @@ func capabilities(d owner.Description, name string) (owner.Kind, bool) {
 	return d.Kinds[at], true
 }
 
+// isPartial reports whether the service may show only a part of the resources of a kind. This is assumed until it has
+// described itself.
+func (m *Mirror) isPartial(k *kind.Kind) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.description == nil {
+		return true
+	}
+	can, _ := capabilities(*m.description, k.Name)
+	return can.Partial
+}
+
 // contradiction returns the reason why a service cannot do what the SDL of a kind offers; "" if it can.
 func contradiction(k *kind.Kind, d owner.Description) string {
 	can, known := capabilities(d, k.Name)

@@ -78,7 +78,7 @@ type next struct {
 func (m *Mirror) replacement(
 	ctx context.Context, rec record, r *owner.Resource, edit *Edit, read dependency.Reading,
 ) (*next, error) {
-	spec, err := specOf(rec.kind, r)
+	spec, err := m.specOf(rec, r)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (m *Mirror) replacement(
 		m.noteUnnameable(rec.kind, rec.key)
 	}
 	out.callers = respecified || !out.state.SameBesides(rec.was)
-	if err := out.takeStatus(r); err != nil {
+	if err := out.takeStatus(r, m.isPartial(rec.kind)); err != nil {
 		return nil, err
 	}
 	if edit.made(r) {
@@ -130,8 +130,10 @@ func (m *Mirror) updatedBy(ctx context.Context, callers bool) string {
 }
 
 // specOf returns the spec of a resource with stored names. It keeps fields that the SDL lacks. Write-only fields are
-// left out; services do not show them.
-func specOf(k *kind.Kind, r *owner.Resource) (map[string]any, error) {
+// left out; services do not show them. If the service shows only a part of its resources, fields of the record that the
+// SDL lacks are kept, too: another gateway, whose SDL has them, mirrors them.
+func (m *Mirror) specOf(rec record, r *owner.Resource) (map[string]any, error) {
+	k := rec.kind
 	spec := map[string]any{}
 	if len(bytes.TrimSpace(r.Spec)) > 0 {
 		var err error
@@ -144,11 +146,19 @@ func specOf(k *kind.Kind, r *owner.Resource) (map[string]any, error) {
 	if k.Spec.Hides {
 		spec = k.Spec.Shown(spec)
 	}
+	if rec.was != nil && m.isPartial(k) {
+		k.Spec.KeepUnknown(spec, rec.was.Spec)
+	}
 	return spec, nil
 }
 
-// takeStatus copies the status of the resource.
-func (n *next) takeStatus(r *owner.Resource) error {
+// takeStatus copies the status of the resource. If the service shows only a part of its resources, fields of the
+// record's status that the SDL lacks are kept.
+func (n *next) takeStatus(r *owner.Resource, partial bool) error {
+	keeps := partial && n.was != nil
+	if keeps && n.kind.Status == nil && len(r.Status) == 0 {
+		return nil
+	}
 	var status map[string]any
 	if len(bytes.TrimSpace(r.Status)) > 0 {
 		var err error
@@ -156,6 +166,9 @@ func (n *next) takeStatus(r *owner.Resource) error {
 			return fmt.Errorf("status: %w: %w", errUnstorable, err)
 		}
 		jsontree.DropNulls(status)
+	}
+	if keeps && status != nil && n.kind.Status != nil {
+		n.kind.Status.KeepUnknown(status, n.was.Status())
 	}
 	if now := n.state.WithStatus(status); n.was == nil || !now.SameStatus(n.was) {
 		n.state = now
@@ -388,7 +401,7 @@ func (m *Mirror) isListed(ctx context.Context, rec record, r *owner.Resource) bo
 	if rec.stored == nil || rec.was == nil || r.UID != "" && r.UID != rec.stored.UID {
 		return false
 	}
-	spec, err := specOf(rec.kind, r)
+	spec, err := m.specOf(rec, r)
 	if err != nil || !rec.kind.Spec.Identical(spec, rec.was.Spec) {
 		return false // nothing has to be read to know that
 	}

@@ -82,7 +82,9 @@ func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 	}
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
 	defer cancel()
-	a, err := m.service.Delete(asking, Deletion(k, rec.stored, false))
+	d := Deletion(k, rec.stored, false)
+	d.ID = m.cfg.NewID()
+	a, err := m.service.Delete(asking, d)
 	m.noteAnswer(ctx, otherCall, err)
 	switch {
 	case errors.Is(err, owner.ErrUnimplemented):

@@ -95,6 +95,9 @@ type Kind struct {
 	DryRun      bool
 	// NoCreate reports whether resources cannot be created. They can still be replaced and deleted.
 	NoCreate bool
+	// Partial reports whether the gateway is shown only those parts of the resources that its SDL was made for. A write
+	// has no others, and keeps what the resource has of them.
+	Partial bool
 	// NoLabels, NoAnnotations and NoDescription report what resources of the kind cannot have. A write that has it is
 	// Invalid.
 	NoLabels      bool
@@ -146,6 +149,8 @@ type Write struct {
 	IfUID    string
 	// DryRun checks the write without applying it.
 	DryRun bool
+	// Resent reports whether the write was sent before and its answer was lost.
+	Resent bool
 }
 
 // Delete is a request to delete a resource.
@@ -154,6 +159,10 @@ type Delete struct {
 	IfTag  string
 	IfUID  string
 	DryRun bool
+	// ID identifies the delete, and is the same if it is sent again. Resent reports whether it was sent before and its
+	// answer was lost.
+	ID     string
+	Resent bool
 }
 
 // Answer is the decision of a service about a write or a delete.

@@ -164,7 +164,11 @@ func (p servicePull) withoutUnservable(
 	refused := pulled.Refused
 	var good []string
 	for _, kind := range pulled.Kinds {
-		one, err := d.Catalogue(name, []string{kind}, given, limits)
+		asked := kind
+		if given.Kinds[kind] == nil {
+			asked = pulled.Mapping.Kinds[kind].Message // since several messages may have the name
+		}
+		one, err := d.Catalogue(name, []string{asked}, given, limits)
 		if err != nil {
 			return nil, err
 		}
@@ -173,7 +177,7 @@ func (p servicePull) withoutUnservable(
 				"%v; a kind of another name in the mapping can have the message %s", err, pulled.Mapping.Kinds[kind].Message)})
 			continue
 		}
-		good = append(good, kind)
+		good = append(good, asked)
 	}
 	if len(good) == 0 {
 		return &standard.Catalogue{Refused: refused}, nil

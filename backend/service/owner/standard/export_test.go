@@ -1,11 +1,20 @@
 package standard
 
 import (
+	"context"
+	"time"
+
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/owner"
+	"github.com/sluicegw/sluice/backend/service/owner/remote"
 )
+
+// ReflectWithin is Reflect with a time limit, for tests.
+func ReflectWithin(ctx context.Context, c *remote.Client, limit time.Duration) ([]byte, error) {
+	return reflectWithin(ctx, c, limit)
+}
 
 // Conversion is the conversion of the specs of a kind, for tests.
 type Conversion struct{ plan *plan }

@@ -91,7 +91,7 @@ message ListThingsResponse { repeated Thing things = 1; `+fields["ListThingsResp
 message CreateThingRequest { Thing thing = 1; `+fields["CreateThingRequest"]+` }
 message UpdateThingRequest { Thing thing = 1; `+fields["UpdateThingRequest"]+` }
 message UpsertThingRequest { Thing thing = 1; `+fields["UpsertThingRequest"]+` }
-message DeleteThingRequest { string name = 1; }
+message DeleteThingRequest { string name = 1; `+fields["DeleteThingRequest"]+` }
 `),
 		Services: []string{"thing.v1.Things"},
 		Message:  "thing.v1.Thing",

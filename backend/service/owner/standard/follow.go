@@ -166,7 +166,9 @@ func (f *feed) end(err error) {
 // read reads the stream of a kind until it ends. It closes begun when the stream has begun.
 func (f *feed) read(ctx context.Context, p *plan, begun chan struct{}) error {
 	begin := f.begin(begun)
-	return p.watch.call.Listen(ctx, p.watch.request(), func(event *dynamicpb.Message) {
+	request := p.watch.request()
+	p.watch.complete(request)
+	return p.watch.call.Listen(ctx, request, func(event *dynamicpb.Message) {
 		begin()
 		if key, ok := p.changedKey(event); ok {
 			f.add(key)

@@ -38,7 +38,7 @@ func (c *Client) send(
 	if !ok {
 		return nil, owner.Answer{}, errors.New("a request is of no dynamic type")
 	}
-	answer, err := m.call.Ask(ctx, in)
+	answer, err := m.ask(ctx, in)
 	if err != nil {
 		decided, err := p.judge(m, err)
 		return nil, decided, err
@@ -76,7 +76,7 @@ func (c *Client) await(
 		}
 		request := p.operation.request()
 		p.operation.keyAt.setText(request, name.String())
-		next, err := p.operation.call.Ask(ctx, request)
+		next, err := p.operation.ask(ctx, request)
 		switch {
 		case err == nil:
 			operation = next

@@ -46,39 +46,6 @@ type setText struct {
 	text string
 }
 
-// method is a method of a plan.
-type method struct {
-	protoreflect.MethodDescriptor
-	// These paths begin at the request.
-	keyAt, namespaceAt, parentAt, idAt, resourceAt, maskAt, tagAt fieldAt
-	dryRunAt, requestAt, sizeAt, tokenAt                          fieldAt
-	// nextAt and answerAt begin at the answer. If answerAt is empty, itself reports whether the answer is the resource.
-	nextAt, answerAt fieldAt
-	itself           bool
-	// resourceItself reports whether the request is the resource.
-	resourceItself bool
-	operation      bool
-	// headerAt is the path of the header; it begins at an event. headerNameAt and headerNamespaceAt begin at the
-	// header. headerIs are the strings by which events of the kind are recognised.
-	headerAt, headerNameAt, headerNamespaceAt fieldAt
-	headerIs                                  []setText
-	// template has everything that is the same in all requests.
-	template *dynamicpb.Message
-	call     caller
-}
-
-// request returns a new request.
-func (m *method) request() *dynamicpb.Message {
-	out := dynamicpb.NewMessage(m.Input())
-	if m.template != nil {
-		merge(out, m.template)
-	}
-	return out
-}
-
-// path returns the URL path of the method.
-func (m *method) path() string { return fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name()) }
-
 // fieldOf returns the path of a field in a message.
 func fieldOf(m protoreflect.MessageDescriptor, path string) (fieldAt, error) {
 	steps := strings.Split(path, ".")
@@ -254,8 +221,24 @@ func (c *compiler) checkMethods() {
 	if p.update != nil && !p.conditional() {
 		c.note("%s is not conditional: %s; there are no verbs UPDATE and PATCH", p.update.Name(), c.whyUnconditional())
 	}
+	c.checkWatch()
 	if p.conditional() && p.remove != nil && p.remove.tagAt == nil {
 		c.note("%s takes no tag: the tag is compared just before the call, and not in the same step", p.remove.Name())
+	}
+}
+
+// checkWatch drops a stream whose events name no resource, and notes what its events do not tell.
+func (c *compiler) checkWatch() {
+	m := c.plan.watch
+	switch {
+	case m == nil || m.headerAt != nil:
+	case m.answerAt == nil && !m.itself:
+		c.note("no field of %s is known to have the resource or to name it, so %s is not used, and everything is compared "+
+			"every 30 s; watch.answer and watch.header say which fields do", m.Output().FullName(), m.Name())
+		c.plan.watch = nil
+	default:
+		c.note("a deletion is noticed by %s if its event has the resource, and otherwise when everything is compared, every 10 "+
+			"minutes; watch.header says which field names a deleted resource", m.Name())
 	}
 }
 
@@ -348,6 +331,7 @@ func (c *compiler) compileMethod(key string, given *MethodMapping) *method {
 	}
 	m := &method{MethodDescriptor: found, operation: given.Operation}
 	in, out := found.Input(), found.Output()
+	m.requires = hasRequired(in, map[protoreflect.FullName]bool{})
 	for _, one := range []struct {
 		key  string
 		path string
@@ -448,7 +432,9 @@ func (c *compiler) compileOperation(key string, m *method) {
 		c.refuse("%s.operation: %s is of another form than Google's", key, poll.FullName())
 		return
 	}
-	c.plan.operation = &method{MethodDescriptor: poll, keyAt: fieldAt{name}}
+	c.plan.operation = &method{
+		MethodDescriptor: poll, keyAt: fieldAt{name}, requires: hasRequired(poll.Input(), map[protoreflect.FullName]bool{}),
+	}
 }
 
 // isOperation reports whether a message is a google.longrunning.Operation with all fields that are needed.
@@ -550,6 +536,7 @@ func (p *plan) described() owner.Kind {
 		Conditional:   p.conditional(),
 		DryRun:        p.create != nil && (p.update != nil || p.upsert != nil),
 		NoCreate:      p.create == nil,
+		Partial:       true,
 		NoLabels:      p.labelsAt == nil,
 		NoAnnotations: p.annotationsAt == nil,
 		NoDescription: p.descriptionAt == nil,

@@ -56,7 +56,7 @@ func (p *plan) keyOf(m protoreflect.Message) (backend.Key, error) {
 func (c *Client) fetch(ctx context.Context, p *plan, key backend.Key) (protoreflect.Message, error) {
 	request := p.get.request()
 	p.setKey(p.get, request, key)
-	answer, err := p.get.call.Ask(ctx, request)
+	answer, err := p.get.ask(ctx, request)
 	switch {
 	case err == nil:
 	case connect.IsWireError(err) && connect.CodeOf(err) == connect.CodeNotFound:
@@ -272,7 +272,7 @@ func (c *Client) List(ctx context.Context, kind, token string, size int) (owner.
 		p.list.tokenAt.setText(request, at.token)
 		p.list.setSize(request, size)
 	}
-	answer, err := p.list.call.Ask(ctx, request)
+	answer, err := p.list.ask(ctx, request)
 	if err != nil {
 		return owner.Page{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,21 +20,32 @@ import (
 
 // The fields of messages of grpc.reflection.v1. Those of v1alpha are the same.
 const (
-	requestFileByName      = 3
-	requestFileOfSymbol    = 4
-	requestListServices    = 7
-	answerFiles            = 4
-	answerServices         = 6
-	answerError            = 7
-	firstField             = 1
-	secondField            = 2
-	maxReflectedServices   = 1000
+	requestFileByName    = 3
+	requestFileOfSymbol  = 4
+	requestListServices  = 7
+	answerFiles          = 4
+	answerServices       = 6
+	answerError          = 7
+	firstField           = 1
+	secondField          = 2
+	maxReflectedServices = 1000
+	// reflectionTime bounds all calls of Reflect together.
+	reflectionTime         = time.Minute
 	reflectionMethod       = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 	reflectionMethodBefore = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 )
 
 // Reflect reads the descriptors of a service by gRPC reflection. It returns a FileDescriptorSet.
 func Reflect(ctx context.Context, c *remote.Client) ([]byte, error) {
+	return reflectWithin(ctx, c, reflectionTime)
+}
+
+// reflectWithin is Reflect with a time limit.
+func reflectWithin(ctx context.Context, c *remote.Client, limit time.Duration) ([]byte, error) {
+	late := fmt.Errorf("the reflection of the service has not answered completely within %s; give a file with its "+
+		"descriptors, as `buf build -o x.binpb` writes it", limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
+	defer cancel()
 	r := &reflection{files: map[string]*descriptorpb.FileDescriptorProto{}}
 	r.method = remote.NewMethod[emptypb.Empty, emptypb.Empty](c, reflectionMethod)
 	services, err := r.services(ctx)
@@ -81,15 +93,20 @@ func (r *reflection) ask(ctx context.Context, number protowire.Number, text stri
 	in.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), text))
 	var answer []byte
 	answered := false
-	err := r.method.Listen(ctx, in, func(out *emptypb.Empty) {
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
+	err := r.method.Listen(listening, in, func(out *emptypb.Empty) {
 		if !answered {
 			answer = out.ProtoReflect().GetUnknown()
 			answered = true
+			stop() // a service may leave the stream open
 		}
 	})
 	switch {
 	case answered:
 		return answer, reflectionError(answer)
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	case connect.CodeOf(err) == connect.CodeUnimplemented:
 		return nil, fmt.Errorf("%w: %w", owner.ErrUnimplemented, err)
 	}

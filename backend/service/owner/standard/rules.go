@@ -37,7 +37,9 @@ func readRules(m protoreflect.Message, depth int) (out rules) {
 	if depth > maxDepth {
 		return out
 	}
-	for _, path := range [][]protoreflect.Name{{"required"}, {"message", "required"}} {
+	for _, path := range [][]protoreflect.Name{
+		{"required"}, {"message", "required"}, {"timestamp", "required"}, {"duration", "required"},
+	} {
 		if v, ok := valueAt(m, path...); ok {
 			is, _ := v.Interface().(bool)
 			out.required = out.required || is
@@ -83,7 +85,7 @@ func readRules(m protoreflect.Message, depth int) (out rules) {
 
 // readText reads the bounds of strings or bytes.
 func (r *rules) readText(m protoreflect.Message) {
-	for _, path := range []protoreflect.Name{"max_bytes", "max_len", "len"} {
+	for _, path := range []protoreflect.Name{"max_bytes", "len_bytes", "max_len", "len"} {
 		if n := wholeAt(m, "string", path); n != nil {
 			r.maxLength = n
 		}

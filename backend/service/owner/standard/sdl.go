@@ -1,7 +1,6 @@
 package standard
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -50,6 +49,7 @@ func (d *Descriptors) Catalogue(service string, kinds []string, given *Mapping, 
 	if err != nil {
 		return nil, err
 	}
+	out.Refused = chosen.refused
 	w := &sdlWriter{limits: limits, service: service, names: map[string]any{}, out: out}
 	for _, name := range chosen.names {
 		p, err := d.compile(name, chosen.mappings[name])
@@ -71,57 +71,6 @@ func (d *Descriptors) Catalogue(service string, kinds []string, given *Mapping, 
 		w.kind(p)
 	}
 	out.SDL = strings.TrimLeft(w.text.String(), "\n")
-	return out, nil
-}
-
-// choice has the chosen kinds.
-type choice struct {
-	names    []string
-	mappings map[string]*KindMapping
-}
-
-// choose returns the kinds with these names. A name may also be the full name of a message.
-func (d *Descriptors) choose(names []string, given *Mapping) (choice, error) {
-	out := choice{mappings: map[string]*KindMapping{}}
-	add := func(name string, k *KindMapping) {
-		if k == nil {
-			k = &KindMapping{}
-		}
-		if out.mappings[name] == nil {
-			out.names = append(out.names, name)
-			out.mappings[name] = k
-		}
-	}
-	candidates := d.Candidates()
-	if len(names) == 0 {
-		for name, k := range given.Kinds {
-			add(name, k)
-		}
-		for _, one := range candidates {
-			add(one.Kind, &KindMapping{Message: one.Message, Service: one.Service})
-		}
-	}
-	var known []string
-	for _, one := range candidates {
-		known = append(known, one.Kind)
-	}
-	for _, name := range names {
-		i := slices.IndexFunc(candidates, func(one Candidate) bool { return one.Kind == name || one.Message == name })
-		switch {
-		case given.Kinds[name] != nil:
-			add(name, given.Kinds[name])
-		case i < 0:
-			return out, fmt.Errorf("no method Get or List of the API answers a %s; there are %s", shortText(name), listed(known))
-		case candidates[i].Kind == name:
-			add(name, &KindMapping{})
-		default:
-			add(candidates[i].Kind, &KindMapping{Message: candidates[i].Message, Service: candidates[i].Service})
-		}
-	}
-	slices.Sort(out.names)
-	if len(out.names) == 0 {
-		return out, errors.New("the API has no kinds: no method Get or List of its services answers a message")
-	}
 	return out, nil
 }
 
@@ -400,7 +349,8 @@ func (w *sdlWriter) typeText(f *field, name string) string {
 	if f.list || f.form == formMap || f.form == formEntries {
 		name = "[" + name + "!]"
 	}
-	if !w.status && (f.required && f.form != formMessage || w.defaultOf(f) != "") {
+	isThere := f.required && f.form != formMessage || f.Cardinality() == protoreflect.Required
+	if !w.status && (isThere || w.defaultOf(f) != "") {
 		name += "!"
 	}
 	return name

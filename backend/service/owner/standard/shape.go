@@ -143,7 +143,7 @@ func (s *shaper) field(fd protoreflect.FieldDescriptor, path string, above []pro
 		FieldDescriptor: fd,
 		name:            fd.JSONName(),
 		list:            fd.IsList(),
-		required:        behaves(fd, behaviorRequired) || rulesOf(fd).required,
+		required:        isRequired(fd),
 		immutable:       behaves(fd, behaviorImmutable),
 	}
 	switch {
@@ -170,6 +170,11 @@ func (s *shaper) field(fd protoreflect.FieldDescriptor, path string, above []pro
 	}
 	out.zero = s.showsZero(out)
 	return out, nil
+}
+
+// isRequired reports whether an API requires a field.
+func isRequired(fd protoreflect.FieldDescriptor) bool {
+	return behaves(fd, behaviorRequired) || rulesOf(fd).required || fd.Cardinality() == protoreflect.Required
 }
 
 // showsZero reports whether a zero value of a field is shown, although it may mean that the field is absent.

@@ -113,10 +113,15 @@ func (p *plan) writeRequest(m *method, resource protoreflect.Message, w owner.Wr
 	if w.DryRun && len(m.dryRunAt) > 0 {
 		m.dryRunAt.set(request, protoreflect.ValueOfBool(true))
 	}
-	if len(m.requestAt) > 0 && w.Resource.WriteID != "" {
-		m.requestAt.setText(request, requestID(w.Resource.WriteID))
-	}
+	m.identify(request, w.Resource.WriteID)
 	return request
+}
+
+// identify sets the id of a request, by which the service recognises it if it is sent again.
+func (m *method) identify(request protoreflect.Message, id string) {
+	if len(m.requestAt) > 0 && id != "" {
+		m.requestAt.setText(request, requestID(id))
+	}
 }
 
 // requestID returns the id of a write as a UUID, because services require that.
@@ -201,7 +206,8 @@ func (c *Client) replace(ctx context.Context, p *plan, w owner.Write) (owner.Ans
 		return owner.Answer{}, c.unimplemented(p, "dry run")
 	}
 	was, refusal, err := c.current(ctx, p, key, w.IfTag, w.IfUID)
-	if err != nil || refusal != nil {
+	repeated := err == nil && p.isRepeated(m, w, was, refusal)
+	if err != nil || refusal != nil && !repeated {
 		return answerOf(refusal), err
 	}
 	next := proto.Clone(was.Interface()).ProtoReflect()
@@ -209,7 +215,10 @@ func (c *Client) replace(ctx context.Context, p *plan, w owner.Write) (owner.Ans
 		return invalid(violations...), nil
 	}
 	changed := differing(was, next, p.inside())
-	if len(changed) == 0 && !w.DryRun {
+	switch {
+	case repeated:
+		p.tagAt.setText(next, w.IfTag)
+	case len(changed) == 0 && !w.DryRun:
 		return p.done(key, was), nil
 	}
 	request := p.writeRequest(m, next, w)
@@ -232,6 +241,16 @@ func (c *Client) replace(ctx context.Context, p *plan, w owner.Write) (owner.Ans
 	return c.written(ctx, p, w, answer)
 }
 
+// isRepeated reports whether a write is sent although the resource has another tag: the first attempt may have changed
+// it, and a service that recognises the request by its id then gives the first answer again. If it does not recognise
+// the request, the earlier tag in it is a conflict.
+func (p *plan) isRepeated(m *method, w owner.Write, was protoreflect.Message, refusal *owner.Answer) bool {
+	if !w.Resent || len(m.requestAt) == 0 || refusal == nil || refusal.Outcome != owner.Conflict {
+		return false
+	}
+	return w.IfUID == "" || w.IfUID == p.uidAt.text(was)
+}
+
 func answerOf(a *owner.Answer) owner.Answer {
 	if a == nil {
 		return owner.Answer{}
@@ -239,8 +258,8 @@ func answerOf(a *owner.Answer) owner.Answer {
 	return *a
 }
 
-// current returns the current resource. If the resource does not satisfy the conditions of the write, it returns the
-// answer instead.
+// current returns the current resource, and the answer if it does not satisfy the conditions of the write. It returns
+// no resource if there is none, or if the service does not show it.
 func (c *Client) current(
 	ctx context.Context, p *plan, key backend.Key, ifTag, ifUID string,
 ) (protoreflect.Message, *owner.Answer, error) {
@@ -263,7 +282,7 @@ func (c *Client) current(
 		if r, err := p.show(key, was); err == nil {
 			a.Resource = &r
 		}
-		return nil, &a, nil
+		return was, &a, nil
 	}
 	return was, nil, nil
 }
@@ -367,10 +386,16 @@ func (c *Client) Delete(ctx context.Context, d owner.Delete) (owner.Answer, erro
 		return owner.Answer{Outcome: owner.Absent}, nil
 	}
 	was, refusal, err := c.current(ctx, p, d.Key, d.IfTag, d.IfUID)
-	if err != nil || refusal != nil {
+	// The first attempt may have deleted what is absent now. A service that recognises the request by its id gives the
+	// first answer again.
+	repeated := refusal != nil && refusal.Outcome == owner.Absent && d.Resent && len(p.remove.requestAt) > 0
+	if err != nil || refusal != nil && !repeated {
 		return answerOf(refusal), err
 	}
-	before := p.done(d.Key, was)
+	before := owner.Answer{Outcome: owner.Done}
+	if was != nil {
+		before = p.done(d.Key, was)
+	}
 	if d.DryRun && len(p.remove.dryRunAt) == 0 {
 		return before, nil
 	}
@@ -381,6 +406,7 @@ func (c *Client) Delete(ctx context.Context, d owner.Delete) (owner.Answer, erro
 	request := p.remove.request().ProtoReflect()
 	p.setKey(p.remove, request, d.Key)
 	p.remove.tagAt.setText(request, d.IfTag)
+	p.remove.identify(request, d.ID)
 	if d.DryRun {
 		p.remove.dryRunAt.set(request, protoreflect.ValueOfBool(true))
 	}

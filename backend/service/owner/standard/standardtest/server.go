@@ -3,6 +3,7 @@
 package standardtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,9 @@ type Config struct {
 	TagOf func(resource protoreflect.Message) string
 	// Tells reports whether streams send a change. Default: they send all.
 	Tells func(deleted bool) bool
+	// Header is the name of the field of an event that names a deleted resource. HeaderKind and HeaderName are the paths
+	// of its kind and its name in it. Default: header, kind and Name.
+	Header, HeaderKind, HeaderName string
 	// TagPresent refuses updates without a tag as conflicts, according to RFD 153. Otherwise they
 	// are unconditional.
 	TagPresent bool
@@ -89,6 +93,9 @@ func New(t testing.TB, cfg Config) (*Server, http.Handler) {
 	if cfg.MaxPage == 0 {
 		cfg.MaxPage = 100
 	}
+	cfg.Header = cmp.Or(cfg.Header, "header")
+	cfg.HeaderKind = cmp.Or(cfg.HeaderKind, "kind")
+	cfg.HeaderName = cmp.Or(cfg.HeaderName, cfg.Name)
 	var set descriptorpb.FileDescriptorSet
 	if err := proto.Unmarshal(cfg.Descriptors, &set); err != nil {
 		t.Fatal(err)
@@ -490,10 +497,10 @@ func (s *Server) event(m protoreflect.MethodDescriptor, e event) *dynamicpb.Mess
 		switch {
 		case f.Message() == s.resource && !e.deleted:
 			out.Set(f, protoreflect.ValueOfMessage(e.resource))
-		case f.Name() == "header" && e.deleted:
+		case string(f.Name()) == s.cfg.Header && e.deleted:
 			header := out.Mutable(f).Message()
-			setText(header, "kind", textAt(e.resource, "kind"))
-			setText(header, s.cfg.Name, textAt(e.resource, s.cfg.Name))
+			setText(header, s.cfg.HeaderKind, textAt(e.resource, "kind"))
+			setText(header, s.cfg.HeaderName, textAt(e.resource, s.cfg.Name))
 		}
 	}
 	return out

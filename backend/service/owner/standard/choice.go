@@ -1,0 +1,79 @@
+package standard
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// choice has the chosen kinds.
+type choice struct {
+	names    []string
+	mappings map[string]*KindMapping
+	// refused are messages that another message keeps from being a kind.
+	refused []Omitted
+}
+
+// choose returns the kinds with these names. A name may also be the full name of a message.
+func (d *Descriptors) choose(names []string, given *Mapping) (choice, error) {
+	out := choice{mappings: map[string]*KindMapping{}}
+	add := func(name string, k *KindMapping) {
+		if k == nil {
+			k = &KindMapping{}
+		}
+		if out.mappings[name] == nil {
+			out.names = append(out.names, name)
+			out.mappings[name] = k
+		}
+	}
+	candidates := d.Candidates()
+	if len(names) == 0 {
+		mapped := map[string]bool{}
+		for name, k := range given.Kinds {
+			add(name, k)
+			mapped[out.mappings[name].Message] = true
+		}
+		for _, one := range candidates {
+			add(one.Kind, &KindMapping{Message: one.Message, Service: one.Service})
+			taken := out.mappings[one.Kind].Message
+			if taken != "" && taken != one.Message && !mapped[one.Message] {
+				out.refused = append(out.refused, Omitted{Path: one.Message, Why: sameName(one.Kind, taken)})
+			}
+		}
+	}
+	var known []string
+	for _, one := range candidates {
+		known = append(known, one.Kind)
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(candidates, func(one Candidate) bool { return one.Kind == name || one.Message == name })
+		switch {
+		case given.Kinds[name] != nil:
+			add(name, given.Kinds[name])
+		case i < 0:
+			return out, fmt.Errorf("no method Get or List of the API answers a %s; there are %s", shortText(name), listed(known))
+		case candidates[i].Kind == name:
+			add(name, &KindMapping{})
+		default:
+			one := candidates[i]
+			add(one.Kind, &KindMapping{Message: one.Message, Service: one.Service})
+			if taken := out.mappings[one.Kind].Message; taken != one.Message {
+				return out, fmt.Errorf("%s: %s", one.Message, sameName(one.Kind, taken))
+			}
+		}
+	}
+	slices.Sort(out.names)
+	if len(out.names) == 0 {
+		return out, errors.New("the API has no kinds: no method Get or List of its services answers a message")
+	}
+	return out, nil
+}
+
+// sameName returns why a message cannot be a kind of its name.
+func sameName(kind, taken string) string {
+	if taken == "" {
+		return fmt.Sprintf("another message is the kind %s already; --kind takes the full names of messages, too", kind)
+	}
+	return fmt.Sprintf("the message %s is the kind %s already; in the mapping, a kind of another name can have the message",
+		taken, kind)
+}
