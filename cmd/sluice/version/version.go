@@ -54,14 +54,27 @@ func Text() string {
 	if release != "" {
 		return release
 	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				return "devel-" + s.Value[:12]
-			}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return unknown
+	}
+	return text(info)
+}
+
+// unknown is the release of builds of which neither release nor commit is known.
+const unknown = "devel"
+
+// text returns the commit of a build in a repository, or the release that `go install MODULE@RELEASE` has built.
+func text(info *debug.BuildInfo) string {
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return unknown + "-" + s.Value[:12]
 		}
 	}
-	return "devel"
+	if installed := info.Main.Version; installed != "" && installed != "(devel)" {
+		return installed
+	}
+	return unknown
 }
 
 // Line returns the line that the command version and the flag --version print.

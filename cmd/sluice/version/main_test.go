@@ -1,0 +1,9 @@
+package version
+
+import (
+	"testing"
+
+	"github.com/sluicegw/sluice/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
