@@ -1,4 +1,5 @@
-// Package certificate reads certificates, their keys and certificate authorities (PEM), and says when they end.
+// Package certificate reads PEM files with certificates, their keys and certificate authorities. It finds out when
+// certificates expire.
 package certificate
 
 import (
@@ -18,7 +19,7 @@ type File struct {
 	Content []byte
 }
 
-// Pair returns a certificate, with its chain, and its key.
+// Pair returns a certificate with its chain and its key.
 func Pair(cert, key File) (tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(cert.Content, key.Content)
 	if err != nil {
@@ -27,7 +28,7 @@ func Pair(cert, key File) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// AddAuthorities adds the certificates in a file to a pool. There must be one.
+// AddAuthorities adds the certificates in a file to a pool. It returns an error if the file has none.
 func AddAuthorities(to *x509.CertPool, file File) error {
 	if !to.AppendCertsFromPEM(file.Content) {
 		return fmt.Errorf("%s: there is no certificate (PEM) in it", file.Path)
@@ -35,13 +36,13 @@ func AddAuthorities(to *x509.CertPool, file File) error {
 	return nil
 }
 
-// Authorities returns a pool of the certificates in a file. There must be one.
+// Authorities returns a pool with the certificates in a file. It returns an error if the file has none.
 func Authorities(file File) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	return pool, AddAuthorities(pool, file)
 }
 
-// Parse returns the certificates in a file that [AddAuthorities] adds: those that cannot be read are left out.
+// Parse returns the certificates in a file. Like [AddAuthorities], it leaves out those that cannot be parsed.
 func Parse(content []byte) (out []*x509.Certificate) {
 	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" || len(block.Headers) > 0 {
@@ -54,8 +55,8 @@ func Parse(content []byte) (out []*x509.Certificate) {
 	return out
 }
 
-// NextEnd returns when the next of the certificates ends that is still valid; if none is, when the last one has
-// ended. The time is zero if there are no certificates.
+// NextEnd returns when the next valid certificate expires; if all have expired, when the last one did. The time is zero
+// if there are no certificates.
 func NextEnd(of []*x509.Certificate, now time.Time) time.Time {
 	var next, last time.Time
 	for _, one := range of {

@@ -117,7 +117,7 @@ type debugState struct {
 	AuditBehind *uint64 `json:"auditBehind,omitempty"`
 }
 
-// debugStore is the waiting calls of the store.
+// debugStore describes the calls of the store that wait.
 type debugStore struct {
 	// Kind is "embedded" or "redis".
 	Kind          string      `json:"kind"`
@@ -125,7 +125,7 @@ type debugStore struct {
 	Connections   *redis.Pool `json:"connections,omitempty"`
 }
 
-// debugWrites is the resources that are being written.
+// debugWrites describes the resources that are being written.
 type debugWrites struct {
 	// Locked is the number of resources that are locked by writers. Busiest are those with the most writers.
 	Locked  int                 `json:"locked"`
@@ -152,7 +152,7 @@ type debugIndex struct {
 	Progress []string `json:"progress,omitempty"`
 }
 
-// debugWaiting is the resources that wait for other resources, or for their deletion.
+// debugWaiting describes the resources that wait for other resources, or for their deletion.
 type debugWaiting struct {
 	Resources      int        `json:"resources"`
 	Since          *time.Time `json:"since,omitempty"`
