@@ -242,7 +242,7 @@ func (r *receiver) tooLarge(in *incoming, most int) error {
 	in.wire.err = nil
 	out := &failure.Error{
 		Code:    failure.CodeLimitExceeded,
-		Message: fmt.Sprintf("the request has more than the %d bytes that are accepted, which count uncompressed", most),
+		Message: fmt.Sprintf("the request has more than the %d bytes that are accepted, counted uncompressed", most),
 		Limit:   most,
 	}
 	if most == r.most && r.setting != "" {

@@ -51,7 +51,7 @@ func (s *Server) addMethods(g *Generation) error {
 	}
 	var err error
 	setting := ""
-	if s.cfg.Limits.Body <= maxCall {
+	if s.cfg.Limits.Body < maxCall {
 		setting = "limit-body"
 	}
 	g.methods, err = rpc.New(rpc.Config{

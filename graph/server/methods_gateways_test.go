@@ -11,6 +11,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/graph/server"
@@ -112,5 +113,78 @@ func TestServeMethods_AStreamGoesOnAtAnotherGateway(t *testing.T) {
 	}
 	if raw, _ := protojson.Marshal(resumed.Msg()); !strings.Contains(string(raw), "ADDED") {
 		t.Error(string(raw))
+	}
+}
+
+// TestServeMethods_AStreamOfAKindThatGoesEnds like all streams of a catalogue that was replaced three times. It cannot be
+// resumed until the kind is back.
+func TestServeMethods_AStreamOfAKindThatGoesEnds(t *testing.T) {
+	m := newMethods(t, server.Config{})
+	m.serve(wide)
+	boxes := func(text string) *connect.ServerStreamForClient[dynamicpb.Message] {
+		t.Helper()
+		client, method := m.newClient("WatchBoxes")
+		stream, err := client.CallServerStream(t.Context(), m.request(method, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = stream.Close() })
+		return stream
+	}
+	stream := boxes(`{}`)
+	if !stream.Receive() {
+		t.Fatal(stream.Err())
+	}
+	wider := m.messages
+	for range 3 {
+		m.serve(narrow)
+	}
+	m.messages = wider
+	for stream.Receive() {
+	}
+	info := infoOf(stream.Err())
+	if info.GetReason() != "CATALOGUE_CHANGED" || info.GetMetadata()["cursor"] == "" {
+		t.Fatal(stream.Err())
+	}
+	resume := `{"cursor": "` + info.GetMetadata()["cursor"] + `"}`
+	gone := boxes(resume)
+	if gone.Receive() || connect.CodeOf(gone.Err()) != connect.CodeUnimplemented || infoOf(gone.Err()).GetReason() != "NOT_FOUND" {
+		t.Error(gone.Err())
+	}
+	m.serve(wide)
+	if _, err := m.call("CreateBox", `{"box": {"metadata": {"name": "b"}, "spec": {"size": 1}}}`); err != nil {
+		t.Fatal(err)
+	}
+	back := boxes(resume)
+	if !back.Receive() {
+		t.Fatal(back.Err())
+	}
+	if raw, _ := protojson.Marshal(back.Msg()); !strings.Contains(string(raw), "ADDED") {
+		t.Error(string(raw))
+	}
+}
+
+// TestServeMethods_AMessageOfAnOldClientIsUnderstoodAfterAReload since numbers never change.
+func TestServeMethods_AMessageOfAnOldClientIsUnderstoodAfterAReload(t *testing.T) {
+	m := newMethods(t, server.Config{})
+	older := m.messages
+	stream := m.watch(`{}`)
+	if !stream.Receive() {
+		t.Fatal(stream.Err())
+	}
+	m.serve(wide)
+	if _, err := m.call("CreateShelf", `{"shelf": {"metadata": {"name": "a"}, "spec": {"width": 3, "depth": 5}}}`); err != nil {
+		t.Fatal(err)
+	}
+	if !stream.Receive() { // it began before there were numbers for what is new
+		t.Fatal(stream.Err())
+	}
+	if raw, _ := protojson.Marshal(stream.Msg()); !strings.Contains(string(raw), "ADDED") || strings.Contains(string(raw), "depth") {
+		t.Error(string(raw))
+	}
+	m.messages = older
+	got, err := m.call("GetShelf", `{"name": "a"}`)
+	if err != nil || !strings.Contains(got, `"width":3`) {
+		t.Error(got, err)
 	}
 }

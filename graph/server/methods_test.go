@@ -222,7 +222,7 @@ func TestServeMethods_LimitsAreThoseOfTheCaller(t *testing.T) {
 		t.Error(over.Err())
 	}
 	_, err := m.call("CreateShelf", `{"shelf": {"metadata": {"name": "a", "annotations": {"a": "`+strings.Repeat("x", 64<<10)+`"}}, "spec": {"width": 3}}}`)
-	if connect.CodeOf(err) != connect.CodeResourceExhausted {
+	if connect.CodeOf(err) != connect.CodeResourceExhausted || infoOf(err).GetMetadata()["setting"] != "limit-body" {
 		t.Error(err)
 	}
 	for range 100 {
