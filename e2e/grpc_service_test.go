@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -108,7 +111,8 @@ func TestGRPCServicesGuide_TheLinesRun(t *testing.T) {
 	}
 }
 
-// startFoos starts a gateway that serves the Foos of a service.
+// startFoos starts a gateway that serves the Foos of a service, and Apps, over GraphQL and gRPC. It compares the
+// service every five seconds.
 func startFoos(t *testing.T, dir, address string) *gateway {
 	t.Helper()
 	kinds := filepath.Join(dir, "kinds")
@@ -126,8 +130,14 @@ func startFoos(t *testing.T, dir, address string) *gateway {
 		t.Fatal(errOut)
 	}
 	write("kinds/apps.graphqls", fooApps)
-	write("sluice.yaml", "services: {foos: {address: '"+address+"', mapping: "+filepath.Join(dir, "foos.yaml")+"}}\n")
-	return start(t, "", "--config", filepath.Join(dir, "sluice.yaml"), "--catalogue", kinds)
+	write("sluice.yaml", "services: {foos: {address: '"+address+"', mapping: "+filepath.Join(dir, "foos.yaml")+
+		", compare-interval: 5s}}\n")
+	numbers := filepath.Join(dir, "numbers.txt")
+	if _, errOut, code := sluice(t, "", "proto", "print", kinds, "--numbers", numbers); code != 0 {
+		t.Fatal(errOut)
+	}
+	return start(t, "", "--config", filepath.Join(dir, "sluice.yaml"), "--catalogue", kinds,
+		"--service-listen", "127.0.0.1:0", "--field-numbers", numbers)
 }
 
 // eventually waits until something is so.
@@ -204,4 +214,129 @@ func TestGRPCService_IsServedAsItIs(t *testing.T) {
 	g.must(`mutation { deleteApp(input: {name: "shop"}) { state } }`)
 	eventually(t, "the Foo is deleted at the service", func() bool { return foos.Show("a") == nil })
 	eventually(t, "the Foo is gone at the gateway", func() bool { return g.shownFoos() == many })
+	testEachWay(t, g, foos)
+	testCompared(t, g, foos)
+}
+
+// fooChanges is a stream of the changes of Foos.
+const fooChanges = `subscription { event: fooChanges { type foo { metadata { name } spec { bar } } } }`
+
+// followFoos begins a stream of the changes of Foos.
+func (g *gateway) followFoos() *socket {
+	g.t.Helper()
+	s := g.dial()
+	g.t.Cleanup(s.close)
+	s.subscribe("foos", fooChanges, nil)
+	if got := s.nextFoo(); got != "IN_SYNC  " {
+		g.t.Fatalf("the stream begins with %q", got)
+	}
+	return s
+}
+
+// nextFoo returns the next change of a Foo: its type, the name and the text.
+func (s *socket) nextFoo() string {
+	s.t.Helper()
+	for {
+		a := s.next("foos")
+		text := func(path ...any) string {
+			out, _ := a.get(append([]any{"event"}, path...)...).(string)
+			return out
+		}
+		if text("type") != "BOOKMARK" {
+			return text("type") + " " + text("foo", "metadata", "name") + " " + text("foo", "spec", "bar")
+		}
+	}
+}
+
+// testEachWay creates Foos over GraphQL, with the command line and over gRPC at once. One of them is contested: only one
+// way creates it.
+func testEachWay(t *testing.T, g *gateway, foos *standardtest.Server) {
+	t.Helper()
+	s := g.followFoos()
+	rpc := g.grpcClient(nil)
+	rpc.service = "FooService"
+	const each = 5
+	var created atomic.Int32
+	ways := map[string]func(name string) error{
+		"graphql": func(name string) error {
+			const create = `mutation($name: String!) {
+				createFoo(input: {name: $name, spec: {bar: "x"}}) { foo { id } } }`
+			a, err := g.send(create, map[string]any{"name": name})
+			if err == nil && a.codes() != "" {
+				err = errors.New(a.codes())
+			}
+			return err
+		},
+		"cli": func(name string) error {
+			manifest := "apiVersion: foo.teleport/v1\nkind: Foo\nmetadata: {name: " + name + "}\nspec: {bar: x}\n"
+			_, errOut, code := g.cli(manifest, "create", "-f", "-")
+			if code != 0 {
+				return errors.New(errOut)
+			}
+			return nil
+		},
+		"grpc": func(name string) error {
+			_, err := rpc.call("CreateFoo", `{"foo": {"metadata": {"name": "`+name+`"}, "spec": {"bar": "x"}}}`)
+			return err
+		},
+	}
+	var all sync.WaitGroup
+	for way, create := range ways {
+		all.Go(func() {
+			for i := range each {
+				if err := create(fmt.Sprintf("%s-%d", way, i)); err != nil {
+					t.Errorf("%s: %v", way, err)
+				}
+			}
+			if create("contested") == nil {
+				created.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if n := created.Load(); n != 1 {
+		t.Errorf("%d have created the same Foo", n)
+	}
+	told := map[string]int{}
+	for range each*len(ways) + 1 {
+		told[s.nextFoo()]++
+	}
+	for way := range ways {
+		for i := range each {
+			name := fmt.Sprintf("%s-%d", way, i)
+			if foos.Show(name) == nil || told["ADDED "+name+" x"] != 1 {
+				t.Errorf("%s is missing at the service, or not told once", name)
+			}
+		}
+	}
+	if told["ADDED contested x"] != 1 {
+		t.Errorf("the stream tells %v", told)
+	}
+	got, err := rpc.call("GetFoo", `{"name": "graphql-0"}`)
+	if err != nil || !strings.Contains(got, `"bar":"x"`) {
+		t.Errorf("over gRPC %s is shown: %v", got, err)
+	}
+}
+
+// testCompared changes Foos without the gateway. The service has no stream of events, so the changes are found by
+// comparing, and each is told once.
+func testCompared(t *testing.T, g *gateway, foos *standardtest.Server) {
+	t.Helper()
+	s := g.followFoos()
+	set := func(bar string) func(protoreflect.Message) {
+		return func(foo protoreflect.Message) { standardtest.SetText(foo, "spec.bar", bar) }
+	}
+	for _, step := range []struct {
+		change func()
+		want   string
+	}{
+		{func() { foos.Put("by-itself", set("one")) }, "ADDED by-itself one"},
+		{func() { foos.Put("by-itself", set("two")) }, "MODIFIED by-itself two"},
+		{func() { foos.Remove("by-itself") }, "DELETED by-itself two"},
+	} {
+		step.change()
+		if got := s.nextFoo(); got != step.want {
+			t.Fatalf("the stream tells %q, want %q", got, step.want)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -44,6 +45,8 @@ type grpcClient struct {
 	url    string
 	client *http.Client
 	token  string
+	// service is the name of the service whose methods are called.
+	service protoreflect.Name
 }
 
 // grpcClient returns a client of the standard methods of a gateway. roots is nil for a gateway without TLS.
@@ -53,7 +56,7 @@ func (g *gateway) grpcClient(roots *tls.Config) *grpcClient {
 	transport.Protocols.SetHTTP2(roots != nil)
 	transport.Protocols.SetUnencryptedHTTP2(roots == nil)
 	g.t.Cleanup(transport.CloseIdleConnections)
-	out := &grpcClient{t: g.t, client: &http.Client{Transport: transport}, token: g.token}
+	out := &grpcClient{t: g.t, client: &http.Client{Transport: transport}, token: g.token, service: "CrewService"}
 	for l := range strings.SplitSeq(g.log.String(), "\n") {
 		var line struct{ Msg, Address string }
 		if json.Unmarshal([]byte(l), &line) == nil && line.Msg == "sluice serves standard methods" {
@@ -74,9 +77,9 @@ func (c *grpcClient) file() (protoreflect.FileDescriptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(names, func(n protoreflect.FullName) bool { return n.Name() == "CrewService" })
+	at := slices.IndexFunc(names, func(n protoreflect.FullName) bool { return n.Name() == c.service })
 	if at < 0 {
-		return nil, errors.New("there is no CrewService")
+		return nil, fmt.Errorf("there is no %s", c.service)
 	}
 	files, err := stream.FileContainingSymbol(names[at])
 	if err != nil {
@@ -100,7 +103,7 @@ func (c *grpcClient) method(name, text string) (*connect.Client[dynamicpb.Messag
 	if err != nil {
 		return nil, nil, err
 	}
-	service := file.Services().ByName("CrewService")
+	service := file.Services().ByName(c.service)
 	m := service.Methods().ByName(protoreflect.Name(name))
 	in := dynamicpb.NewMessage(m.Input())
 	if err := protojson.Unmarshal([]byte(text), in); err != nil {
