@@ -116,5 +116,5 @@ func TestOwned_GatewaysThatAreShownOtherPartsDoNotUndoEachOther(t *testing.T) {
 type wholly struct{ *ownertest.Service }
 
 func (s wholly) Describe(ctx context.Context) (owner.Description, error) {
-	return partly{s.Service}.Describe(ctx)
+	return partly(s).Describe(ctx)
 }
