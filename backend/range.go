@@ -133,7 +133,7 @@ func (r Range) Prefix() []byte {
 func (r Range) Bounds() (start, end []byte) {
 	prefix := r.Prefix()
 	start = slices.Concat(prefix, r.Start)
-	// within also has the leading elements of the order tuple that the range determines.
+	// within is prefix with the elements of the order tuple that the range fixes: the kind of referrers, the namespace.
 	within := slices.Clip(prefix)
 	if r.Referenced != nil && r.Kind != "" {
 		within = AppendString(within, r.Kind)

@@ -151,8 +151,8 @@ func (d *decoder) key() backend.Key {
 	return backend.Key{Kind: d.string(), Namespace: d.string(), Name: d.string()}
 }
 
-// before decodes the result of appendBefore. bound reports whether a list of bound references follows; otherwise the
-// change did not affect them.
+// before decodes the result of appendBefore. If bound is false, b.Bound was not stored, because the change did not
+// affect the bound references.
 func (d *decoder) before() (b *backend.Before, bound bool) {
 	flags := d.byte()
 	b = &backend.Before{Deleting: flags&flagDeleting != 0, Revision: d.revision(), UpdatedAt: d.time()}
@@ -174,7 +174,8 @@ type entryParts struct {
 	event  backend.Event // without a resource and a change
 	key    backend.Key
 	change []byte
-	// bound reports whether the head has the list of references that were bound before the change.
+	// bound is false if event.Before.Bound was not stored, because the resource has the same bound references after the
+	// change.
 	bound bool
 	// resource is the encoded resource.
 	resource []byte

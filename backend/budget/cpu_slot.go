@@ -111,7 +111,7 @@ func (b *Budget) EndWait(ctx context.Context) {
 // to be called often.
 func (b *Budget) Pace(ctx context.Context) { b.pace(ctx, false) }
 
-// Long waits for a slot, because the next step of the operation takes long.
+// Long is like Pace, but also waits if the operation has not run for long yet. It is for steps that take long.
 func (b *Budget) Long(ctx context.Context) { b.pace(ctx, true) }
 
 func (b *Budget) pace(ctx context.Context, long bool) {

@@ -19,7 +19,8 @@ type slot struct {
 
 func (s *slot) place() string { return s.created[timeBytes:] }
 
-// item is an element of a tree. Items are ordered by value, and then by the key of of.
+// item is an element of a tree. Items are ordered by value, and items with equal values by the key function of the
+// tree.
 type item[P any] struct {
 	value string
 	of    P

@@ -21,14 +21,15 @@ const (
 	scanChunk = 512
 )
 
-// scanner answers the ranges of one call.
+// scanner answers the ranges of one call. It divides each range into runs, whose members it reads in steps. If
+// something changes between two steps, another scanner tries again; see scanTries.
 type scanner struct {
 	loader
 	ranges []backend.Range
-	// deep is the set of ranges for which a try had to read more members than wanted, because many led to expired
-	// resources. The next try reads as many in its first step.
+	// deep is the set of ranges for which a try had to read further members, because many led to expired resources. The
+	// next try reads more members of these in its first step.
 	deep map[*backend.Range]bool
-	// runs has the parts of each range, at least one for each shard.
+	// runs has the runs of each range.
 	runs [][]*shardRange
 	// records maps a key to its record, which is "" if it does not exist, and held is the total size of the records.
 	records map[backend.Key]string
@@ -47,8 +48,8 @@ type scanner struct {
 	built *storekit.PageBuilder
 }
 
-// shardRange is the part of a range in one shard. For references to a key there is one shardRange for bound references
-// and one for the others.
+// shardRange is a run: the part of a range in one shard. For references to a key, the bound references and the others
+// are separate runs.
 type shardRange struct {
 	of      *backend.Range
 	shard   *shard
@@ -72,7 +73,7 @@ type reading struct {
 	count, due int
 }
 
-// asked has the commands of a reading that were not answered yet.
+// asked has the commands of a reading. They are answered when the pipeline has run.
 type asked struct {
 	page       *goredis.StringSliceCmd
 	count, due *goredis.IntCmd
@@ -277,8 +278,9 @@ func (n *shardRange) pass(member string) {
 	}
 }
 
-// further reads the next members of a run. In the same transaction it repeats the first step for all other runs in the
-// shard. If one of them has changed, the scan starts again, so that all answers of a call are from one state.
+// further reads the next members of a run. To make sure that they are from the same state as the first step, it repeats
+// the first step for the other runs in the shard, in the same transaction. If one of these has changed, the scan starts
+// again.
 func (sc *scanner) further(ctx context.Context, n *shardRange) error {
 	x := sc.store.exchange(sc.session)
 	sc.deep[n.of] = true

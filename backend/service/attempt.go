@@ -40,9 +40,9 @@ type attempt struct {
 	relation dependency.Decision
 	// warnings are the warnings of the write followed by those of this attempt.
 	warnings []failure.Warning
-	// conclusive reports whether the result of the attempt is final even if current came from the index and was
-	// outdated. It is set when the store or the owner has checked current: a batch conditional on its revision was
-	// sent, or the owner's record was compared.
+	// conclusive reports whether the result of the attempt counts even if current came from the index, which may be
+	// outdated. It is set if current is verified: the store checks its revision when it applies the batch, or the
+	// record was compared with the owner.
 	conclusive bool
 }
 

@@ -427,7 +427,7 @@ func (b *bootstrap) apply(ctx context.Context, actions []backend.Action) error {
 	return err
 }
 
-// look is the result of reading the record for the last time.
+// look is the result of the latest read of the bootstrap's record.
 type look struct {
 	mu    sync.Mutex // guards the rest
 	at    time.Time  // by the store's clock, before it was read
@@ -459,7 +459,8 @@ func (b *bootstrap) leased(ctx context.Context) (time.Time, error) {
 	return b.look.at.Add(b.lease), nil
 }
 
-// missing returns the actions on records that are not stored yet.
+// missing returns the actions whose records are not stored yet, and all actions that may replace a record. It returns
+// an error if the store has a different record that must not be replaced.
 func (b *bootstrap) missing(ctx context.Context, actions []backend.Action) (out []backend.Action, err error) {
 	keys := make([]backend.Key, len(actions))
 	for i := range actions {

@@ -174,9 +174,9 @@ func refusal(status int, code connect.Code, format string, args ...any) *Refusal
 	return &Refusal{Error: failure.BadInput("", format, args...), Code: code, Status: status}
 }
 
-// open finds out the form of a request. It returns a refusal for what package connect would refuse too, but without
-// details. It removes the headers about compression and the timeout, because the handler and not package connect
-// implements these; see [receiver.receive].
+// open finds out the form of a request. It refuses what package connect would refuse too, because the errors of that
+// package have no details. It removes the headers for compression and the timeout, so that package connect does not
+// apply them: the handler does; see [receiver.receive].
 func open(w http.ResponseWriter, r *http.Request, streams bool) (*incoming, *Refusal) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

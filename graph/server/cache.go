@@ -41,7 +41,7 @@ const (
 
 func newDocumentCache(tokens int) *documentCache {
 	c := &documentCache{most: tokens}
-	// Each entry counts as at least one token, so there are at most tokens entries.
+	// Each entry counts as at least one token, so this limit on the number of entries does not restrict the cache.
 	c.used, _ = simplelru.NewLRU(tokens, func(_ documentKey, w weighed) {
 		c.tokens -= w.tokens
 		w.plans.Forget(w.doc.tree)

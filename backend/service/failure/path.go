@@ -13,7 +13,7 @@ import (
 // they use themselves.
 type FieldNames int
 
-// The sets of names.
+// The names that a [FieldNames] selects.
 const (
 	// StoredNames are the names in stored JSON.
 	StoredNames FieldNames = iota

@@ -36,7 +36,7 @@ type queue struct {
 	tasks map[backend.Key]*task
 	// ready are the keys that wait for a worker, in order.
 	ready []backend.Key
-	// paused maps a key that failed to the time at which it becomes ready.
+	// paused maps a key that must be worked on again to the time at which it becomes ready.
 	paused map[backend.Key]time.Time
 }
 
@@ -107,8 +107,7 @@ func (q *queue) awaitRoom(ctx context.Context) {
 	}
 }
 
-// take waits for keys and returns at most most of them; none if ctx has ended. The caller must
-// return them with done.
+// take waits for keys and returns up to most of them; none if ctx has ended. The caller must pass them to done.
 func (q *queue) take(ctx context.Context, most int) []backend.Key {
 	for {
 		keys, due := q.takeReady(most)
@@ -138,7 +137,7 @@ func (q *queue) await(ctx context.Context, due time.Time) bool {
 	return ctx.Err() == nil
 }
 
-// takeReady returns at most most keys to work on, and the time at which the next paused key becomes ready; zero if none
+// takeReady returns up to most keys to work on, and the time at which the next paused key becomes ready; zero if none
 // is paused.
 func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	q.mu.Lock()
@@ -167,8 +166,8 @@ func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	return keys, due
 }
 
-// done returns keys that were taken. The keys in left become ready again after a pause, which doubles with each
-// attempt.
+// done ends the work on keys that were taken. The keys in left become ready again after a pause, which doubles each
+// time, up to a maximum. The others leave the queue, unless they were added again meanwhile.
 func (q *queue) done(keys []backend.Key, left undone) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -201,7 +200,7 @@ func (q *queue) done(keys []backend.Key, left undone) {
 	signal(q.room)
 }
 
-// oldest returns how long ago the oldest task was added, as its time. waits is false if the queue is empty.
+// oldest returns the time at which the oldest task was added. waits is false if the queue is empty.
 func (q *queue) oldest() (since time.Time, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -129,7 +129,8 @@ func (m *Snapshot) keepRights(rights *access.Rights) {
 	m.rightsKey = &key
 }
 
-// view returns the state that a read sees. The zero value has no kinds.
+// view returns the state of the index that a read sees. If there is no index, the result is the zero View, which has no
+// kinds.
 func (r *Reader) view(ctx context.Context) (v index.View) {
 	if r.index == nil {
 		return index.View{}

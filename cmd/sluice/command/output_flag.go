@@ -43,7 +43,7 @@ func (t Table) Print(std terminal.Streams) error {
 	return out.Flush()
 }
 
-// Print prints data in the selected form. For the form table it calls people.
+// Print prints data as JSON or YAML. If a table is selected, it calls people instead, which prints the table.
 func (f OutputFlag) Print(std terminal.Streams, data any, people func() error) error {
 	switch f {
 	case "json":

@@ -50,8 +50,8 @@ type Gateway struct {
 	// ServiceListen is the address for the standard methods; empty for none. FieldNumbers is the file with the field
 	// numbers of their messages.
 	ServiceListen, FieldNumbers string
-	// TracesEndpoint is the URL of a collector that receives traces (OTLP over HTTP). If it is empty, traces are only
-	// exported if variables of OpenTelemetry name a collector.
+	// TracesEndpoint is the URL of a collector that receives traces (OTLP over HTTP). If it is empty, traces are
+	// exported only if an environment variable of OpenTelemetry asks for it, such as OTEL_EXPORTER_OTLP_ENDPOINT.
 	TracesEndpoint string
 	// File is the path of the configuration file.
 	File string

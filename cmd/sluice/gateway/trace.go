@@ -37,8 +37,9 @@ type traces struct {
 	log      *zap.Logger
 }
 
-// traceSettings are the settings of traces: the setting of the gateway, and variables of OpenTelemetry, which lookup
-// returns. The exporter itself reads other variables: OTEL_EXPORTER_OTLP_..., OTEL_BSP_..., OTEL_RESOURCE_ATTRIBUTES.
+// traceSettings are the settings of traces: the setting of the gateway, and environment variables of OpenTelemetry,
+// which lookup returns. The exporter itself reads further ones: OTEL_EXPORTER_OTLP_..., OTEL_BSP_...,
+// OTEL_RESOURCE_ATTRIBUTES.
 type traceSettings struct {
 	endpoint string // setting otel-endpoint
 	lookup   func(name string) string
@@ -66,7 +67,7 @@ func (s traceSettings) wanted() (bool, error) {
 	) != "", nil
 }
 
-// check returns what is not acceptable.
+// check returns all errors in the settings; nil if traces are not exported.
 func (s traceSettings) check(ctx context.Context) error {
 	wanted, err := s.wanted()
 	if !wanted && err == nil {
@@ -164,7 +165,7 @@ func (t *traces) Run(ctx context.Context) error {
 	return nil
 }
 
-// sampler returns the sampler in the variables of OpenTelemetry. Default: parentbased_always_on.
+// sampler returns the sampler that the environment variables of OpenTelemetry select. Default: parentbased_always_on.
 func (s traceSettings) sampler() (func(parent trace.SpanContext, id trace.TraceID) bool, error) {
 	name := cmp.Or(s.lookup("OTEL_TRACES_SAMPLER"), "parentbased_always_on")
 	argument := s.lookup("OTEL_TRACES_SAMPLER_ARG")

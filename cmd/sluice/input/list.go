@@ -51,8 +51,9 @@ func (l *list) addPart(part manifest.Part) error {
 	return l.addNode(root, part.Line, part.Line-1)
 }
 
-// addNode adds a value, or its items if it is a list. line is the line in the file on which the value begins; base must
-// be added to the line numbers in it. An item is sent as JSON with the same strings and numbers.
+// addNode adds a value, or its items if it is a list. line is the line in the file on which the value begins. base is
+// the number of lines before the document, which must be added to the line numbers in n. An item is sent as JSON with
+// the same strings and numbers.
 func (l *list) addNode(n *yaml.Node, line, base int) error {
 	head := headOfNode(n)
 	if !isList(head) {
@@ -82,7 +83,8 @@ func (l *list) addNode(n *yaml.Node, line, base int) error {
 // textLine matches a line number in an error of package manifest.
 var textLine = regexp.MustCompile(`line (\d+): `)
 
-// inFile changes the line number in an error, if there is one, from the text to the file.
+// inFile returns an error with its line in the file. If err has a line number, which counts from the beginning of the
+// document, that is base lines further on; otherwise it is line.
 func inFile(err error, line, base int) error {
 	message := err.Error()
 	at := textLine.FindStringSubmatchIndex(message)
@@ -180,10 +182,10 @@ func headOfJSON(text []byte) (h head, items jsonItems) {
 		h.keys = append(h.keys, key)
 		switch key {
 		case "kind":
-			_ = json.Unmarshal(raw, &h.kind) // what is no text names no kind
+			_ = json.Unmarshal(raw, &h.kind) // a kind that is not a string is ignored
 		case "metadata":
 			var metadata struct{ Name any }
-			_ = json.Unmarshal(raw, &metadata) // what is no object has no name
+			_ = json.Unmarshal(raw, &metadata) // metadata that is not an object has no name
 			h.named = metadata.Name != nil
 		case "items":
 			items = jsonItems{raw, bytes.Count(text[:int(dec.InputOffset())-len(raw)], []byte("\n"))}

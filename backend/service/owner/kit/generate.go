@@ -384,7 +384,9 @@ func (g *generator) drawRune(pairs []rune) rune {
 
 var indexes = regexp.MustCompile(`\[\d*\]|\.\d+`)
 
-// avoid changes the values of the fields in violations, and reports whether there is another spec to try.
+// avoid changes the generator after the service has refused a spec because of violations. A field in a violation is
+// set, or gets its next value if it was set. If there is no such field, all fields are set. avoid returns false if
+// there is nothing more to try.
 func (g *generator) avoid(violations []owner.Violation) bool {
 	if len(g.examples) > 0 {
 		return false

@@ -83,7 +83,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// ErrChoice means that the service does not have a chosen kind.
+// ErrChoice means that [Config.Kinds] has a kind that the service does not have.
 var ErrChoice = errors.New("the service has no kind")
 
 // promise is a promise of the contract and its test.

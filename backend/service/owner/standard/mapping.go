@@ -82,8 +82,8 @@ type MethodMapping struct {
 	// the whole name.
 	Key       string `json:"key,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Parent is the path of the part of the name before the collection. ID is the path of the last part of the name.
-	// They are for create and list.
+	// Parent is the path of the field for the part of the name before the collection, such as projects/p. It is used by
+	// list and create. ID is the path of the field for the last part of the name. It is used by create.
 	Parent string `json:"parent,omitempty"`
 	ID     string `json:"id,omitempty"`
 	// Resource is the path of the resource to write.
@@ -92,8 +92,7 @@ type MethodMapping struct {
 	Mask string `json:"mask,omitempty"`
 	// Tag is the path of the tag, if it is not in the resource.
 	Tag string `json:"tag,omitempty"`
-	// DryRun is the path of a field that makes the call a dry run, such as
-	// validate_only.
+	// DryRun is the path of a field that makes the call a dry run, such as validate_only.
 	DryRun string `json:"dryRun,omitempty"`
 	// RequestID is the path of an id by which the service recognises repeated requests.
 	RequestID string `json:"requestId,omitempty"`
@@ -102,8 +101,8 @@ type MethodMapping struct {
 	Size  string `json:"size,omitempty"`
 	Token string `json:"token,omitempty"`
 	Next  string `json:"next,omitempty"`
-	// Answer is the path of the resource, the list of resources, or the resource of an event. It begins at the answer.
-	// If it is Itself, the answer is the resource.
+	// Answer is the path of the resource; it begins at the answer. For list it is the path of the list of resources,
+	// and for watch it begins at an event. If it is Itself, the answer or the event is the resource.
 	Answer string `json:"answer,omitempty"`
 	// Operation reports whether the answer is a google.longrunning.Operation, which must be polled.
 	Operation bool `json:"operation,omitempty"`

@@ -182,7 +182,8 @@ func (c *compiler) compileMethods() {
 	c.checkMethods()
 }
 
-// checkMethods adds errors for methods without required fields, and removes methods that cannot be used for their verb.
+// checkMethods adds errors for methods whose messages lack a field that the gateway needs, and removes methods that
+// cannot be used for their verb.
 func (c *compiler) checkMethods() {
 	p := c.plan
 	for key, m := range map[string]*method{"get": p.get, "delete": p.remove} {
@@ -242,7 +243,8 @@ func (c *compiler) checkWatch() {
 	}
 }
 
-// checkPages adds an error for a list that may have pages by unknown fields. Only its first page would be read.
+// checkPages adds an error if the list may have pages, but the fields by which they are requested are not known. Only
+// the first page would be read.
 func (c *compiler) checkPages() {
 	m := c.plan.list
 	if m.tokenAt != nil && m.nextAt != nil || c.List.Token == None || c.List.Next == None {

@@ -156,7 +156,7 @@ func floatOf(v protoreflect.Value) (n float64, ok bool) {
 	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// wholeAt returns an integer in a message that may be a length; nil if there is none.
+// wholeAt returns the number at a path of field names; nil if it is not set, or cannot be a length.
 func wholeAt(m protoreflect.Message, names ...protoreflect.Name) *int {
 	v, ok := valueAt(m, names...)
 	if !ok {

@@ -21,11 +21,11 @@ func (s inScope) Match(v *filter.Values) bool {
 	return s.Has(v.Resource.Namespace, v.Resource.Name)
 }
 
-// The maximum numbers of runs for a scope. If it needs more, each resource is tested instead.
+// The maximum numbers of runs for a scope. If a scope needs more runs, each resource is tested instead.
 const (
-	// maxMeasuredPlaces applies if the runs are measured, to compare them with other choices.
+	// maxMeasuredPlaces applies if the lengths of the runs are added up first, to decide whether to read them.
 	maxMeasuredPlaces = 128
-	// maxPlaces applies if the runs are read in any case.
+	// maxPlaces applies if the runs are used without such a decision.
 	maxPlaces = 4096
 	// maxStorePlaces applies to kinds that are not in memory.
 	maxStorePlaces = 32
