@@ -21,7 +21,7 @@ import (
 )
 
 // faulty is the way from a gateway to a service: calls are slow, answers get lost, changes come late, repeatedly and in
-// any order, and lists are old.
+// any order, and lists are old, but not older than a position that was asked for before.
 type faulty struct {
 	*ownertest.Service
 
@@ -89,11 +89,15 @@ func (f *faulty) Changes(ctx context.Context, position string, wait time.Duratio
 		return owner.Changes{}, errLost
 	}
 	out, err := f.Service.Changes(ctx, position, min(wait, 200*time.Millisecond))
-	if err != nil || position == "" {
+	if err != nil {
 		return out, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if position == "" {
+		clear(f.listed) // lists are no older than the position that was asked for before them
+		return out, nil
+	}
 	keys := append(f.late, out.Keys...)
 	f.late = nil
 	f.random.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })

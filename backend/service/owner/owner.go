@@ -27,7 +27,8 @@ type Service interface {
 	// Describe returns the kinds of the service, with its capabilities for each.
 	Describe(ctx context.Context) (Description, error)
 	// List returns a page of the resources of a kind. The order does not change between pages. token is empty for the
-	// first page. It may return older states than Get.
+	// first page. It may return older states than Get, but none from before a position that Changes had returned when
+	// List was called.
 	List(ctx context.Context, kind, token string, size int) (Page, error)
 	// Get returns the resources under at most MaxKeys keys, in the order of the keys. It reflects all acknowledged
 	// writes.
