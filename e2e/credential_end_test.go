@@ -81,19 +81,15 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 		return bearer
 	}
 
-	t.Run("one that expires", func(t *testing.T) { // two that are waited for at once
-		t.Run("a token", func(t *testing.T) {
-			t.Parallel()
-			at := soon()
-			ends(t, g.of(t), token(t, "temporary", at), at, nil, "the credential has expired")
-		})
-		t.Run("a login", func(t *testing.T) {
-			t.Parallel()
-			g.of(t).knowsIssuer(corp)
-			at := soon()
-			bearer := corp.mint(order{User: "alice", Claims: map[string]any{"exp": at.Unix()}})
-			ends(t, g.of(t), bearer, at, nil, "the credential has expired")
-		})
+	t.Run("a token that expires", func(t *testing.T) {
+		at := soon()
+		ends(t, g.of(t), token(t, "temporary", at), at, nil, "the credential has expired")
+	})
+	t.Run("a login that expires", func(t *testing.T) {
+		g.of(t).knowsIssuer(corp)
+		at := soon()
+		bearer := corp.mint(order{User: "alice", Claims: map[string]any{"exp": at.Unix()}})
+		ends(t, g.of(t), bearer, at, nil, "the credential has expired")
 	})
 	t.Run("a revoked token", func(t *testing.T) {
 		bearer := token(t, "revoked", time.Time{})

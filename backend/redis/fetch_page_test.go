@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/redis"
@@ -110,7 +111,7 @@ func openOwn(t *testing.T) (*redistest.Server, *redis.Store) {
 
 // batchOf has time enough to be judged.
 func batchOf(st *redis.Store, actions ...backend.Action) backend.Batch {
-	return backend.Batch{RequestID: redistest.Prefix(), Deadline: st.Now().Add(batchDeadline), Actions: actions}
+	return backend.Batch{RequestID: redistest.Prefix(), Deadline: st.Now().Add(30 * time.Second), Actions: actions}
 }
 
 func TestFetch_AGetOfOneKeyAsksForNothingElse(t *testing.T) {

@@ -207,11 +207,13 @@ func TestSum_ABadReferenceDropsNoGuard(t *testing.T) {
 	index := w.prefix + "x:{0}"
 	member := string(backend.AppendRefKey([]byte("r"), ref, w.key))
 	own := len(w.key.Append(nil))
-	del := batchOf(w.Store, backend.Action{Key: target, Op: backend.OpDelete, If: backend.Condition{Unreferenced: true}})
+	del := func() backend.Batch { // each has a deadline
+		return batchOf(w.Store, backend.Action{Key: target, Op: backend.OpDelete, If: backend.Condition{Unreferenced: true}})
+	}
 	for bit := 8 * (len(member) - own); bit < 8*len(member); bit++ {
 		w.client.ZRem(t.Context(), index, member)
 		w.client.ZAdd(t.Context(), index, goredis.Z{Member: flipped(member, bit)})
-		if _, err := w.Apply(t.Context(), del); !errors.Is(err, backend.ErrReferenced) {
+		if _, err := w.Apply(t.Context(), del()); !errors.Is(err, backend.ErrReferenced) {
 			t.Fatalf("with bit %d flipped: %v", bit, err)
 		}
 		w.client.ZRem(t.Context(), index, flipped(member, bit))
