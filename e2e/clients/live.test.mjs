@@ -5,9 +5,14 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { ApolloClient, ApolloLink, gql, HttpLink, InMemoryCache } from "@apollo/client";
+import { SetContextLink } from "@apollo/client/link/context";
+import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
+import { OperationTypeNode } from "graphql";
 import { createClient as createSSE } from "graphql-sse";
 import { createClient as createWS } from "graphql-ws";
 import { ConflictError, credentialOf, failureOf, fetchTransport, liveList, renewing, resolve, saveMerged, streamingTransport, unwrap } from "@sluicegw/client";
+import { apolloTransport } from "@sluicegw/client/apollo";
 import WebSocket from "ws";
 import { api, base, create, data, newNamespace, setMTU, spec, within, workFolder } from "./gateway.mjs";
 import { Gateway, newStore, Way } from "./process.mjs";
@@ -106,9 +111,29 @@ for (const [name, transport] of Object.entries(transports)) {
 // tokens changes a file of tokens, as an operator does.
 const tokens = async (...args) => (await promisify(execFile)(process.env.SLUICE_BINARY, ["token", ...args])).stdout.trim();
 
-for (const [name, transport] of Object.entries(transports)) {
+// apollo is a client of Apollo whose subscriptions go over a WebSocket.
+function apollo(t, at, headers) {
+  const socket = createWS({ url: `${at.replace("http", "ws")}/${api}/graphql`, webSocketImpl: WebSocket, retryAttempts: 0, connectionParams: headers });
+  const sent = new SetContextLink(async (context) => ({ headers: { ...context.headers, ...(await headers()) } }));
+  const client = new ApolloClient({
+    cache: new InMemoryCache(),
+    link: ApolloLink.split(
+      ({ operationType }) => operationType === OperationTypeNode.SUBSCRIPTION,
+      new GraphQLWsLink(socket),
+      ApolloLink.from([sent, new HttpLink({ uri: `${at}/${api}/graphql` })]),
+    ),
+  });
+  t.after(() => (client.stop(), socket.dispose()));
+  const { query, subscribe } = apolloTransport(client);
+  return {
+    query: (document, ...more) => query(gql(document), ...more),
+    subscribe: (document, ...more) => subscribe(gql(document), ...more),
+  };
+}
+
+for (const [name, transport] of Object.entries({ ...transports, "Apollo by graphql-ws": apollo })) {
   test(`${name}: a list outlives its token, and fails when there is no other`, async (t) => {
-    const file = `${await workFolder(`tokens-${name}`)}/tokens`;
+    const file = `${await workFolder(`tokens-${name.replaceAll(" ", "-")}`)}/tokens`;
     let token = await tokens("create", "first", "--tokens", file);
     const gateway = await new Gateway(t, newStore(), "--tokens", file, "--admin-group", "system:authenticated").start();
     const refusals = [];
@@ -117,7 +142,8 @@ for (const [name, transport] of Object.entries(transports)) {
       return token;
     });
     const over = renewing(transport(t, gateway.base, credential.authorization), credential);
-    const write = async (mtu) => unwrap(await over.query(put, { input: { name: "a", spec: spec(mtu) } }, {}));
+    const writing = renewing(transports.fetch(t, gateway.base, credential.authorization), credential);
+    const write = async (mtu) => unwrap(await writing.query(put, { input: { name: "a", spec: spec(mtu) } }, {}));
     await write(1001);
     const list = open(t, over);
     await shows(list, "a:1001");

@@ -43,10 +43,39 @@ export class Failure extends Error {
 /** A mistake of the page: a document that does not select what is needed, or a function that throws. */
 export class Misuse extends Failure {}
 
+// What the GraphQLWsLink of Apollo throws in place of the event of a closed WebSocket.
+const socketClosed = /^Socket closed with event (\d{4}) (.*)$/s;
+
+/**
+ * closeOf returns the close code and the reason, if an error is the event of a closed WebSocket, or tells of one: Apollo puts both
+ * into the message of a plain Error, and urql has the event as the `networkError` of its error.
+ * @param {any} error
+ * @returns {{code: number, reason: string} | undefined}
+ */
+function closeOf(error) {
+  for (const one of [error, error?.networkError]) {
+    if (typeof one?.code === "number" && "reason" in one) return one;
+    const [, code, reason] = socketClosed.exec(one?.message) ?? [];
+    if (code) return { code: Number(code), reason };
+  }
+  return undefined;
+}
+
+/**
+ * statusOf returns the HTTP status of an answer that was not one of GraphQL: of graphql-sse and urql it is that of `response`, of Apollo
+ * `statusCode`.
+ * @param {any} error
+ * @returns {number | undefined}
+ */
+function statusOf(error) {
+  const statuses = [error?.response?.status, error?.statusCode, error?.networkError?.statusCode];
+  return statuses.find((status) => typeof status === "number");
+}
+
 /**
  * failureOf makes a Failure of what GraphQL clients throw: a list of errors (graphql-ws), an
  * error with `errors` (Apollo), `graphQLErrors` (urql) or `source.errors` (Relay), the event of a
- * closed WebSocket, and anything else, which then is its cause.
+ * closed WebSocket, or what Apollo and urql make of it, and anything else, which then is its cause.
  * @param {any} error
  * @returns {Failure}
  */
@@ -55,14 +84,15 @@ export function failureOf(error) {
   const lists = [error, error?.errors, error?.graphQLErrors, error?.source?.errors, error?.cause?.errors];
   const errors = lists.find((list) => Array.isArray(list) && list.length > 0);
   if (errors) return new Failure(errors[0].message, { errors, cause: error });
-  if (typeof error?.code === "number" && "reason" in error) {
+  const closed = closeOf(error);
+  if (closed) {
+    const { code: status, reason } = closed;
     // The gateway's reasons begin with a code.
-    const [, code, message] = /^([A-Z_]+): (.+)$/s.exec(error.reason) ?? [];
-    if (code) return new Failure(message, { errors: [{ message, extensions: { code } }], status: error.code, cause: error });
-    return new Failure(`the connection was closed: ${error.code} ${error.reason}`.trim(), { status: error.code, cause: error });
+    const [, code, message] = /^([A-Z_]+): (.+)$/s.exec(reason) ?? [];
+    if (code) return new Failure(message, { errors: [{ message, extensions: { code } }], status, cause: error });
+    return new Failure(`the connection was closed: ${status} ${reason}`.trim(), { status, cause: error });
   }
-  const status = error?.response?.status; // graphql-sse
-  return new Failure(error?.message ?? "the connection was lost", { status: typeof status === "number" ? status : undefined, cause: error });
+  return new Failure(error?.message ?? "the connection was lost", { status: statusOf(error), cause: error });
 }
 
 /**

@@ -158,6 +158,80 @@ test("a close whose reason begins with a code is an error of the API", () => {
   assert.deepEqual([code, message, status], ["UNAUTHENTICATED", "the credential has expired", 4403]);
 });
 
+// wrapped is what Apollo's GraphQLWsLink and urql's subscriptionExchange make of a close. e2e/clients has the link itself.
+const wrapped = {
+  Apollo: ({ code, reason }) => new Error(`Socket closed with event ${code} ${reason}`),
+  urql: (event) => Object.assign(new Error("[Network] undefined"), { graphQLErrors: [], networkError: event }),
+};
+
+for (const [name, wrap] of Object.entries(wrapped)) {
+  test(`a close that ${name} tells of is the same Failure as the event`, () => {
+    for (const event of [
+      closed("UNAUTHENTICATED: the token is not known, or was revoked"),
+      { code: 4403, reason: "FORBIDDEN: a line\nand another" },
+      { code: 4400, reason: "not a message" },
+      { code: 1006, reason: "" },
+    ]) {
+      const told = failureOf(wrap(event)), seen = failureOf(event);
+      for (const key of ["message", "code", "status", "errors"]) assert.deepEqual(told[key], seen[key], `${event.reason}: ${key}`);
+    }
+  });
+
+  test(`a live list gets another token when ${name} tells of a refused one, and fails without renewing`, async (t) => {
+    const refuse = (stream) => stream.sink.error(wrap(closed("UNAUTHENTICATED: the token is not known, or was revoked")));
+    const { source, refusals } = sourceOf("one", "two");
+    const { gateway, transport } = socketOf(credentialOf(source));
+    const list = open(t, transport);
+    const first = await gateway.stream();
+    first.send("IN_SYNC", "c1");
+    await shows(list, "a");
+    refuse(first);
+    const next = await gateway.stream(1);
+    assert.equal(next.variables.after, "c1");
+    next.send("IN_SYNC", "c2");
+    await shows(list, "a");
+    assert.deepEqual(refusals, ["one"]);
+
+    const bare = new Gateway(page([network("a", "1")]));
+    const failing = open(t, bare);
+    const stream = await bare.stream();
+    stream.send("IN_SYNC", "c1");
+    refuse(stream);
+    await shows(failing, "a", "failed");
+    assert.equal(failing.getSnapshot().error.code, "UNAUTHENTICATED");
+  });
+
+  test(`a live list fails when ${name} tells of a final close`, async (t) => {
+    const gateway = new Gateway(page([network("a", "1")]));
+    const list = open(t, gateway);
+    const stream = await gateway.stream();
+    stream.send("IN_SYNC", "c1");
+    stream.sink.error(wrap({ code: 4400, reason: "not a message" }));
+    await shows(list, "a", "failed");
+  });
+}
+
+test("a message that only looks like that of a close has no code and no status", () => {
+  for (const message of [
+    "Socket closed",
+    "Socket closed with event",
+    "Socket closed with event 44030 UNAUTHENTICATED: no",
+    "Socket closed with event 4403: UNAUTHENTICATED: no",
+    "Error: Socket closed with event 4403 UNAUTHENTICATED: no",
+    "first line\nSocket closed with event 4403 UNAUTHENTICATED: no",
+  ]) {
+    const { code, status, message: told } = failureOf(new Error(message));
+    assert.deepEqual([code, status, told], [undefined, undefined, message]);
+  }
+  assert.equal(failureOf(null).message, "the connection was lost");
+  assert.equal(failureOf("cut").status, undefined);
+});
+
+test("what Apollo throws for an answer that is not one of GraphQL has its status", () => {
+  assert.equal(failureOf(Object.assign(new Error("Response not successful"), { statusCode: 401 })).status, 401);
+  assert.equal(failureOf(Object.assign(new Error("Response not successful"), { networkError: { statusCode: 401 } })).status, 401);
+});
+
 test("what graphql-sse throws has the status of its answer", () => {
   assert.equal(failureOf(Object.assign(new Error("Unauthorized"), { response: { status: 401 } })).status, 401);
 });

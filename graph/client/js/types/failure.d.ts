@@ -1,7 +1,7 @@
 /**
  * failureOf makes a Failure of what GraphQL clients throw: a list of errors (graphql-ws), an
  * error with `errors` (Apollo), `graphQLErrors` (urql) or `source.errors` (Relay), the event of a
- * closed WebSocket, and anything else, which then is its cause.
+ * closed WebSocket, or what Apollo and urql make of it, and anything else, which then is its cause.
  * @param {any} error
  * @returns {Failure}
  */
