@@ -7,9 +7,11 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import test, { before } from "node:test";
 import { promisify } from "node:util";
+import { gql } from "@apollo/client";
 import { build } from "esbuild";
 import { JSDOM } from "jsdom";
 import { liveList, resolve } from "@sluicegw/client";
+import { apolloTransport } from "@sluicegw/client/apollo";
 import WebSocket, { WebSocketServer } from "ws";
 import { base, create, data, newNamespace, patience, spec, within } from "./gateway.mjs";
 import { relayTags, snippets, unpack } from "./guide.mjs";
@@ -182,6 +184,33 @@ test("a credential that is replaced under a live list", async (t) => {
   assert.deepEqual(asked, ["first", "second"]);
   guard.token = "third";
   assert.deepEqual((await transport.query("{ __typename }", {}, {})).data, { __typename: "Query" });
+});
+
+test("a client of Apollo whose credential is replaced", async (t) => {
+  const namespace = newNamespace("guide");
+  await create(namespace, "a", "b", "c");
+  const guard = await guarded(t);
+  const { clientFor } = await load("apollo/login.js");
+  const asked = [];
+  const client = clientFor(guard.url, async () => (asked.push(guard.token), guard.token));
+  t.after(() => client.stop());
+  const row = "id metadata { namespace name revision }";
+  const list = liveList({
+    transport: apolloTransport(client),
+    list: gql`query ($namespace: String, $first: Int, $after: String) { networks(namespace: $namespace, first: $first, after: $after) { changeCursor nodes { ${row} } pageInfo { hasNextPage endCursor } } }`,
+    changes: gql`subscription ($namespace: String, $after: String) { networkChanges(namespace: $namespace, after: $after) { type cursor network { ${row} } } }`,
+    variables: { namespace },
+  });
+  t.after(() => (list.close(), list.ended));
+  await until("the list", () => list.getSnapshot().status === "live");
+  guard.replace("second");
+  await until("the end", () => list.getSnapshot().status === "behind");
+  await isLive(t, namespace, list);
+  assert.deepEqual(asked, ["first", "second"]);
+  guard.token = "third";
+  const { data: found } = await client.query({ query: gql`query ($namespace: String) { networks(namespace: $namespace) { totalCount } }`, variables: { namespace } });
+  assert.equal(found.networks.totalCount, 3);
+  assert.deepEqual(asked, ["first", "second", "third"]);
 });
 
 test("Apollo", async (t) => {
