@@ -34,7 +34,7 @@ func (w *write) upsert(ctx context.Context) (*Written, error) {
 		current, err := w.writer.loader.loadToWrite(ctx, w.kind, w.key)
 		there := current != nil || errors.Is(err, backend.ErrUnreadable)
 		switch {
-		case there && !w.isReadable(): // CREATE was enough to come here
+		case there && !w.isReadable(): // a caller who has CREATE but not GET gets here
 			return nil, w.exists(failure.Of(backend.ErrExists, w.key))
 		case replaceable(err, w.expected):
 			return w.discard(ctx)
@@ -204,8 +204,8 @@ func headPath(path string) *failure.Path {
 	return failure.At(path)
 }
 
-// manifestIdentity returns the identity of the resource in a manifest. If the manifest has no namespace, the request's
-// is used.
+// manifestIdentity returns the identity of the resource in a manifest. If the manifest has no namespace, it has the
+// namespace of the request.
 func manifestIdentity(k *kind.Kind, doc *manifest.Document, req ApplyRequest) (kind.Identity, error) {
 	id := kind.Identity{Kind: k.Name, Namespace: doc.Metadata.Namespace, Name: doc.Metadata.Name}
 	switch {

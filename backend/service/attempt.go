@@ -38,7 +38,7 @@ type attempt struct {
 	managersOnly bool
 	// relation is the decision about the references of next.
 	relation dependency.Decision
-	// warnings are the warnings of the write followed by those of this attempt.
+	// warnings are the warnings of the write, followed by the warnings of this attempt.
 	warnings []failure.Warning
 	// conclusive reports whether the result of the attempt counts even if current came from the index, which may be
 	// outdated. It is set if current is verified: the store checks its revision when it applies the batch, or the
@@ -92,7 +92,7 @@ func (a *attempt) readState() error {
 
 // leavesWriteOnly reports whether the write changes neither the spec, including its write-only fields, nor the expiry.
 func (w *write) leavesWriteOnly(shown *kind.State) bool {
-	if expiry := w.meta.expiresAt; expiry.Set && !expiry.Value.Equal(shown.ExpiresAt) { // they expire with the resource
+	if expiry := w.meta.expiresAt; expiry.Set && !expiry.Value.Equal(shown.ExpiresAt) { // the values expire too
 		return false
 	}
 	switch {
@@ -161,7 +161,7 @@ func (a *attempt) create(ctx context.Context) (*Written, error) {
 	if err := a.relate(ctx); err != nil {
 		return nil, err
 	}
-	if a.dryRun { // no batch finds out whether it is there
+	if a.dryRun { // no batch checks whether the resource exists
 		current, err := a.writer.loader.load(ctx, a.kind, a.key)
 		if err == nil && current != nil {
 			err = backend.ErrExists
@@ -198,7 +198,7 @@ func (a *attempt) replace(ctx context.Context) (*Written, error) {
 		return nil, failure.Of(err, a.key)
 	}
 	spec := a.spec
-	if a.kind.Spec.Hides || !a.kind.Spec.CanName(a.was.Spec) { // it is completed by what is stored
+	if a.kind.Spec.Hides || !a.kind.Spec.CanName(a.was.Spec) { // stored fields are added to it
 		spec = jsontree.Clone(spec).(map[string]any)
 		a.kind.Spec.KeepWriteOnly(spec, a.was.Spec, failure.At("spec"), a.writeOnly)
 	}
@@ -253,7 +253,7 @@ func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 	if a.finalizersChanged() && dependency.SaysFinalizing(a.next.Status()) {
 		a.next = a.writer.reconciler.Finalizing(a.kind.Whole(), a.next)
 	}
-	if a.relation.Overruled && a.next.SameBesides(a.was) { // nothing is left of it
+	if a.relation.Overruled && a.next.SameBesides(a.was) { // nothing is left of the status report
 		a.warnings = append(a.warnings, a.waitWarnings()...)
 		return a.unchanged(), nil
 	}
@@ -330,7 +330,7 @@ func (a *attempt) answer(res *backend.Resource) *Written {
 	case a.managersOnly: // the resource was as the manifest says
 		out.Outcome = Unchanged
 	}
-	if !a.isReadable() { // CREATE was enough
+	if !a.isReadable() { // the caller needed only CREATE
 		out.Warnings = append(out.Warnings, a.notReadable())
 		return out
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Tightened are the stored resources of a kind that break a constraint or rule of the new
-// catalogue and did not break the old one.
+// Tightened describes the stored resources of a kind that break a constraint or rule of the new catalogue, but none of
+// the old one.
 type Tightened struct {
 	Kind string
 	// Resources is the number of such resources; a lower bound if All is false, because the check ran out of time.
@@ -34,7 +34,7 @@ type Broken struct {
 	Why string
 }
 
-// MaxListed is the most resources in [Tightened.Each].
+// MaxListed is the maximum number of resources in [Tightened.Each].
 const MaxListed = 10_000
 
 // Lines returns a line of text for each resource in Each, and one for the number of resources that are not listed.
@@ -59,10 +59,10 @@ func (t Tightened) String() string {
 	return fmt.Sprintf("%s: stored resources that break what was tightened: %s%d; the first is %s: %s", t.Kind, least, t.Resources, t.First, t.Why)
 }
 
-// Tightened returns, for each kind, the stored resources that violate constraints and rules of this service and did not
-// violate those of earlier, a service with another catalogue over the same store. It reads bodies from the index if
-// possible, and stops after the duration within. Sensitive kinds are skipped, because their values would have to be
-// decrypted.
+// Tightened returns, for each kind, the stored resources that violate a constraint or rule of this service's catalogue,
+// but not of the earlier service, which has another catalogue over the same store. It reads bodies from the index if
+// possible, and stops after the given duration. Kinds without such resources are left out, unless the time was over.
+// Sensitive kinds are skipped, because their values would have to be decrypted.
 func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.Duration) ([]Tightened, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -98,8 +98,8 @@ func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.D
 	return out, nil
 }
 
-// newlyBroken returns the first violation of a resource under the kind now that it did not have under the kind was. It
-// returns "" if there is none or the resource cannot be read.
+// newlyBroken returns the first violation of a resource under the new declaration of its kind that it does not have
+// under the old one. It returns "" if there is none or the resource cannot be read.
 func newlyBroken(now, was *kind.Kind, r *backend.Resource) string {
 	st, err := kind.StateOf(r)
 	if err != nil {

@@ -164,7 +164,7 @@ func (w *write) markDeleting(ctx context.Context, current *storedResource, delet
 }
 
 // awaitBindings waits until the bindings in the store follow the newest declarations of references, so that the store
-// can tell whether the resource is guarded.
+// knows whether the resource is guarded.
 func (wr *Writer) awaitBindings(ctx context.Context, key backend.Key) error {
 	ctx, cancel := context.WithTimeout(ctx, wr.cfg.RetryTimeout)
 	defer cancel()

@@ -35,7 +35,7 @@ func (l *keyLocks) lock(ctx context.Context, key backend.Key) (waited, locked bo
 		l.locks[key] = one
 	}
 	one.writers++
-	if one.writers == 1 { // before another writer comes, which would overtake this one
+	if one.writers == 1 { // with mu locked, so that no later writer gets the lock first
 		one.held <- struct{}{}
 		l.mu.Unlock()
 		return false, true
@@ -59,7 +59,7 @@ type LockState struct {
 	Writers int `json:"writers"`
 }
 
-// busiest returns the resources with the most writers, at most most of them, and the number of locked resources.
+// busiest returns the resources with the most writers, at most the given number, and the number of locked resources.
 func (l *keyLocks) busiest(most int) (states []LockState, locked int) {
 	l.mu.Lock()
 	states = make([]LockState, 0, len(l.locks))

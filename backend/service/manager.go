@@ -11,9 +11,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// A field manager is the name under which a client applies manifests: of a pipeline, an operator or a person. For each
-// field manager, a resource records which labels and annotations its last manifest had. So an apply can remove the keys
-// that its own manifest no longer has, and keep those that others have set:
+// A field manager is the name under which a client applies manifests, such as the name of a pipeline, an operator or a
+// person. For each field manager, a resource records which labels and annotations its last manifest had. So an apply
+// can remove the keys that its own manifest no longer has, and keep those that others have set:
 //
 //	manifest before   manifest now    stored before             stored after
 //	a, b              a               a, b, c (by a patch)      a, c

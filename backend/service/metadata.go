@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Limits of metadata. Those of labels and annotations are the same as in Kubernetes.
+// Limits of metadata: characters of a description, number of labels, and bytes of all annotations of a resource.
 const (
 	MaxDescription     = 1024
 	maxLabels          = 128
@@ -270,7 +270,8 @@ func (c *metadataChange) releases() bool {
 func (c *pairsChange) given() bool { return c.all || len(c.set)+len(c.remove) > 0 }
 
 // validate checks the metadata after the change. It checks the total sizes of labels and annotations only if they have
-// changed, and refuses finalizers on a resource that expires.
+// changed. It also checks the numbers of finalizers and field managers, and refuses a new finalizer on a resource that
+// expires, and a new expiry of a resource with finalizers.
 func (c *metadataChange) validate(was, next *kind.State) *kind.Violations {
 	var found kind.Violations
 	labels, annotations := next.Meta.Labels, next.Meta.Annotations

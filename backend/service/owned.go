@@ -24,7 +24,7 @@ func (w *write) isOwned() bool { return w.kind.Whole().Service != "" }
 
 // commitOwned sends the next state to the owner, and stores the resource that the owner returns.
 func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
-	own, err := a.actions() // they are as large as what callers may write
+	own, err := a.actions() // fails if the resource is too large
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (a *attempt) ownedWrite(ctx context.Context, m *mirror.Mirror, can owner.Ki
 	case a.current == nil:
 		w.IfAbsent = true
 		return w, nil
-	case a.was == nil || a.was.Meta.Owner == nil: // nothing can be told of the version
+	case a.was == nil || a.was.Meta.Owner == nil: // the owner's version is not known
 		return w, a.refresh(ctx, m)
 	case !can.Conditional && a.expected != nil:
 		return w, failure.BadInput("expectedRevision", "expectedRevision: the service %s cannot make a change on the "+

@@ -47,7 +47,7 @@ func (wr *Writer) beginPatch(ctx context.Context, req PatchRequest) (*write, err
 type specPatch struct {
 	// fields is the merge patch that was sent, including nulls.
 	fields map[string]any
-	// merged has lists whose entries are merged with the stored entries.
+	// merged is a merge patch for the targets of fields with mergeInto: see [kind.Violations.TakeMergedPatch].
 	merged map[string]any
 }
 

@@ -87,11 +87,13 @@ type StatusPatchRequest struct {
 	FieldNames failure.FieldNames
 }
 
-// DeleteRequest deletes a resource. If ExpectedRevision is nil, any revision is deleted.
+// DeleteRequest deletes a resource.
 type DeleteRequest struct {
 	kind.Identity
-	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
-	DryRun           bool
+	// DryRun checks everything and deletes nothing. The answer has the stored resource, and the state that the deletion
+	// would have.
+	DryRun bool
+	// ExpectedRevision is the required revision; nil allows any.
 	ExpectedRevision *string
 }
 

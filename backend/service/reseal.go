@@ -106,7 +106,7 @@ func (s *Service) resealKind(ctx context.Context, kind string) (done, left int, 
 				left += m + len(page.Unreadable) // the store has logged each that does not decode
 			}
 		}
-		if err != nil { // the page is read again: what is done is skipped
+		if err != nil { // read the page again; records that were written are skipped
 			if !backoff.Wait(ctx) {
 				return done, left, false
 			}

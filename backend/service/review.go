@@ -83,8 +83,8 @@ func (a *attempt) isReviewed() bool {
 		!maps.Equal(was.Annotations, next.Annotations)
 }
 
-// reviewed returns the write that is sent to the reviewer, without the values of write-only fields. Its condition shows
-// whether the resource is new; otherwise the tag is the revision to be replaced.
+// reviewed returns the write that is sent to the reviewer, without the values of write-only fields. If the resource is
+// new, IfAbsent is set; otherwise IfTag is the revision to be replaced.
 func (a *attempt) reviewed() (owner.Write, error) {
 	spec, err := jsontree.Append(nil, a.kind.Whole().Spec.Shown(a.next.Spec))
 	if err != nil {

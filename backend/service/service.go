@@ -69,8 +69,8 @@ type Config struct {
 	// RetryTimeout bounds the time for which a write is repeated after lost races, if the request has no deadline.
 	// Default 30 s.
 	RetryTimeout time.Duration
-	// ReadOnly refuses all writes but dry runs. It also turns off the re-evaluation of waiting
-	// resources and the re-encryption of values.
+	// ReadOnly refuses all writes but dry runs. It also turns off the re-evaluation of waiting resources, the
+	// re-encryption of values, and the mirroring of resource services.
 	ReadOnly bool
 	// Controlled is called after the caller of ctx has handed a kind to a controller or taken it back. Default: no
 	// call.
@@ -235,8 +235,8 @@ func New(cfg Config) (*Service, error) {
 }
 
 // View returns the service for callers of a released version of the API. It behaves like a gateway with an older
-// catalogue: what names lacks cannot be named, is not shown, and is kept by writes. A view shares everything else with
-// the service, and needs no Run.
+// catalogue: what the version lacks cannot be named, is not shown, and is kept by writes. A view shares everything else
+// with the service, and needs no Run.
 func (s *Service) View(names kind.Names) *Service { return s.view(s.kinds.View(names)) }
 
 // Newest returns the service limited to the newest major version of the API. It is for a service whose catalogue is the

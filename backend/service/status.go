@@ -60,7 +60,7 @@ func (w *write) takeStatus(ctx context.Context, req StatusRequest) (map[string]a
 }
 
 // PatchStatus changes parts of the status and nothing else. Controllers that patch different conditions of a resource
-// do not overwrite each other's.
+// do not overwrite each other's conditions.
 func (wr *Writer) PatchStatus(ctx context.Context, req StatusPatchRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, descriptor.VerbStatus)
 	if verb.Recording() {
@@ -81,7 +81,7 @@ func (wr *Writer) PatchStatus(ctx context.Context, req StatusPatchRequest) (out 
 	return w.change(ctx, func(a *attempt) (*Written, error) { return a.patchStatus(ctx, patch) })
 }
 
-// isStatus reports whether the write is of a status.
+// isStatus reports whether the write changes the status.
 func (w *write) isStatus() bool { return w.verb == descriptor.VerbStatus }
 
 // admitStatus returns an error if the current revision is not the expected one.
@@ -102,7 +102,7 @@ func (a *attempt) patchStatus(ctx context.Context, patch map[string]any) (*Writt
 	}
 	shape := a.kind.Status
 	at := failure.At("status")
-	found := kind.Violations{FieldNames: a.names} // of the patch first: the places of elements are its own
+	found := kind.Violations{FieldNames: a.names} // of the patch before it is merged, which changes indexes
 	found.ListTypes(ctx, shape, at, patch)
 	found.Maxima(shape, at, patch, a.was.Status)
 	repeatedConditions(a.kind, &found, patch)

@@ -78,9 +78,10 @@ const maxLoads = 16
 // mixed reports whether the sensitive values belong to another resource of the same name.
 func (r *storedResource) mixed() bool { return r.sensitive != nil && r.sensitive.UID != r.UID }
 
-// recent returns a resource from the index. It returns nil if the index lacks the resource, or if its stored references
-// follow other declarations than the kind's, since the index does not keep those references. The resource may be
-// outdated: a result that is based on it counts only after a batch conditional on its revision has succeeded.
+// recent returns a resource from the index. It returns nil if the kind is sensitive, if the index lacks the resource,
+// or if its stored references follow other declarations than the kind's, since the index does not keep such references.
+// The resource may be outdated: a result that is based on it counts only after a batch conditional on its revision has
+// succeeded.
 func (l *loader) recent(k *kind.Kind, key backend.Key) *storedResource {
 	if l.index == nil || k.Sensitive {
 		return nil

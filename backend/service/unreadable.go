@@ -65,8 +65,9 @@ func (w *write) deleteUnreadable(ctx context.Context) (*Written, error) {
 	return &Written{Resource: wr.present(w.kind, deleted), Deletion: Deleted}, nil
 }
 
-// discard deletes a resource whose record does not decode. It returns errRaced if it did, so that the next attempt
-// creates the resource, or the error of the write or the store.
+// discard deletes a resource whose record does not decode, if the write that replaces it is valid. After that it
+// returns errRaced, so that the next attempt creates the resource. In a dry run it deletes nothing and returns the
+// answer.
 func (w *write) discard(ctx context.Context) (*Written, error) {
 	if err := w.validateNew(ctx); err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (a *attempt) overwrite(ctx context.Context) (*Written, error) {
 		return nil, err
 	}
 	a.next = a.newState()
-	a.next.Meta.Generation = 0 // storeChange counts it
+	a.next.Meta.Generation = 0 // storeChange increments it
 	if !a.meta.expiresAt.Set {
 		a.next.ExpiresAt = a.current.ExpiresAt
 	}

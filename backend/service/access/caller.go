@@ -102,9 +102,9 @@ func ActorFrom(ctx context.Context) Actor {
 const actorSeparator = "\t"
 
 // String returns the actor in the form of log entries: name, address and request id, separated by tabs. For a traced
-// change the result of [span.Pack] follows. With its separator that takes 9 bytes, or 25 if the request id is not the
-// id of the trace, plus one byte for each byte that is escaped. For the gateway itself String returns "", as in log
-// entries of expired resources.
+// change, a tab and the result of [span.Pack] follow. These take 9 bytes, or 25 if the request id is not the id of the
+// trace, plus one byte for each byte that is escaped. For the gateway itself String returns "", as in log entries of
+// expired resources.
 func (a Actor) String() string {
 	if a.Name == Gateway {
 		return ""
@@ -116,8 +116,9 @@ func (a Actor) String() string {
 	return a.Name + actorSeparator + a.Address + actorSeparator + a.Request + actorSeparator + escapeTrace(packed)
 }
 
-// traceEscape precedes a byte of a packed trace whose highest bit was flipped. That is done for bytes which separate
-// the parts of an actor, and for those which a store or a reader would otherwise have to escape.
+// In the text of an actor, each byte of a packed trace that occurs in escapedBytes is written as traceEscape, followed
+// by the byte with its highest bit flipped. These are the bytes that separate the parts of an actor, and bytes that a
+// store or a reader would otherwise have to escape.
 const (
 	traceEscape  = '\x1b'
 	escapedBytes = "\t\n%\x1b"
@@ -215,7 +216,8 @@ var (
 	ErrRevoked      = errors.New("the credential was revoked")
 )
 
-// Err returns nil while the credential is valid, and then the reason why it is not, as a [failure.Error].
+// Err returns nil if the credential is still valid, and otherwise the reason why it is not, as a [failure.Error]. For a
+// nil identity it returns nil.
 func (i *Identity) Err() error {
 	switch {
 	case i == nil:

@@ -21,7 +21,7 @@ type Config struct {
 // Policy is a snapshot of all roles and bindings. It is immutable and safe for concurrent use.
 type Policy struct {
 	cfg      Config
-	roles    map[string][]grant // in all namespaces that their rules have
+	roles    map[string][]grant // by role; not yet restricted to the namespaces of a binding
 	bindings map[string]storedBinding
 	// sensitive is a text that represents the sensitive kinds, which some built-in roles exclude.
 	sensitive string
@@ -29,7 +29,7 @@ type Policy struct {
 	users, groups map[string][]string
 
 	mu    sync.Mutex         // guards all below
-	known map[string]*Rights // by callers
+	known map[string]*Rights // by name and groups of the caller
 	// given caches rights by the names of the bindings that give them, so that callers with the same bindings share one
 	// value.
 	given map[string]*Rights
@@ -44,9 +44,9 @@ type storedBinding struct {
 // maxKnown is the maximum number of callers whose rights a policy caches.
 const maxKnown = 10_000
 
-// NewPolicy returns the policy for stored roles and bindings, which are given by name as bodies; the bodies must not
-// change. A role or binding whose body cannot be read gives no rights. before is the previous policy, or nil. Bindings
-// whose bodies it has are not parsed again, since usually one of thousands has changed.
+// NewPolicy returns the policy for stored roles and bindings. roles and bindings map names to stored bodies, which must
+// not change afterwards. A role or binding whose body cannot be read gives no rights. before is the previous policy, or
+// nil. A binding whose body it already has is not parsed again.
 func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindings map[string][]byte) *Policy {
 	p := &Policy{
 		cfg:      cfg,
@@ -156,8 +156,10 @@ func (p *Policy) grants(binding string) (out []grant) {
 	return out
 }
 
-// MayStore returns an error if a role or binding gives rights that its author lacks, unless the author may ESCALATE. k
-// is [RoleKind] or [BindingKind], and body the resource to be stored.
+// MayStore returns an error if a role or binding gives rights that its author lacks. It also refuses a binding of a
+// role that does not exist, and a new role that a binding already names. An author who may ESCALATE may store all of
+// these, but nobody may store a role with the name of a built-in one. k is [RoleKind] or [BindingKind], and body the
+// resource to be stored.
 func (p *Policy) MayStore(author *Rights, k *descriptor.Kind, name string, body []byte) error {
 	if k.Name == RoleKind {
 		if _, builtIn := BuiltIn(nil)[name]; builtIn {

@@ -23,8 +23,8 @@ const Wildcard = "*"
 // "system:".
 const Authenticated = "system:authenticated"
 
-// Rule is a part of a role: verbs that may be used on resources of some kinds. If Namespaces or Names is empty, the
-// rule applies to all.
+// Rule is a part of a role: verbs that may be used on resources of some kinds. If Namespaces is empty, the rule applies
+// to all namespaces; if Names is empty, to all names.
 type Rule struct {
 	Kinds      []string          `json:"kinds"`
 	Verbs      []descriptor.Verb `json:"verbs"`

@@ -154,7 +154,7 @@ func (s *Scope) And(o *Scope) *Scope {
 		for namespace := range of.in {
 			a, b := s.within(namespace), o.within(namespace)
 			switch _, known := out.out.in[namespace]; {
-			case known: // s has it too
+			case known: // already added in the pass over s
 			case a == nil:
 				out.add(namespace, b, false)
 			case b == nil || maps.Equal(a, b):

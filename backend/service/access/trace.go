@@ -11,7 +11,7 @@ var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16
 
 // ParseTrace returns the trace in a traceparent header, in the form of [Caller].Trace; "" if the header is not valid.
 func ParseTrace(header string) string {
-	if header == "" { // as most are
+	if header == "" { // as in most requests
 		return ""
 	}
 	parts := traceparent.FindStringSubmatch(header)

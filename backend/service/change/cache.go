@@ -13,7 +13,7 @@ import (
 // The limits of a changeCache.
 const (
 	cachedChanges = 512     // two deliveries of the store
-	cachedBytes   = 4 << 20 // of all bodies together, each with the one before it
+	cachedBytes   = 4 << 20 // of all bodies, each counted twice because of the state before the change
 )
 
 // changeCache caches the decoded bodies of the latest changes, and the states before and after them that filters test.

@@ -15,7 +15,7 @@ import (
 
 // Request asks for a stream of changes.
 type Request struct {
-	// Kinds are the names of the kinds to watch; empty for all kinds of the catalogue.
+	// Kinds are the names of the kinds to watch; empty for all kinds of the catalogue that offer WATCH.
 	Kinds []string
 	// Namespace and Name restrict the stream; nil for no restriction.
 	Namespace, Name *string
@@ -61,8 +61,8 @@ type Change struct {
 	Number uint64
 
 	feed  *Feed
-	event *backend.Event // of the log; nil for a mark, and for what was read
-	body  *body.Body     // if it was read already
+	event *backend.Event // the log entry; nil for a mark, and for a resource that was read from the index or the store
+	body  *body.Body     // the decoded body; nil if it was not decoded yet
 	// position is the log position of a change that is sent between pages of the snapshot.
 	position backend.Position
 }
@@ -95,7 +95,7 @@ type Feed struct {
 	cache *changeCache
 }
 
-// New returns a feed. It starts nothing.
+// New returns a feed.
 func New(cfg Config) *Feed {
 	return &Feed{cfg: cfg, cache: &changeCache{index: cfg.Index}}
 }

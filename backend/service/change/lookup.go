@@ -43,7 +43,8 @@ func (a attribute) add(values [][]byte, rows []index.Row) [][]byte {
 }
 
 // lookup returns the values that the filter of the scope requires, for the hub to find the streams that a change
-// concerns without testing each filter. It returns nil if the filter requires no particular values.
+// concerns without testing each filter. It returns nil if the scope has several kinds or no filter, or if the filter
+// requires no particular values.
 func (s *scope) lookup() *hub.Lookup {
 	if len(s.kinds) != 1 || s.filter == nil {
 		return nil

@@ -2,9 +2,9 @@ package change
 
 import "github.com/sluicegw/sluice/backend"
 
-// ResumePoint is a point in a snapshot at which another stream can take over: the begin of a page, or a point within
-// it. A page is the result of one call of [Stream.Poll]: resources, followed by changes of resources that were sent
-// before.
+// ResumePoint is a point in a snapshot at which another stream can take over: the beginning of a page, or a point
+// within it. A page is the result of one call of [Stream.Poll]: resources, followed by changes of resources that were
+// sent before.
 //
 //	at                                          end
 //	 |  SNAPSHOT a  SNAPSHOT b  MODIFIED a  ...  |  the next page
@@ -13,8 +13,11 @@ import "github.com/sluicegw/sluice/backend"
 // position of the page. The resources may be newer this time. Therefore the resume point has the revisions that were
 // sent: no change is sent twice, and no deletion of a sent resource is missed.
 type ResumePoint struct {
+	// at is the snapshot before the page, or before the rest of the page that must still be sent. end is the snapshot
+	// after the page.
 	at, end snapshot
-	sent    []sentChange
+	// sent are the events of the page, once it was read.
+	sent []sentChange
 }
 
 // sentChange is an event of a page that was sent. key is zero for a mark.

@@ -23,7 +23,8 @@ type scope struct {
 	cache *changeCache
 }
 
-// scopeOf returns the scope of a request, or an error if the caller may watch none of it.
+// scopeOf returns the scope of a request. It returns an error if the request is not valid, or if it names a kind of
+// which the caller may watch no resource.
 func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
 	scope := scope{namespace: req.Namespace, name: req.Name, cache: f.cache}
 	names := req.Kinds
@@ -82,13 +83,13 @@ func (s *scope) keep(req Request) error {
 	return nil
 }
 
-// under returns the scope restricted to the resources that rights allow to watch and see.
+// under returns the scope restricted to the resources that a caller with the given rights may watch and see.
 func (s scope) under(rights *access.Rights) scope {
 	within := s.within()
 	s.allowed = nil
 	for _, k := range s.kinds {
 		if k.Scope == descriptor.Global && s.namespace != nil {
-			continue // it has nothing there
+			continue // a GLOBAL kind has no resources in a namespace
 		}
 		of := rights.Scope(k.Kind, descriptor.VerbWatch, descriptor.VerbGet).And(within)
 		if of.Covers(within) {

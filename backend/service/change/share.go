@@ -10,12 +10,14 @@ import (
 // JoinPoint is a point at which a stream can join another stream of the same scope.
 type JoinPoint int
 
-// The join points. Two streams of the same scope send the same events from now on if both are AtRest, or both are about
-// to read the snapshot.
+// The join points. Busy means that the stream cannot be joined now. AtState means that it is about to read its first
+// snapshot, and AtStateAgain that it is about to read another one. AtRest means that it is in sync and has sent all
+// events. Two streams of the same scope that are at the same join point, other than Busy, send the same events from now
+// on.
 const (
 	Busy JoinPoint = iota
 	AtState
-	AtStateAgain // after it was in sync
+	AtStateAgain // after the stream was in sync
 	AtRest
 )
 
@@ -41,8 +43,8 @@ func (c *Stream) JoinPoint() JoinPoint {
 	return Busy
 }
 
-// HandOver returns a new stream that continues at the same point and leads a group by Poll. The old stream continues by
-// itself only after [Stream.Resume].
+// HandOver returns a new stream that continues at the same point, to lead a group (see [Stream.Poll]). The old stream
+// continues by itself only after [Stream.Resume].
 func (c *Stream) HandOver() *Stream {
 	out := &Stream{
 		feed:     c.feed,
@@ -64,7 +66,7 @@ func (c *Stream) HandOver() *Stream {
 // again.
 func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
 	if c.rights.version < leader.rights.version {
-		return 0, false // the leader does not ask for its rights by that policy again
+		return 0, false // the leader would not check again whether the follower has the same rights
 	}
 	if c.state != nil {
 		c.state = nil
@@ -104,7 +106,7 @@ func (c *Stream) Resume(from *ResumePoint, err error) {
 		c.state = &state
 		return
 	}
-	c.inSync = true // shared streams that are live have no place
+	c.inSync = true // without a resume point, the group was past the snapshot
 	if !c.restartState(err) {
 		c.ended = err
 	}

@@ -15,16 +15,17 @@ import (
 const (
 	// snapshotStep is how many resources one step of a snapshot reads.
 	snapshotStep = 200
-	// snapshotRows is how many resources of a snapshot are charged as one.
+	// snapshotRows is how many resources of a snapshot are charged to the budget as one row.
 	snapshotRows = 10
-	// maxResets is how often a snapshot may restart. It restarts if the log does not reach back to the begin of a page,
-	// or if a shard lost its position.
+	// maxResets is how often a snapshot may begin, the first time included. It begins again if the log does not reach
+	// back to the beginning of a page, or if a shard lost its position.
 	maxResets = 3
 )
 
 // snapshot sends the resources that a scope covers, a page for each call of next. After each page it reads the log up
 // to now: a change of a resource that was already sent is sent if it is newer; other changes are skipped, since the
-// page with their resource is still to come. Therefore the log need only reach back to the begin of the current page.
+// page with their resource is still to come. Therefore the log need only reach back to the beginning of the current
+// page.
 type snapshot struct {
 	feed  *Feed
 	scope scope
@@ -81,7 +82,8 @@ func (n *snapshot) page() sentPage {
 	return page
 }
 
-// restart begins the snapshot again, at most maxResets times.
+// restart begins the snapshot, for the first time or again. After maxResets times it returns
+// [backend.ErrPositionExpired].
 func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	if n.resets == maxResets {
 		return nil, backend.ErrPositionExpired
@@ -118,7 +120,8 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A stream may read ten times as many rows between two events as one event may: as many as a query.
+	// Only a part of the rows is charged, so that a stream may read as many rows between two events as a query may
+	// read.
 	rows := len(page.Resources)
 	if err := spent.Spend(budget.Rows, rows/snapshotRows); err != nil {
 		return nil, err
@@ -216,7 +219,7 @@ func (n *snapshot) consume(ctx context.Context, page *sentPage) (out []Change, e
 	for done := false; !done && err == nil; {
 		done, err = n.consumeSome(ctx, page, &out)
 		if errors.Is(err, backend.ErrLagged) {
-			err = nil // the watch was live for a moment in which much happened: from the same place it is not
+			err = nil // the watch was already live when it fell behind; a new one reads the log from n.position
 		}
 	}
 	if err == nil {

@@ -98,8 +98,8 @@ func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
 	return out, nil
 }
 
-// follow opens a watch after a position. The hub sends the watch the changes of keys for which covers returns true; by
-// the namespaces and the lookup of the scope it knows most changes that it need not ask covers about.
+// follow opens a watch after a position. The hub sends the watch the changes of keys for which covers returns true. It
+// first uses the namespaces and the lookup of the scope, so that it need not call covers for most other changes.
 func (f *Feed) follow(
 	ctx context.Context, scope *scope, covers func(backend.Key) bool, from backend.Position,
 ) (*hub.Watcher, error) {
@@ -251,7 +251,7 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 			return out, err
 		case ok:
 			out.Changes = c.changes(&d)
-			if c.transition != nil { // the watch may be live now
+			if c.transition != nil { // return, since the watch may be live now and the view can then be taken
 				out.Changes = c.transition.translate(out.Changes)
 				return out, nil
 			}

@@ -26,7 +26,7 @@ import (
 //	  newer scope  |  older scope
 type transition struct {
 	to   scope
-	held []keyRange
+	held []keyRange // ranges, each with the scope by which the client has the resources in it: a held scope
 	// gone are resources that a held scope contains and the client does not have: it was sent DELETED for them, or they
 	// were created after the loss. Those that the new scope contains are read one by one at the end.
 	gone map[backend.Key]struct{}

@@ -29,7 +29,7 @@ const (
 // The reasons of conditions that the gateway writes. Controllers use others as well:
 // InvalidConfiguration, TransientError and UnrecoverableError.
 const (
-	ReasonWaiting     = "Waiting" // for what a reference names
+	ReasonWaiting     = "Waiting" // for the target of a reference
 	ReasonProgressing = "Progressing"
 	ReasonSuccess     = "Success"
 )
@@ -47,7 +47,7 @@ type ConditionFields struct {
 	Generation                    int64
 }
 
-// Waiting returns the conditions of a resource that waits.
+// Waiting returns the conditions of a resource that waits for targets of its references.
 func Waiting(waits []Wait, generation int64) []ConditionFields {
 	return progress(ReasonWaiting, message(waits), generation)
 }
@@ -117,7 +117,7 @@ func SetConditions(
 	return withConditions(status, list)
 }
 
-// KeepConditions returns status with its conditions Available and Progressing replaced by those of another status.
+// KeepConditions returns status with the conditions Available and Progressing of another status in place of its own.
 func KeepConditions(status, of map[string]any) map[string]any {
 	list := slices.DeleteFunc(slices.Clone(ConditionsOf(status)), IsOwned)
 	for i, c := range ConditionsOf(of) {
@@ -142,10 +142,10 @@ func withConditions(status map[string]any, list []any) map[string]any {
 	return out
 }
 
-// WithObservedGeneration changes observedGeneration in the conditions Available and Progressing of a stored status. ok
-// is false unless both have the generation was; with done, they must also be exactly the conditions of [Done]. Most
-// changes of a spec change nothing else in the status, so it need not be decoded: BenchmarkPatch of backend/service
-// (Room) measures the gain.
+// WithObservedGeneration changes observedGeneration, from was to generation, in the conditions Available and
+// Progressing of a stored status. ok is false if one of them is missing or has another observedGeneration. If done is
+// set, ok is also false unless the status has exactly the conditions of [Done]. Most changes of a spec change nothing
+// else in the status, so it need not be decoded: BenchmarkPatch of backend/service (Room) measures the gain.
 func WithObservedGeneration(status string, was, generation int64, done bool) (out string, ok bool) {
 	conditions := gjson.Get(status, "conditions")
 	all := conditions.Array()
@@ -179,7 +179,8 @@ func (a ConditionFields) sameAs(c gjson.Result) bool {
 
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// MissingConditions returns those of the conditions whose types do not occur in a status.
+// MissingConditions returns the conditions whose types do not occur in a status. It modifies the slice that it is
+// given.
 func MissingConditions(status map[string]any, conditions []ConditionFields) []ConditionFields {
 	return slices.DeleteFunc(conditions, func(a ConditionFields) bool {
 		return slices.ContainsFunc(ConditionsOf(status), func(c any) bool { return kind.ConditionType(c) == a.Type })

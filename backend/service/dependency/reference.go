@@ -103,7 +103,7 @@ func NewReferences(key backend.Key, refs []kind.ResourceRef, before Before) Refe
 // Name returns the form in which a wait for a resource is stored: "Kind/name".
 func Name(key backend.Key) string { return key.Kind + "/" + key.Name }
 
-// Kept returns the decision that leaves the bindings of the resource as they are.
+// Kept returns the decision that leaves the bindings of the resource as they are: it waits for each open target.
 func (r References) Kept() Decision {
 	return r.decide(func(backend.Key) State { return Missing })
 }
@@ -114,7 +114,7 @@ func (r References) WaitsFor(waits []string) bool {
 	return len(r.open) == len(waits) && !slices.ContainsFunc(r.Open(), other)
 }
 
-// Reopen makes the resource wait again for those of its targets that have vanished.
+// Reopen makes the resource wait again for the targets that have vanished.
 func (r References) Reopen(vanished map[backend.Key]bool) {
 	for _, ref := range r.Refs {
 		if vanished[ref.Key] {
@@ -157,7 +157,7 @@ func (r References) Decide(targets map[backend.Key]Target, apart func(backend.Ke
 		t := targets[key]
 		state := t.state()
 		switch {
-		case t.Damaged: // of which no store judges a condition
+		case t.Damaged: // no store can check a record that it cannot read
 		case apart != nil && apart(key):
 		case len(checks) < backend.MaxChecks:
 			checks = append(checks, t.check(key))

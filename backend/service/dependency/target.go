@@ -106,7 +106,7 @@ func StateOf(waited bool, target *backend.Resource) State {
 // Wait is a target that a resource waits for.
 type Wait struct {
 	Key backend.Key
-	// For is the state of the target for whose end the resource waits.
+	// For is the present state of the target. The resource waits for this state to end.
 	For State
 	// Path is the path of the reference in the spec.
 	Path string

@@ -136,7 +136,7 @@ func (e *Error) At(key backend.Key) *Error {
 	e.Kind = key.Kind
 	e.Namespace = key.Namespace
 	e.Name = key.Name
-	if len(e.Name) > maxName { // it is none
+	if len(e.Name) > maxName { // too long to be a valid name
 		e.Name = Shorten(e.Name)
 	}
 	if len(e.Namespace) > maxNamespace {
@@ -145,7 +145,8 @@ func (e *Error) At(key backend.Key) *Error {
 	return e
 }
 
-// translation is a row of the table of translations.
+// translation maps an error, which is compared with the field is by [errors.Is], to the code and the message that
+// callers see. If the text begins with %s, the message begins with the resource.
 type translation struct {
 	is        error
 	code      Code
@@ -263,7 +264,7 @@ func BadInput(path, format string, args ...any) *Error {
 // Shorten returns at most 64 characters of a text that the caller has sent, for use in an error.
 func Shorten(s string) string {
 	n := 0
-	for at := range s { // which may be long
+	for at := range s { // stop early: s may be very long
 		if n++; n > 64 {
 			return s[:at] + "…"
 		}

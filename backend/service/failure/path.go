@@ -107,7 +107,7 @@ func (p *Path) last(names FieldNames) string {
 	return strings.Clone(p.field.Name)
 }
 
-// Join returns the path of the member name of the object at path.
+// Join returns the path of a member of the object at path. name is the name of the member.
 func Join(path, name string) string {
 	name = Shorten(name)
 	switch {
@@ -165,8 +165,8 @@ func Steps(path string) []any {
 	return out
 }
 
-// bracket parses an index or a quoted name at the begin of text, up to the closing bracket, and returns the rest of the
-// text.
+// bracket parses an index or a quoted name at the beginning of text, up to the closing bracket, and returns the rest of
+// the text.
 func bracket(text string) (step any, rest string) {
 	if strings.HasPrefix(text, `"`) {
 		d := json.NewDecoder(strings.NewReader(text))
@@ -196,7 +196,8 @@ func Text(steps []any) string {
 	return out
 }
 
-// InList returns a copy of err with the path of element i of the argument list.
+// InList returns a copy of err with the path of an element of a list. list is the name of the list argument, and i the
+// index of the element.
 func InList(err error, list string, i int) error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known.at(Element(list, i))

@@ -26,7 +26,7 @@ func Integer(n json.Number) (value int64, ok bool) {
 	}
 	significant := strings.TrimRight(digits, "0")
 	exponent, err := strconv.Atoi(exponentText)
-	if err != nil { // beyond all bounds either way
+	if err != nil { // the exponent is too large or too small
 		return 0, false
 	}
 	zeros := exponent - len(fraction) + len(digits) - len(significant)

@@ -20,7 +20,7 @@ func Parse(raw string) (map[string]any, error) {
 	return Members(v)
 }
 
-// Valid parses a text that must be one JSON object. Its result is an argument of [Members].
+// Valid parses a text that must be one JSON object. The result can be passed to [Members].
 func Valid(raw string) (gjson.Result, error) {
 	if !gjson.Valid(raw) {
 		return gjson.Result{}, errors.New("json: not valid")

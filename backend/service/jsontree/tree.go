@@ -199,7 +199,8 @@ func shortNumber(n json.Number) string {
 // Keys returns the sorted keys of a map; nil if it is empty.
 func Keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// DropListNulls removes nulls from lists. A merge patch replaces lists as a whole, so a null in a list means absent.
+// DropListNulls removes the null members of all objects in lists. A merge patch replaces a list as a whole, so in a
+// list such a null cannot remove anything.
 func DropListNulls(v any) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -71,7 +71,8 @@ type pattern struct {
 	size int // instructions
 }
 
-// pattern compiles the pattern of the field that where names. For an empty text it returns the zero pattern.
+// pattern compiles a pattern. where says in errors which field it belongs to. For an empty text the result is the zero
+// pattern.
 func (c *compiler) pattern(where, text string) (out pattern) {
 	if text == "" {
 		return out
@@ -111,7 +112,7 @@ type rule struct {
 // Catalogue finds kinds by name.
 type Catalogue struct {
 	ordered []*Kind
-	// byName maps the name of each kind to the kind, and all its names in lower case.
+	// byName maps names to kinds: the name of each kind, and all its names in lower case.
 	byName map[string]*Kind
 }
 
@@ -158,7 +159,7 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 		c.byName[k.Name] = k
 	}
 	for _, k := range c.ordered {
-		if k.Rows == nil { // errs has why
+		if k.Rows == nil { // errs has the reason
 			continue
 		}
 		for i := range k.Rows.references {
@@ -277,7 +278,7 @@ func (c *compiler) fail(err error) { c.err = errors.Join(c.err, err) }
 
 // Find finds a kind by its name, singular or plural, ignoring case.
 func (c Catalogue) Find(name string) (*Kind, error) {
-	if k := c.byName[name]; k != nil { // nearly all who ask have it from the catalogue
+	if k := c.byName[name]; k != nil { // most callers pass the exact name
 		return k, nil
 	}
 	if k := c.byName[strings.ToLower(name)]; k != nil {

@@ -165,8 +165,8 @@ func Before(e *backend.Event) (r *backend.Resource, known bool) {
 	return &out, true
 }
 
-// bodyBefore returns the body before a change. It is the body after the change, in which replaced takes the place of
-// the parts of the same names.
+// bodyBefore returns the body before a change. It is the body after the change, in which the replaced parts have their
+// previous values.
 func bodyBefore(replaced []member, after []byte) ([]byte, error) {
 	parts, err := partsOf(after)
 	if err != nil {
@@ -222,8 +222,8 @@ func membersIn(raw string) (out []member, err error) {
 // difference is a member whose value differs between two objects. "" means that it is absent.
 type difference struct{ name, was, now string }
 
-// differing returns the members whose values differ between two objects, in the order of before, followed by those that
-// only after has.
+// differing returns the members whose values differ between two objects, in the order of the first object. Members that
+// only the second object has come last.
 func differing(before, after []member) (out []difference) {
 	find := func(in []member, name string) string {
 		for i := range in {

@@ -23,7 +23,7 @@ const (
 // Kubernetes.
 var labelSyntax = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
-// Name checks the name of a resource.
+// Name adds a violation if the name of a resource is not valid.
 func (v *Violations) Name(at *failure.Path, name string) {
 	switch {
 	case name == "":
@@ -58,7 +58,7 @@ func isLabel(text string) bool {
 	return text != ""
 }
 
-// Namespace checks the name of a namespace.
+// Namespace adds a violation if the name of a namespace is not valid.
 func (v *Violations) Namespace(at *failure.Path, ns string) {
 	switch {
 	case ns == "":
@@ -68,7 +68,7 @@ func (v *Violations) Namespace(at *failure.Path, ns string) {
 	}
 }
 
-// LabelKey checks the key of a label or an annotation.
+// LabelKey adds a violation if the key of a label or an annotation is not valid.
 func (v *Violations) LabelKey(at *failure.Path, key string) {
 	prefix, name, qualified := strings.Cut(key, "/")
 	if !qualified {
@@ -79,7 +79,7 @@ func (v *Violations) LabelKey(at *failure.Path, key string) {
 	}
 }
 
-// LabelValue checks the value of a label.
+// LabelValue adds a violation if the value of a label is not valid.
 func (v *Violations) LabelValue(at *failure.Path, value string) {
 	if n := len(value); n > maxLabelValue || n > 0 && !labelSyntax.MatchString(value) {
 		v.Add(at, "format", "label", "must be empty or at most %d letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", maxLabelValue)

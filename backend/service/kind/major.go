@@ -75,7 +75,8 @@ func (c Catalogue) major(kinds []descriptor.Kind, judges map[string]*Kind) (Cata
 // naming caches renamed shapes. The key is the pair of arguments of naming.shape.
 type naming map[[2]*descriptor.Shape]*descriptor.Shape
 
-// shape returns s with the names of its types, fields and enum values replaced by those in names.
+// shape returns s with the names that another shape has for its types, fields and enum values. Either may be nil; the
+// result is then s.
 func (n naming) shape(s, names *descriptor.Shape) *descriptor.Shape {
 	if s == nil || names == nil {
 		return s

@@ -58,12 +58,12 @@ type excess struct {
 	most, size int
 }
 
-// meter is a callback for each value that exceeds its maximum. It returns whether the parts of the value are measured
-// as well. Values of a wrong type are not measured.
+// meter is a callback for each value that exceeds its maximum. It returns true if the parts of the value are to be
+// measured as well. Values of a wrong type are not measured.
 type meter func(excess) bool
 
 func (m meter) object(s *Shape, at *failure.Path, tree map[string]any) {
-	here := at.Below() // one after the other
+	here := at.Below() // reused for each field
 	element := here.Below()
 	for _, f := range s.bounded {
 		value, ok := tree[f.Name]

@@ -16,7 +16,7 @@ import (
 // An example is stringData of a Secret, which is merged into data.
 
 // TakeMerged moves the entries of fields with mergeInto into their targets, and adds violations. cleared are the paths
-// of fields that the spec clears. The result are the paths of targets that the spec itself does not set: such a target
+// of fields that the spec clears. It returns the paths of targets that the spec neither sets nor clears: such a target
 // also keeps its stored entries, see [Shape.KeepWriteOnly]. A value that is not a map is left in place; validation
 // refuses it later.
 func (v *Violations) TakeMerged(
@@ -46,7 +46,7 @@ func (v *Violations) TakeMerged(
 		before := len(v.found)
 		v.field(ctx, from, at.Field(from.Field), entries, prior{})
 		if len(v.found) > before {
-			continue // refused once, and not for where it goes too
+			continue // the entries were refused; do not refuse them again in the target
 		}
 		if target := at.Field(into.Field).Text(failure.StoredNames); !sent && !cleared[target] {
 			added[target] = true

@@ -6,9 +6,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Path returns the path of a declared field, with the names that its steps have everywhere. stored is the path in
-// declarations: stored names from the root of the body, without list elements. A step that is not a field keeps its
-// name. If a view lacks the field, the names of the whole kind are used.
+// Path returns the path of a declared field, which can be written with any [failure.FieldNames]. stored is the path as
+// declarations write it: stored names from the root of the body, without list elements. A step that is not a field
+// keeps its name. If a view lacks the field, the names of the whole kind are used.
 func (k *Kind) Path(stored string) *failure.Path {
 	for k.whole != nil {
 		if f, _ := k.FieldAt(stored); f != nil {

@@ -27,7 +27,7 @@ func (d *Rows) Refs(namespace string, spec map[string]any) []ResourceRef {
 		return nil
 	}
 	var out []ResourceRef
-	seen := map[backend.Key]int{} // places in out
+	seen := map[backend.Key]int{} // indexes in out
 	for _, r := range d.references {
 		d.Index(r.Path).walk(spec, 1, func(v any) {
 			name, _ := v.(string)

@@ -150,7 +150,7 @@ func (d *Rows) findConditions(k *descriptor.Kind) error {
 	return nil
 }
 
-// Indexes returns the names of all indexes, and of those by which results can be ordered.
+// Indexes returns the names of all indexes, and the names of the indexes by which results can be ordered.
 func (d *Rows) Indexes() (all, sortable []string) {
 	all = []string{LabelIndex, ConditionIndex, ReasonIndex, DeletionIndex}
 	for i := range d.indexes {

@@ -25,7 +25,7 @@ func (d *Rows) Of(b *body.Body) []index.Row {
 		}
 	}
 	var f *indexed
-	add := func(raw []byte) { // one for all: a kind has many indexes
+	add := func(raw []byte) { // one function for all indexes
 		if raw == nil {
 			out.addDefault(f, f.Field.Default)
 		} else {
@@ -163,7 +163,7 @@ func (d *Rows) texts(b *body.Body, slot int) iter.Seq2[string, string] {
 	}
 }
 
-// add adds a row to an index. appended is r.values followed by the value of the row.
+// add adds a row to an index, unless the row is too large. appended is r.values followed by the value of the row.
 func (r *rowList) add(name string, appended []byte) {
 	value := appended[len(r.values):len(appended):len(appended)]
 	if len(name)+len(value) <= index.MaxRowBytes {

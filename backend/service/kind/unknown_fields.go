@@ -97,9 +97,9 @@ func (s *Shape) KeepUnknown(next, old map[string]any) {
 }
 
 // keepUnknownElements calls KeepUnknown for each pair of corresponding objects in two lists. In a MAP two objects
-// correspond if their keys are equal, otherwise if all fields of the shape are.
+// correspond if their keys are equal, otherwise if all fields that the shape knows are equal.
 func (f *Field) keepUnknownElements(next, old []any) {
-	if f.canName(old) { // mostly
+	if f.canName(old) { // the usual case
 		return
 	}
 	used := make([]bool, len(old))

@@ -85,7 +85,7 @@ func (u *Unreadable) Find(ctx context.Context, k *Kind, namespace string) ([]Dam
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	stored, err := backend.GetBare(ctx, u.store, keys...)
-	if errors.Is(err, backend.ErrUnreadable) { // of one that the error does not tell
+	if errors.Is(err, backend.ErrUnreadable) { // the error does not say which resource it is
 		return u.findEach(ctx, k, keys)
 	}
 	if err != nil {

@@ -95,7 +95,7 @@ func (v *Violations) object(ctx context.Context, s *Shape, at *failure.Path, tre
 			v.addUnknown(s, at, name)
 		}
 	}
-	inner := at.Below() // of one field after the other, so that it is not on the heap
+	inner := at.Below() // one path for all fields, so that it stays on the stack
 	for _, f := range s.ordered {
 		value, ok := tree[f.Name]
 		switch {

@@ -181,7 +181,7 @@ func (v viewer) shape(s *Shape) *Shape {
 		}
 	}
 	d.MaxProperties = s.MaxProperties
-	if len(out.ordered) == len(s.ordered) { // else there may be enough of those that the version does not have
+	if len(out.ordered) == len(s.ordered) { // otherwise fields that the version lacks may make up the minimum
 		d.MinProperties = s.MinProperties
 	}
 	for i, r := range s.rules {

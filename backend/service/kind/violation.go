@@ -83,7 +83,7 @@ func (v *Violations) charge(steps int) bool {
 	return err == nil
 }
 
-// Clone returns an independent copy.
+// Clone returns an independent copy of the violations found so far, with the same FieldNames.
 func (v *Violations) Clone() Violations {
 	return Violations{
 		found:      v.found[:len(v.found):len(v.found)],

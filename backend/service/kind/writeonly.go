@@ -9,8 +9,8 @@ import (
 // so leaving out the field keeps it. To clear it, the client sends null or an empty text, list, map or object. Lists
 // never contain write-only fields.
 
-// eachHidden calls visit for each write-only field of the objects in a tree. at is the path of the field, and in the
-// object that may contain its value. If visit returns false, eachHidden stops and returns false.
+// eachHidden calls visit for each write-only field of the objects in a tree. The arguments of visit are the field, its
+// path, and the object that may contain its value. If visit returns false, eachHidden stops and returns false.
 func (s *Shape) eachHidden(
 	at *failure.Path, tree map[string]any, visit func(f *Field, at *failure.Path, in map[string]any) bool,
 ) bool {
@@ -77,9 +77,9 @@ func (s *Shape) ClearEmpty(patch map[string]any) {
 	})
 }
 
-// Sent describes how a spec changes write-only fields other than by setting them, by stored paths. Cleared are the
-// fields that it clears. Added are maps to which it adds entries, so that their stored entries are kept; see
-// [Violations.TakeMerged].
+// Sent describes what a spec does with write-only fields besides setting them. The keys are stored paths. Cleared has
+// the fields that the spec clears. Added has the maps to which it only adds entries, so that their stored entries are
+// kept; see [Violations.TakeMerged].
 type Sent struct{ Cleared, Added map[string]bool }
 
 // KeepWriteOnly copies write-only fields from old to next, unless next sets or clears them. To a map in sent.Added it

@@ -11,15 +11,16 @@ import (
 
 // addition is a record to be added.
 type addition struct {
-	// at is the index of the key in the call of look. begin is when the record was found to be absent.
+	// at is the index of the key among the keys of the look. begin is a time before the record was found to be absent.
 	at     int
 	begin  time.Time
 	action backend.Action
 }
 
-// addAll adds records that are absent, many in one batch, which is faster than storing each. added reports which
-// resources were added. store handles the others: those that have a record or refer to other resources, and all
-// resources of a batch that failed, for example because another gateway has added one of them.
+// addAll adds the records that the store does not have yet, many in one batch, which is faster than storing each. added
+// reports which resources were added. The caller must pass the others to store: resources that have a record or refer
+// to other resources, and all resources of a batch that was too small or failed, for example because another gateway
+// has added one of them.
 func (l looker) addAll(ctx context.Context, records []record, got []owner.Got) (added []bool) {
 	added = make([]bool, len(records))
 	byNamespace := map[string][]addition{}

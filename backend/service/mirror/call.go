@@ -55,7 +55,7 @@ func (m *Mirror) Write(ctx context.Context, w owner.Write) (owner.Answer, error)
 			return a, m.unimplemented(key)
 		case !errors.Is(err, owner.ErrNotSent):
 			lost = true
-			m.looks.add(key) // it may have been made, whatever the caller is told
+			m.looks.add(key) // the write may have been applied, whatever error the caller gets
 		}
 		if !conditional {
 			return m.settle(ctx, w, owner.Answer{})
@@ -86,8 +86,9 @@ func call[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	return do()
 }
 
-// settle finds out whether a write was applied whose answer was lost and which no later attempt has applied. It was
-// applied if the resource has the id of the write. a is the answer to the last attempt; zero if there was none.
+// settle finds out whether a write whose answer was lost was applied. It is called when no later attempt was answered
+// with Done. The write was applied if the resource has its id; otherwise the outcome is UNKNOWN. a is the answer to the
+// last attempt; zero if there was none.
 func (m *Mirror) settle(ctx context.Context, w owner.Write, a owner.Answer) (owner.Answer, error) {
 	now := a.Resource
 	if now == nil || now.WriteID != w.Resource.WriteID {
@@ -107,8 +108,8 @@ func (m *Mirror) settle(ctx context.Context, w owner.Write, a owner.Answer) (own
 // sends the delete again until ctx ends. A delete without a condition is not sent again, because it
 // could delete another resource of that name.
 //
-// requested reports whether the record already says that the deletion was requested. If so, a
-// resource that is absent after a lost answer counts as deleted. If not, the outcome is unknown.
+// requested reports whether the record already says that the deletion was requested. If so, a resource that is absent
+// counts as deleted. If not, and if an answer was lost, a resource that is absent makes the outcome UNKNOWN.
 func (m *Mirror) Delete(ctx context.Context, d owner.Delete, requested bool) (owner.Answer, error) {
 	conditional := d.IfUID != "" || d.IfTag != ""
 	ctx, cancel := limited(ctx)

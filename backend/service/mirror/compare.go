@@ -121,7 +121,7 @@ func (m *Mirror) compare(ctx context.Context, k *kind.Kind) (pause time.Duration
 	if described != nil {
 		can, known := capabilities(*described, k.Name)
 		if !known {
-			return pause, nil // it is out of service, and its records stay
+			return pause, nil // the service no longer has the kind; its records stay
 		}
 		if !can.Changes {
 			pause = UnfollowedInterval
@@ -150,7 +150,8 @@ func (m *Mirror) compare(ctx context.Context, k *kind.Kind) (pause time.Duration
 }
 
 // unlistedNotes returns the resources of a kind that are noted as unreadable and were not in the list: they may be
-// gone. It also forgets the resources with invalid names that were not in the list, which began at begin.
+// gone. It also forgets the resources with invalid names that were not in the list. begin is the time at which reading
+// the list began.
 func (m *Mirror) unlistedNotes(k *kind.Kind, listed map[backend.Key]bool, begin time.Time) (out []backend.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,8 +166,8 @@ func (m *Mirror) unlistedNotes(k *kind.Kind, listed map[backend.Key]bool, begin 
 	return out
 }
 
-// compareListed compares the listed resources of a kind with their records, and calls look for those that differ. It
-// returns the listed keys and the number of differences.
+// compareListed compares the listed resources of a kind with their records, and calls look for the resources that
+// differ. It returns the listed keys and the number of differences.
 func (m *Mirror) compareListed(
 	ctx context.Context, k *kind.Kind,
 ) (listed map[backend.Key]bool, differ int, err error) {
@@ -253,8 +254,8 @@ func (p *pageTokens) next(token string, listed int) error {
 	return nil
 }
 
-// warnOfFill logs a warning, once for each kind, if mirroring the differences takes more changes than half of those
-// that the store's log keeps.
+// warnOfFill logs a warning, once for each kind, if mirroring the differences takes more than half of the changes that
+// the store's log keeps.
 func (m *Mirror) warnOfFill(k *kind.Kind, differ int) {
 	if m.cfg.RetainEntries <= 0 || differ <= m.cfg.RetainEntries/2 || m.warned[k.Name] {
 		return

@@ -53,8 +53,8 @@ func capabilities(d owner.Description, name string) (owner.Kind, bool) {
 	return d.Kinds[at], true
 }
 
-// isPartial reports whether the service may show only a part of the resources of a kind. This is assumed until it has
-// described itself.
+// isPartial reports whether the service may show only a part of each resource of a kind: see [owner.Kind].Partial. It
+// returns true until the service has described itself.
 func (m *Mirror) isPartial(k *kind.Kind) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,8 +19,8 @@
 // The outcome of a write whose answer was lost is never guessed. The write is sent again with the same id. An equal
 // resource proves nothing, because another caller may have written it.
 //
-// A gateway that is shown only a part of the resources of a service, by the mapping of its standard methods, leaves in the
-// records what its SDL lacks, and does not send it: another gateway may be shown more.
+// The mapping of a service's standard methods may show a gateway only some fields of the resources. The gateway leaves
+// the other fields in the records as they are, and does not send them: another gateway may be shown more.
 //
 // All resources are compared when a mirror starts, when the service cannot continue from a position, and at intervals.
 // If more than half of many resources are suddenly absent, the service may have lost its data, so their records are

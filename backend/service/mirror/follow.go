@@ -31,7 +31,7 @@ func (m *Mirror) follow(ctx context.Context) {
 	m.retry(ctx, "following a service", m.followChanges)
 }
 
-// retry calls do until ctx ends, and pauses after failures.
+// retry calls do until ctx ends or the store is closed, and pauses after each call. what describes the work in the log.
 func (m *Mirror) retry(ctx context.Context, what string, do func(context.Context) error) {
 	backoff := wait.Backoff{Least: minRetryPause, Most: maxRetryPause}
 	for {
@@ -53,7 +53,7 @@ func (m *Mirror) retry(ctx context.Context, what string, do func(context.Context
 // followChanges reads the description of the service and then its changes. It asks for the service's position, requests
 // a comparison of all kinds, and reads the changes after that position. If the service can no longer continue from a
 // position, followChanges begins again with a new position and comparison. After a failed call it continues from the
-// last position.
+// last position. If the service announces no changes, followChanges requests one comparison and calls redescribe.
 func (m *Mirror) followChanges(ctx context.Context) error {
 	d, err := m.describe(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 	}
 	at, err := m.changes(ctx, "", 0)
 	if err != nil {
-		m.compareOnce.Do(func() { signal(m.compareNow) }) // the resources are shown, whatever becomes of their changes
+		m.compareOnce.Do(func() { signal(m.compareNow) }) // even if changes cannot be followed
 		return err
 	}
 	signal(m.compareNow)
@@ -83,8 +83,8 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 			if !backoff.Wait(ctx) {
 				return ctx.Err()
 			}
-			_, _ = m.describe(ctx) // it may be another release of the service; what fails is noted
-			poll = 0               // whether it answers again should be known soon
+			_, _ = m.describe(ctx) // the service may have been updated; describe notes its failures
+			poll = 0               // do not wait for changes, to learn soon whether it answers again
 			continue
 		case next.Expired:
 			m.log.Info("the service cannot go on from a position, so everything is compared")
@@ -92,7 +92,7 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 				return err
 			}
 			signal(m.compareNow)
-		case hurried && !wait.For(ctx, leastPoll): // it does not wait, or gives the same again
+		case hurried && !wait.For(ctx, leastPoll): // the service does not wait, or repeats its answer
 			return ctx.Err()
 		}
 		backoff.Reset()
@@ -102,8 +102,8 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 	}
 }
 
-// redescribe reads the description of a service that announces no changes at intervals. It returns when the service
-// announces changes.
+// redescribe reads the description of a service that announces no changes at intervals. It returns an error when the
+// service announces changes, or when describing fails.
 func (m *Mirror) redescribe(ctx context.Context) error {
 	for wait.For(ctx, UnfollowedInterval) {
 		d, err := m.describe(ctx)
@@ -127,7 +127,7 @@ func (m *Mirror) kindsOf(d owner.Description) (out []owner.Kind) {
 	return out
 }
 
-// changes reads the changes after a position. If there are none, the service waits up to poll.
+// changes reads the changes after a position. If there are none, the service waits for one, for at most the given time.
 func (m *Mirror) changes(ctx context.Context, position string, poll time.Duration) (owner.Changes, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), poll+callTimeout)
 	defer cancel()
@@ -155,7 +155,7 @@ func (m *Mirror) followAdded(ctx context.Context) {
 			d, err := w.Next(ctx)
 			if err != nil {
 				if errors.Is(err, backend.ErrLagged) || errors.Is(err, backend.ErrPositionExpired) {
-					signal(m.compareNow) // the resources of the changes that were missed
+					signal(m.compareNow) // to find what was missed
 				}
 				return err
 			}

@@ -35,8 +35,9 @@ type health struct {
 	// listed and differed count the resources that were listed, and those that differed from their
 	// records.
 	listed, differed int64
-	// compared maps the name of a kind to the begin of its last complete comparison. found is when all kinds had been
-	// compared for the first time; zero before. filled reports whether all differences found until then are mirrored.
+	// compared maps the name of a kind to the time at which its last complete comparison began. found is when all kinds
+	// had been compared for the first time; zero before. filled reports whether all differences found until then are
+	// mirrored.
 	compared map[string]time.Time
 	found    time.Time
 	filled   bool
@@ -57,7 +58,7 @@ func (m *Mirror) noteAnswer(ctx context.Context, call string, err error) {
 	delete(m.failures, call)
 	delete(m.failures, otherCall)
 	if call == changesCall {
-		delete(m.failures, describeCall) // it is called again only if Changes fails
+		delete(m.failures, describeCall) // Describe is called again only if Changes fails
 	}
 }
 
@@ -85,7 +86,7 @@ func (m *Mirror) noteEndless(k *kind.Kind, why error) {
 	m.endless[k.Name] = why
 }
 
-// noteCompared records that a comparison of a kind has ended.
+// noteCompared records that a comparison of a kind has succeeded. begin is when it began.
 func (m *Mirror) noteCompared(k *kind.Kind, begin time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

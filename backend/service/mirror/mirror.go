@@ -55,7 +55,7 @@ type Mirrors struct {
 	byName map[string]*Mirror
 }
 
-// New returns the mirrors of the services that own kinds. It starts nothing.
+// New returns the mirrors of the services that own kinds. They begin to work when [Mirrors.Run] is called.
 func New(cfg Config) *Mirrors {
 	out := &Mirrors{byName: map[string]*Mirror{}}
 	for _, k := range cfg.Kinds.All() {
@@ -247,7 +247,7 @@ func (m *Mirror) owns(key backend.Key) bool {
 	return false
 }
 
-// kind returns the kind of a name; nil if the service does not own it.
+// kind returns the kind with a name; nil if the service does not own it.
 func (m *Mirror) kind(name string) *kind.Kind {
 	at := slices.IndexFunc(m.kinds, func(k *kind.Kind) bool { return k.Name == name })
 	if at < 0 {
@@ -256,7 +256,7 @@ func (m *Mirror) kind(name string) *kind.Kind {
 	return m.kinds[at]
 }
 
-// look adds keys to the queue looks. It waits while the queue is full.
+// look adds keys to the queue looks, except keys that the service does not own. It waits while the queue is full.
 func (m *Mirror) look(ctx context.Context, keys ...backend.Key) {
 	keys = slices.DeleteFunc(slices.Clone(keys), func(key backend.Key) bool { return !m.owns(key) })
 	m.looks.awaitRoom(ctx)

@@ -21,8 +21,8 @@ const (
 	maxRacedPause = time.Second
 )
 
-// undone are keys that must be worked on again. The records of raced were changed by another writer meanwhile; failed
-// had errors.
+// undone has the keys that must be worked on again: raced, whose records another writer has changed or locked
+// meanwhile, and failed, for which there was an error.
 type undone struct{ raced, failed []backend.Key }
 
 // queue is a queue of keys to work on. Each key occurs once, and only one worker works on it at a time. If a key is
@@ -107,7 +107,8 @@ func (q *queue) awaitRoom(ctx context.Context) {
 	}
 }
 
-// take waits for keys and returns up to most of them; none if ctx has ended. The caller must pass them to done.
+// take waits for keys and returns at least one and at most the given number; none if ctx has ended. The caller must
+// pass them to done.
 func (q *queue) take(ctx context.Context, most int) []backend.Key {
 	for {
 		keys, due := q.takeReady(most)
@@ -137,8 +138,8 @@ func (q *queue) await(ctx context.Context, due time.Time) bool {
 	return ctx.Err() == nil
 }
 
-// takeReady returns up to most keys to work on, and the time at which the next paused key becomes ready; zero if none
-// is paused.
+// takeReady returns at most the given number of keys to work on, or none. due is the time at which the next paused key
+// becomes ready; zero if none is paused.
 func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -155,7 +156,7 @@ func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	keys = slices.Clip(q.ready[:min(most, len(q.ready))])
 	q.ready = q.ready[len(keys):]
 	if len(q.ready) == 0 {
-		q.ready = nil // it would keep the keys
+		q.ready = nil // to free the memory of the keys
 	}
 	for _, key := range keys {
 		q.tasks[key].working = true

@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// record is a record as it was read from the store.
+// record is what the store has of a resource that a service owns, as it was read.
 type record struct {
 	kind *kind.Kind
 	key  backend.Key
@@ -52,7 +52,7 @@ type Edit struct {
 	writeID, tag string
 }
 
-// made reports whether the write has made the version r of the resource.
+// made reports whether the write has made the version r of the resource. It returns false for a nil e.
 func (e *Edit) made(r *owner.Resource) bool {
 	return e != nil && (e.tag != "" && e.tag == r.Tag || e.writeID != "" && e.writeID == r.WriteID)
 }
@@ -73,8 +73,8 @@ type next struct {
 }
 
 // replacement returns the state that replaces a record. The record must not be damaged, and must not belong to an
-// earlier resource of the same name. edit is the write that has made this version; nil if it was not a caller of this
-// gateway.
+// earlier resource of the same name. edit is the write that has made this version; nil if no caller of this gateway has
+// made it.
 func (m *Mirror) replacement(
 	ctx context.Context, rec record, r *owner.Resource, edit *Edit, read dependency.Reading,
 ) (*next, error) {
@@ -129,9 +129,10 @@ func (m *Mirror) updatedBy(ctx context.Context, callers bool) string {
 	return access.CallerFrom(ctx).UpdatedBy()
 }
 
-// specOf returns the spec of a resource with stored names. It keeps fields that the SDL lacks. Write-only fields are
-// left out; services do not show them. If the service shows only a part of its resources, fields of the record that the
-// SDL lacks are kept, too: another gateway, whose SDL has them, mirrors them.
+// specOf returns the spec of a resource with stored names. It keeps fields that the SDL lacks, unless the kind has
+// write-only fields. Write-only fields are left out; services do not show them. If the service shows only a part of
+// each resource, fields of the record that the SDL lacks are kept, too: another gateway, whose SDL has them, mirrors
+// them.
 func (m *Mirror) specOf(rec record, r *owner.Resource) (map[string]any, error) {
 	k := rec.kind
 	spec := map[string]any{}
@@ -152,7 +153,7 @@ func (m *Mirror) specOf(rec record, r *owner.Resource) (map[string]any, error) {
 	return spec, nil
 }
 
-// takeStatus copies the status of the resource. If the service shows only a part of its resources, fields of the
+// takeStatus copies the status of the resource. If the service shows only a part of each resource, fields of the
 // record's status that the SDL lacks are kept.
 func (n *next) takeStatus(r *owner.Resource, partial bool) error {
 	keeps := partial && n.was != nil
@@ -343,7 +344,7 @@ func (l looker) put(
 	return res.Resources[0], nil
 }
 
-// remove deletes a record. If it is damaged, the next look writes it again.
+// remove deletes a record. If it was damaged, remove returns errRaced, so that the next look writes it again.
 func (l looker) remove(ctx context.Context, rec record) error {
 	action := backend.Action{Key: rec.key, Op: backend.OpDelete, If: backend.Condition{Presence: backend.Present}}
 	if !rec.damaged {
@@ -363,7 +364,7 @@ func (l looker) remove(ctx context.Context, rec record) error {
 func (l looker) apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
 	if !l.locked {
 		key := actions[0].Key
-		if !l.cfg.Locks.TryLock(key) { // its writer mirrors what it writes
+		if !l.cfg.Locks.TryLock(key) { // the writer that holds the lock also updates the record
 			return backend.Result{}, errRaced
 		}
 		defer l.cfg.Locks.Unlock(key)
@@ -403,7 +404,7 @@ func (m *Mirror) isListed(ctx context.Context, rec record, r *owner.Resource) bo
 	}
 	spec, err := m.specOf(rec, r)
 	if err != nil || !rec.kind.Spec.Identical(spec, rec.was.Spec) {
-		return false // nothing has to be read to know that
+		return false // known without reading the targets of references
 	}
 	n, err := m.replacement(ctx, rec, r, nil, dependency.FromStore)
 	return err == nil && n.same

@@ -17,8 +17,8 @@ import (
 )
 
 // Deletion returns the request by which the service deletes the resource of a record. The UID prevents that another
-// resource of the same name is deleted. The tag restricts the deletion to an unchanged resource: it is set with
-// atRevision, and if the service has no UIDs.
+// resource of the same name is deleted. The tag restricts the deletion to an unchanged resource: it is set if
+// atRevision is true, or if the service has no UIDs.
 func Deletion(k *kind.Kind, stored *backend.Resource, atRevision bool) owner.Delete {
 	d := owner.Delete{Key: stored.Key}
 	rec := newRecord(k, stored.Key, stored, time.Time{})
@@ -71,14 +71,14 @@ func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 	}
 	rec := records[0]
 	if rec.stored == nil || !rec.stored.Deleting || rec.was == nil || rec.was.Meta.Finalizing {
-		return nil // the service knows, if there is anything to know
+		return nil // no deletion to send, or the service has it already
 	}
 	if of := rec.was.Meta.Owner; of != nil && of.Asking {
 		return m.finishAsking(ctx, rec)
 	}
 	bound, err := m.cfg.Reconciler.IsBound(ctx, key)
 	if err != nil || bound {
-		return err // it is asked for again when the last one is released
+		return err // Remove is called again when the last binding is released
 	}
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
 	defer cancel()
@@ -106,11 +106,11 @@ func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 }
 
 const (
-	// AskLimit is how long after a deletion was requested for a caller the caller's gateway may still send it to the
+	// AskLimit is how long after the request of a deletion the gateway that received it may still send it to the
 	// service.
 	AskLimit = 30 * time.Second
-	// askTime is the age from which other gateways take such a request back. By then the caller's gateway has taken it
-	// back itself, or has stopped.
+	// askTime is the age of such a request from which other gateways take it back. By then the gateway that received it
+	// has taken it back itself, or has stopped.
 	askTime = AskLimit + 10*time.Second
 )
 
@@ -118,7 +118,7 @@ const (
 // gateway has stopped, or got no answer. The caller was not promised that the resource would be deleted.
 func (m *Mirror) finishAsking(ctx context.Context, rec record) error {
 	if m.cfg.Sender.Clock().Sub(rec.was.Meta.DeletionRequestedAt) < askTime {
-		return nil // pending deletions are looked at now and then
+		return nil // pending deletions are checked again from time to time
 	}
 	stored, err := m.Refresh(ctx, rec.key, nil)
 	if err != nil || stored == nil || stored.Revision != rec.stored.Revision {
@@ -154,7 +154,8 @@ func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Res
 	return nil // finishAsking takes it back
 }
 
-// isSameRequest reports whether now has the same requested deletion as was, and a caller's gateway is still sending it.
+// isSameRequest reports whether the newer record has the same requested deletion as the older one, and a caller's
+// gateway is still sending it.
 func isSameRequest(was, now record) bool {
 	if was.was == nil || now.was == nil || !now.stored.Deleting {
 		return false

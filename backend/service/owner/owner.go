@@ -96,11 +96,11 @@ type Kind struct {
 	DryRun      bool
 	// NoCreate reports whether resources cannot be created. They can still be replaced and deleted.
 	NoCreate bool
-	// Partial reports whether the gateway is shown only those parts of the resources that its SDL was made for. A write
-	// has no others, and keeps what the resource has of them.
+	// Partial reports whether the gateway is shown only the fields for which its SDL was made. A write does not have
+	// the other fields, and leaves them as they are.
 	Partial bool
-	// NoLabels, NoAnnotations and NoDescription report what resources of the kind cannot have. A write that has it is
-	// Invalid.
+	// NoLabels, NoAnnotations and NoDescription report whether resources of the kind cannot have labels, annotations or
+	// a description. A write that has them is answered with Invalid.
 	NoLabels      bool
 	NoAnnotations bool
 	NoDescription bool
@@ -145,6 +145,8 @@ type Write struct {
 	// Resource has only the parts that callers set: key, labels, annotations, description and spec. It also has the id
 	// of the write.
 	Resource Resource
+	// IfAbsent requires that the resource does not exist. IfTag and IfUID require that it exists and has this tag and
+	// this UID; empty means no condition.
 	IfAbsent bool
 	IfTag    string
 	IfUID    string

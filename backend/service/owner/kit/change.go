@@ -205,7 +205,8 @@ func changesWait(ctx context.Context, t *trial) error {
 	return err
 }
 
-// followWaiting is like follow for one key. Its calls wait, until the patience is over.
+// followWaiting is like follow for one key. Each call waits for at most t.Patience; if nothing has changed by then,
+// followWaiting returns an error.
 func (t *trial) followWaiting(ctx context.Context, position string, key backend.Key) (owner.Changes, error) {
 	for {
 		c, err := t.Service.Changes(ctx, position, t.Patience)

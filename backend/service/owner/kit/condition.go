@@ -66,7 +66,7 @@ func ifAbsent(ctx context.Context, t *trial) error {
 }
 
 // onlyOne sends writes at the same time. It returns an error unless exactly one has the outcome DONE, all others have
-// the outcome other, and Get returns the result of the successful one.
+// the other given outcome, and Get returns the result of the successful one.
 func (t *trial) onlyOne(ctx context.Context, other owner.Outcome, write func(i int) owner.Write) error {
 	var winners atomic.Int32
 	var winner atomic.Pointer[owner.Resource]

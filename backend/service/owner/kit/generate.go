@@ -73,7 +73,8 @@ func (g *generator) prepare(s *descriptor.Shape, at string, depth int) {
 	}
 }
 
-// vary finds a field that may have many values and is not immutable.
+// vary sets varied and values: it looks for the field with the most values, among fields that are not immutable, lists,
+// write-only, deprecated or references.
 func (g *generator) vary(s *descriptor.Shape, at []string) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
@@ -156,7 +157,8 @@ func set(tree map[string]any, path []string, value any) {
 	tree[path[len(path)-1]] = value
 }
 
-// object returns an object with its required fields, and the optional fields that have proved to be necessary.
+// object returns an object with its required fields and the fields in optional. If full is set, it has all fields
+// except deprecated and write-only ones.
 func (g *generator) object(s *descriptor.Shape, at string, depth int) map[string]any {
 	out := map[string]any{}
 	if depth > maxDepth {
@@ -194,7 +196,7 @@ func (g *generator) value(f *descriptor.Field, path string, depth int) any {
 	return out
 }
 
-// element returns value i of a field. Values with different i differ, as far as there are enough values.
+// element returns the i-th value of a field, from 0. The values differ, as far as there are enough of them.
 func (g *generator) element(f *descriptor.Field, path string, i, depth int) any {
 	n := g.choice[path] + i
 	switch f.Type {
@@ -223,7 +225,7 @@ func (g *generator) element(f *descriptor.Field, path string, i, depth int) any 
 	return texts[n%len(texts)]
 }
 
-// number returns integer i within the bounds.
+// number returns the i-th integer within the bounds, from 0. If there are not so many, it returns the first.
 func number(c descriptor.Constraint, i int) int64 {
 	least := 1.0
 	if c.Max != nil {
@@ -264,8 +266,8 @@ func (g *generator) candidates(name string, c descriptor.Constraint) []string {
 	return out
 }
 
-// fits reports whether a string is within the bounds. It does not check the format, because strings of a format only
-// come from byFormat.
+// fits reports whether a string satisfies a constraint. If the constraint has a format, only strings that byFormat
+// returns are accepted.
 func fits(c descriptor.Constraint, text string) bool {
 	n := utf8.RuneCountInString(text)
 	if c.MinLength != nil && n < *c.MinLength || c.MaxLength != nil && n > *c.MaxLength {
@@ -363,7 +365,8 @@ func (g *generator) drawPart(text *strings.Builder, part *syntax.Regexp) {
 	}
 }
 
-// drawTimes generates a part between least and most times. If most is -1, there is no maximum.
+// drawTimes generates a part a random number of times within the given bounds, but at most repeats times more than the
+// minimum. If the maximum is -1, there is none.
 func (g *generator) drawTimes(text *strings.Builder, part *syntax.Regexp, least, most int) {
 	if most < 0 || most > least+repeats {
 		most = least + repeats

@@ -38,7 +38,7 @@ type Result struct {
 	Detail string
 }
 
-// Config configures a run. Service is required.
+// Config configures [Run]. Service is required.
 type Config struct {
 	Service owner.Service
 	// Kinds are the names of the kinds to test. Default: all kinds of the service.
@@ -63,7 +63,7 @@ type Config struct {
 	Report func(Result)
 }
 
-// The defaults of a [Config], and other settings of a run.
+// The defaults of a [Config], and other settings of [Run].
 const (
 	DefaultPatience = 10 * time.Second
 	// cleanupTime is the time limit for deleting the resources of a run.
@@ -158,7 +158,7 @@ func Run(ctx context.Context, c Config) ([]Result, error) {
 	return r.results, ctx.Err()
 }
 
-// chosen returns the kinds to test.
+// chosen returns the kinds with the given names; all kinds of the service if there are no names.
 func chosen(d owner.Description, names []string) ([]owner.Kind, error) {
 	known := map[string]owner.Kind{}
 	var all []string
@@ -186,7 +186,7 @@ func chosen(d owner.Description, names []string) ([]owner.Kind, error) {
 	return out, nil
 }
 
-// run is the state of [Run].
+// run has the state of one call of [Run].
 type run struct {
 	Config
 	random  *rand.Rand

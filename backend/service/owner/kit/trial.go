@@ -51,7 +51,7 @@ func (t *trial) named(name string) backend.Key {
 	return t.track(name)
 }
 
-// track returns the key with a name. The resource will be deleted at the end. The caller holds mu.
+// track returns the key with a name. cleanup will delete the resource. The caller holds mu.
 func (t *trial) track(name string) backend.Key {
 	key := backend.Key{Kind: t.kind.Name, Namespace: t.namespace, Name: name}
 	t.made[key] = true
@@ -82,7 +82,7 @@ func (t *trial) create(ctx context.Context, key backend.Key) (*owner.Resource, e
 func (t *trial) fresh(ctx context.Context) (*owner.Resource, error) { return t.create(ctx, t.key()) }
 
 // replacing returns a request to write a version of a resource. If the kind supports conditions, the write is
-// conditional on was.
+// conditional on the tag of the version that it replaces.
 func (t *trial) replacing(was *owner.Resource, version int) owner.Write {
 	w := owner.Write{Resource: t.desired(was.Key, version)}
 	if t.kind.Conditional {
@@ -250,7 +250,7 @@ func short(v any) string {
 	return text
 }
 
-// parallel calls do n times at the same time. It returns the first error.
+// parallel calls do n times at the same time. It returns all errors, joined.
 func parallel(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup

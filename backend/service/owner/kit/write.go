@@ -14,7 +14,7 @@ import (
 const (
 	// writers is the number of writers at the same time.
 	writers = 8
-	// rounds is the number of repetitions of such a test.
+	// rounds is how often a test repeats steps that may fail only sometimes.
 	rounds = 5
 	// longestName is the maximum length of a name in characters.
 	longestName = 253

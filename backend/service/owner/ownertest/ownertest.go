@@ -57,7 +57,7 @@ type Service struct {
 	state
 	// listed are the resources that List returns after FreezeList; nil otherwise.
 	listed *state
-	// log has the keys of changes. The position of its first element is trimmed.
+	// log has the keys of changes. trimmed is the position before its first element.
 	log     []backend.Key
 	trimmed int
 	// history changes with each [Service.Restore].

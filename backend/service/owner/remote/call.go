@@ -40,7 +40,7 @@ type endpoint struct {
 	options []connect.ClientOption
 }
 
-// call is a call of the contract.
+// call is one method of the contract, with the client that calls it.
 type call[Req, Res any] struct {
 	method string
 	client *connect.Client[Req, Res]
@@ -65,13 +65,13 @@ func (m call[Req, Res]) ask(ctx context.Context, c *Client, in *Req) (*Res, erro
 	return out, err
 }
 
-// send sends the call and waits for the answer, for at most limit.
+// send sends the call and waits for the answer, for at most the given time.
 func (m call[Req, Res]) send(ctx context.Context, c *Client, limit time.Duration, in *Req) (*Res, error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
-	// sent reports whether the request was written to a connection. A request is never executed twice. The transport
-	// uses a second connection only if nothing was written to the first, or if the service has reported that it has not
-	// executed the request.
+	// sent reports whether the request was given a connection, so that it may have been executed. It is not executed
+	// twice: the transport uses a second connection only if nothing was written to the first, or if the service has
+	// reported that it has not executed the request.
 	var sent atomic.Bool
 	bounded = httptrace.WithClientTrace(bounded, &httptrace.ClientTrace{
 		GetConn: func(string) { sent.Store(false) },

@@ -73,7 +73,7 @@ func readPage(asked *pb.ListRequest, in *pb.ListResponse) (owner.Page, error) {
 		if err == nil && key.Kind != asked.Kind {
 			err = fmt.Errorf("key.kind: it is %q, and %s was asked for", cut(key.Kind, maxName), asked.Kind)
 		}
-		if err != nil { // which resource it is cannot be told
+		if err != nil { // it is not known which resource this is
 			out.Unreadable = append(out.Unreadable, owner.Unreadable{
 				Key: backend.Key{Kind: asked.Kind}, Message: err.Error(),
 			})

@@ -73,7 +73,7 @@ const (
 	openFor   = time.Second
 )
 
-// Config of a [Client].
+// Config configures a [Client].
 type Config struct {
 	// Name is the name of the service for errors. Required.
 	Name string

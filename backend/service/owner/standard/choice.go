@@ -6,15 +6,16 @@ import (
 	"slices"
 )
 
-// choice has the chosen kinds.
+// choice has the names of the kinds that an SDL is made for, sorted, and their mappings by name.
 type choice struct {
 	names    []string
 	mappings map[string]*KindMapping
-	// refused are messages that another message keeps from being a kind.
+	// refused are the messages that cannot become kinds, because another message already is the kind of that name.
 	refused []Omitted
 }
 
-// choose returns the kinds with these names. A name may also be the full name of a message.
+// choose returns the kinds with these names; without names, the kinds of the mapping and all candidates. A name may
+// also be the full name of a message.
 func (d *Descriptors) choose(names []string, given *Mapping) (choice, error) {
 	out := choice{mappings: map[string]*KindMapping{}}
 	add := func(name string, k *KindMapping) {
@@ -69,7 +70,8 @@ func (d *Descriptors) choose(names []string, given *Mapping) (choice, error) {
 	return out, nil
 }
 
-// sameName returns why a message cannot be a kind of its name.
+// sameName returns why a message cannot be a kind of its name. taken is the message that is the kind already; empty if
+// it is not known.
 func sameName(kind, taken string) string {
 	if taken == "" {
 		return fmt.Sprintf("another message is the kind %s already; --kind takes the full names of messages, too", kind)

@@ -24,7 +24,7 @@ const (
 type Candidate struct {
 	// Kind is the name that the kind would get.
 	Kind string
-	// Message and Service are the full names of the message and of the service.
+	// Message is the full name of the message, and Service the full name of the service with the method.
 	Message string
 	Service string
 }
@@ -83,8 +83,9 @@ func isStream(m protoreflect.MethodDescriptor) bool {
 	return m.IsStreamingClient() || m.IsStreamingServer()
 }
 
-// answered returns the message of the resource in an answer, and the name of its field. The name is "." if the answer
-// itself is the resource.
+// answered returns the message of the resource in an answer, and the name of its field. noun is the name of the kind in
+// the name of the method. The name of the field is "." if the answer itself is the resource. Without a resource, the
+// result is nil.
 func answered(output protoreflect.MessageDescriptor, noun string) (protoreflect.MessageDescriptor, string) {
 	if string(output.Name()) == noun {
 		return output, Itself
@@ -210,7 +211,8 @@ func (c *convention) findNoun() string {
 // patternVariable matches a variable in a pattern of names.
 var patternVariable = regexp.MustCompile(`\{([a-z][_a-z0-9]*)(=[^}]*)?\}`)
 
-// findPattern finds the pattern of names in the option google.api.resource.
+// findPattern sets the pattern of names, and the field of the name, from the option google.api.resource. It does
+// nothing if the mapping has a pattern.
 func (c *convention) findPattern() {
 	declared := messageOption(c.resource.Options(), optionResource)
 	if c.Pattern != "" || declared == nil {
@@ -242,7 +244,8 @@ func (c *convention) findPattern() {
 	}
 }
 
-// findFields finds the fields of the resource.
+// findFields sets the paths of spec, status and metadata that the mapping lacks. For a resource with a field spec, it
+// also sets the constants kind and version, if the mapping has no constants.
 func (c *convention) findFields() {
 	fields := c.resource.Fields()
 	object := fields.ByName("spec")

@@ -32,7 +32,7 @@ func (c *convention) findMethods() {
 	c.completeWatch()
 }
 
-// method finds the method for a verb, unless it is in the mapping.
+// method finds the method for a verb, unless it is in the mapping. If none or several fit, the method is None.
 func (c *convention) method(
 	given *MethodMapping, verb string, fits func(protoreflect.MethodDescriptor) bool,
 ) *MethodMapping {
@@ -114,7 +114,7 @@ func (c *convention) listOf(m protoreflect.MethodDescriptor) protoreflect.FieldD
 	return nil
 }
 
-// only returns the name of the field for which fits is true; "" if there is none or more than one.
+// only returns the name of the only field for which fits returns true; "" if there is none or more than one.
 func (c *convention) only(m protoreflect.MessageDescriptor, fits func(protoreflect.FieldDescriptor) bool) string {
 	found := ""
 	for i := range m.Fields().Len() {
@@ -140,12 +140,13 @@ func (c *convention) findMethod(m *MethodMapping) protoreflect.MethodDescriptor 
 	}
 	found, err := c.descriptors.method(c.service, m.Method)
 	if err != nil {
-		return nil // what uses the method says why
+		return nil // the code that uses the method reports the error
 	}
 	return found
 }
 
-// method returns the method with a name. It belongs to s, or if it is a full name, to another service.
+// method returns the method with a name. If the name is a full name, the method belongs to the service in the name,
+// otherwise to s.
 func (d *Descriptors) method(s protoreflect.ServiceDescriptor, name string) (protoreflect.MethodDescriptor, error) {
 	if at := strings.LastIndexByte(name, '.'); at >= 0 {
 		var err error
@@ -160,7 +161,8 @@ func (d *Descriptors) method(s protoreflect.ServiceDescriptor, name string) (pro
 	return nil, fmt.Errorf("the service %s has no method %q", s.FullName(), name)
 }
 
-// first sets *to to the first of names that is a field of the message for which fits is true.
+// first sets *to, if it is empty, to the first of the names that is a field of the message and for which fits returns
+// true.
 func first(to *string, m protoreflect.MessageDescriptor, fits func(protoreflect.FieldDescriptor) bool, names ...string) {
 	for _, name := range names {
 		if *to != "" {
@@ -222,7 +224,7 @@ func isInteger(f protoreflect.FieldDescriptor) bool {
 	return false
 }
 
-// completeList finds the fields about pages.
+// completeList finds the fields of a list that have the page size, the page tokens, the resources and the parent.
 func (c *convention) completeList() {
 	m := c.findMethod(c.List)
 	if m == nil {
@@ -249,8 +251,8 @@ func (c *convention) completeParent(method *MethodMapping, m protoreflect.Method
 	}
 }
 
-// lastVariable returns the singular of the collection before the namespace. Older APIs use it as the name of the field
-// parent.
+// lastVariable returns the singular of the collection before the namespace, such as project for projects/{namespace};
+// "" if the parent does not end with a namespace. In older APIs the field for the parent has this name.
 func lastVariable(pattern, parent string) string {
 	if !strings.HasSuffix(parent, "/{namespace}") || pattern == "" {
 		return ""

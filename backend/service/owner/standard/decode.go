@@ -131,7 +131,7 @@ func (f *field) decodeFloat(v protoreflect.Value) (any, error) {
 	return json.Number(raw), err
 }
 
-// secondsOf returns the fields of a timestamp or duration.
+// secondsOf returns the seconds and nanoseconds of a timestamp or duration.
 func secondsOf(m protoreflect.Message) (seconds, nanos int64) {
 	fields := m.Descriptor().Fields()
 	for _, of := range []struct {

@@ -104,7 +104,7 @@ func (d *Descriptors) Name() string {
 	return ""
 }
 
-// message returns a message of the API.
+// message returns the message with a full name.
 func (d *Descriptors) message(name string) (protoreflect.MessageDescriptor, error) {
 	found, err := d.files.FindDescriptorByName(protoreflect.FullName(name))
 	if err != nil {
@@ -117,7 +117,7 @@ func (d *Descriptors) message(name string) (protoreflect.MessageDescriptor, erro
 	return m, nil
 }
 
-// service returns a service of the API.
+// service returns the service with a full name.
 func (d *Descriptors) service(name string) (protoreflect.ServiceDescriptor, error) {
 	found, err := d.files.FindDescriptorByName(protoreflect.FullName(name))
 	if err != nil {
@@ -285,7 +285,7 @@ func (f fieldAt) text(m protoreflect.Message) string {
 	return f.get(m).String()
 }
 
-// setText sets a string field. It does nothing if the path is empty.
+// setText sets a string field, or clears it if the text is empty. It does nothing if the path is empty.
 func (f fieldAt) setText(m protoreflect.Message, text string) {
 	switch {
 	case len(f) == 0:

@@ -55,7 +55,7 @@ func parseObject(raw []byte) (map[string]any, error) {
 func (e *encoder) encode(s *shape, m protoreflect.Message, object map[string]any, path string) {
 	known := map[string]bool{}
 	set := map[protoreflect.FullName]string{}
-	for _, f := range s.fields { // members of a oneof replace each other, so all that go are cleared first
+	for _, f := range s.fields { // before others are set: members of a oneof replace each other
 		known[f.name] = true
 		if object[f.name] == nil {
 			m.Clear(f.FieldDescriptor)
@@ -268,9 +268,10 @@ func (e *encoder) encodeList(f *field, m protoreflect.Message, value any, path s
 
 // encodeMessages replaces a list of messages.
 //
-// Messages may have fields that are not in their JSON. A message is kept, with these fields, if its JSON equals that of
-// a new element. If the length of the list does not change, a changed element keeps such fields of the message at its
-// index. Otherwise it is unknown which message was changed. A change that would then lose such fields is a violation.
+// Messages may have fields that are not in their JSON. A message is kept, with these fields, if its JSON equals the
+// JSON of a new element. If the length of the list does not change, a changed element keeps such fields of the message
+// at its index. Otherwise it is unknown which message was changed. A change that would then lose such fields is a
+// violation.
 func (e *encoder) encodeMessages(f *field, m protoreflect.Message, elements []any, path string) {
 	was := f.messagesOf(m)
 	next := m.NewField(f.FieldDescriptor)

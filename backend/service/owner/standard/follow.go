@@ -62,7 +62,7 @@ type feed struct {
 
 	mu  sync.Mutex // guards all below
 	err error
-	// log has the changed keys. Its first element has the position trimmed + 1.
+	// log has the changed keys. trimmed is the position before its first element.
 	log     []backend.Key
 	trimmed int
 	// changed is closed at the next change.
@@ -176,8 +176,8 @@ func (f *feed) read(ctx context.Context, p *plan, begun chan struct{}) error {
 	})
 }
 
-// begin returns a function that records that a stream has begun. Positions that were returned before that expire,
-// because the stream may have missed changes after them.
+// begin returns a function that records that a stream has begun. Positions that were returned before the stream began
+// expire, because it may have missed changes after them.
 func (f *feed) begin(begun chan struct{}) func() {
 	return sync.OnceFunc(func() {
 		f.mu.Lock()
@@ -207,7 +207,7 @@ func (p *plan) changedKey(event protoreflect.Message) (backend.Key, bool) {
 		}
 		key, err := keyOf(p.name, p.pattern(), m.headerNamespaceAt.text(header), m.headerNameAt.text(header))
 		return key, err == nil
-	default: // it tells that the stream has begun, or is still there
+	default: // an event without a resource, for example that the stream has begun
 		return backend.Key{}, false
 	}
 	key, err := p.keyOf(resource)
@@ -311,7 +311,7 @@ func (c *Client) Changes(ctx context.Context, position string, wait time.Duratio
 	}
 }
 
-// present returns the current position. If position is not empty, the result is Expired.
+// present returns the current position. If the caller has given a position, the result is Expired.
 func (c *Client) present(ctx context.Context, open *feed, position string) (owner.Changes, error) {
 	err := open.settle(ctx)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// method is a method of a plan.
+// method is a compiled method of a kind, with the paths of fields in its request and its answer.
 type method struct {
 	protoreflect.MethodDescriptor
 	// These paths begin at the request.

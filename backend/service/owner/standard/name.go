@@ -38,7 +38,8 @@ func checkPattern(pattern string) error {
 	return nil
 }
 
-// splitPattern splits a pattern before the collection. parent is the pattern of the parent.
+// splitPattern splits a pattern before its last two segments, which are the collection and the name. parent is the
+// pattern of the parent; "" if there are fewer than three segments.
 func splitPattern(pattern string) (parent, rest string) {
 	segments := strings.Split(pattern, "/")
 	if len(segments) < 3 {

@@ -56,7 +56,7 @@ func (c *Client) send(
 	return nil, done, nil
 }
 
-// await polls an operation until it is done.
+// await polls an operation until it is done, for at most maxOperation, and returns the decision.
 func (c *Client) await(
 	ctx context.Context, p *plan, m *method, operation protoreflect.Message,
 ) (owner.Answer, error) {
@@ -80,7 +80,7 @@ func (c *Client) await(
 		switch {
 		case err == nil:
 			operation = next
-		case !pollsAgain(err): // the service has accepted the write, whatever the error of the poll says of itself
+		case !pollsAgain(err): // do not wrap err, which is only about the poll: the service has accepted the write
 			return owner.Answer{}, fmt.Errorf("service %s: %s: the operation %s cannot be polled: %v",
 				c.name, m.Name(), shortText(name.String()), err)
 		}

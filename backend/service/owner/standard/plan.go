@@ -81,8 +81,9 @@ func (c *compiler) refuse(format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf(format, args...))
 }
 
-// at returns the path of a field in a mapping; nil if it is empty. If fits is false for the field, it adds an error
-// with accepted, which describes the accepted fields. key is the key in the mapping, for errors.
+// at returns the path of a field that the mapping names, from the message m; nil if the mapping names none. If there is
+// no such field, or fits returns false for it, at adds an error and returns nil. For the error, key is the key in the
+// mapping, and accepted describes the accepted fields.
 func (c *compiler) at(
 	m protoreflect.MessageDescriptor, key, path string, fits func(protoreflect.FieldDescriptor) bool, accepted string,
 ) fieldAt {
@@ -228,7 +229,8 @@ func (c *compiler) checkMethods() {
 	}
 }
 
-// checkWatch drops a stream whose events name no resource, and notes what its events do not tell.
+// checkWatch drops a stream whose events do not name the resource. If no field of an event names a deleted resource, it
+// adds a note.
 func (c *compiler) checkWatch() {
 	m := c.plan.watch
 	switch {
@@ -243,8 +245,8 @@ func (c *compiler) checkWatch() {
 	}
 }
 
-// checkPages adds an error if the list may have pages, but the fields by which they are requested are not known. Only
-// the first page would be read.
+// checkPages adds an error if the list may have pages, but the fields by which they are requested are not known. In
+// that case only the first page would be read.
 func (c *compiler) checkPages() {
 	m := c.plan.list
 	if m.tokenAt != nil && m.nextAt != nil || c.List.Token == None || c.List.Next == None {

@@ -182,7 +182,7 @@ func (c *Client) getOne(ctx context.Context, key backend.Key) (owner.Got, error)
 		return owner.Got{}, err
 	}
 	if p.checkKey(key) != nil {
-		return owner.Got{}, nil // there can be none
+		return owner.Got{}, nil // no resource can have this key
 	}
 	m, err := c.fetch(ctx, p, key)
 	switch {
@@ -324,7 +324,7 @@ func (p *plan) page(answer protoreflect.Message) (out owner.Page) {
 	for i := range list.Len() {
 		m := list.Get(i).Message()
 		key, err := p.keyOf(m)
-		if err != nil { // which resource it is cannot be told
+		if err != nil { // it is not known which resource this is
 			out.Unreadable = append(out.Unreadable, owner.Unreadable{
 				Key: backend.Key{Kind: p.name}, Message: shortText(err.Error()),
 			})

@@ -18,7 +18,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner/remote"
 )
 
-// The fields of messages of grpc.reflection.v1. Those of v1alpha are the same.
+// The numbers of fields in the messages of grpc.reflection.v1, which are the same in v1alpha, and the limits of
+// reflection.
 const (
 	requestFileByName    = 3
 	requestFileOfSymbol  = 4
@@ -78,7 +79,7 @@ func reflectWithin(ctx context.Context, c *remote.Client, limit time.Duration) (
 	return proto.MarshalOptions{Deterministic: true}.Marshal(set)
 }
 
-// reflection collects the answers.
+// reflection collects the files that a service returns by gRPC reflection.
 type reflection struct {
 	method *remote.Method[emptypb.Empty, emptypb.Empty]
 	files  map[string]*descriptorpb.FileDescriptorProto
@@ -89,7 +90,7 @@ type reflection struct {
 
 // ask sends a request with one field, and returns the encoded answer.
 func (r *reflection) ask(ctx context.Context, number protowire.Number, text string) ([]byte, error) {
-	in := &emptypb.Empty{} // whose unknown fields are the request, so that no code is generated for it
+	in := &emptypb.Empty{} // the request is in the unknown fields, so that no generated code is needed
 	in.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), text))
 	var answer []byte
 	answered := false
@@ -214,7 +215,7 @@ func (r *reflection) keep(raw []byte) error {
 
 // fetchImports requests imported files until none is missing.
 func (r *reflection) fetchImports(ctx context.Context) error {
-	for i := 0; i < len(r.order); i++ { // which grows
+	for i := 0; i < len(r.order); i++ { // r.order grows
 		for _, path := range r.files[r.order[i]].GetDependency() {
 			if r.files[path] != nil {
 				continue

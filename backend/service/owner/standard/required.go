@@ -22,7 +22,8 @@ func hasRequired(m protoreflect.MessageDescriptor, seen map[protoreflect.FullNam
 	return false
 }
 
-// setRequired sets the required fields of a message, and of those in it, that are not set to their defaults.
+// setRequired sets each required field of a message that is not set to its default, and does the same in the messages
+// that it contains. depth is the depth of the message.
 func setRequired(m protoreflect.Message, depth int) {
 	if depth > maxDepth {
 		return

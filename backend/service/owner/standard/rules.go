@@ -96,7 +96,7 @@ func (r *rules) readText(m protoreflect.Message) {
 		}
 	}
 	if n := wholeAt(m, "bytes", "max_len"); n != nil {
-		const group = 3 // bytes are four characters of base64
+		const group = 3 // this many bytes are four characters of base64
 		encoded := (*n + group - 1) / group * 4
 		r.maxLength = &encoded
 	}
@@ -129,7 +129,7 @@ func (r *rules) readNumber(m protoreflect.Message, name protoreflect.Name) {
 			}
 		}
 	}
-	if r.least != nil && r.most != nil && *r.least > *r.most { // what is outside of the two is accepted
+	if r.least != nil && r.most != nil && *r.least > *r.most { // the rule accepts values outside of the two
 		r.least = nil
 		r.most = nil
 	}

@@ -38,8 +38,8 @@ type Catalogue struct {
 	Notes, Limited []Omitted
 }
 
-// Catalogue returns the SDL and the mapping for a service. name is the name of the service. If kinds is empty, it
-// returns all kinds that can be served. given is a mapping written by hand; nil if there is none.
+// Catalogue returns the SDL and the mapping for a service. service is the name of the service. If no kinds are named,
+// the result has all kinds that can be served. given is a mapping written by hand; nil if there is none.
 func (d *Descriptors) Catalogue(service string, kinds []string, given *Mapping, limits Limits) (*Catalogue, error) {
 	out := &Catalogue{Mapping: &Mapping{Kinds: map[string]*KindMapping{}}}
 	if given == nil {
@@ -103,7 +103,7 @@ func (p *plan) verbs() []string {
 	return out
 }
 
-// sdlWriter writes kinds.
+// sdlWriter writes the SDL of kinds.
 type sdlWriter struct {
 	limits  Limits
 	service string

@@ -87,8 +87,8 @@ type shaper struct {
 	count   int
 }
 
-// shape returns the shape of a message, with the fields for which chosen is true. path is the path of the message in
-// names of the .proto file. above has the messages that contain it.
+// shape returns the shape of a message, with the fields for which chosen returns true, or with all fields if chosen is
+// nil. path is the path of the message in names of the .proto file. above has the messages that contain it.
 func (s *shaper) shape(
 	m protoreflect.MessageDescriptor, path string, above []protoreflect.FullName, chosen func(protoreflect.FieldDescriptor) bool,
 ) (*shape, error) {

@@ -156,7 +156,7 @@ func (c *Client) create(ctx context.Context, p *plan, w owner.Write) (owner.Answ
 		return owner.Answer{}, err
 	case decided.Outcome == owner.Exists:
 		return c.withResource(ctx, p, key, decided), nil
-	case decided.Outcome == owner.Absent: // the place where it is to be
+	case decided.Outcome == owner.Absent: // the parent of the new resource does not exist
 		decided.Outcome = owner.Refused
 		return decided, nil
 	case decided.Outcome == owner.Conflict:
@@ -241,9 +241,9 @@ func (c *Client) replace(ctx context.Context, p *plan, w owner.Write) (owner.Ans
 	return c.written(ctx, p, w, answer)
 }
 
-// isRepeated reports whether a write is sent although the resource has another tag: the first attempt may have changed
-// it, and a service that recognises the request by its id then gives the first answer again. If it does not recognise
-// the request, the earlier tag in it is a conflict.
+// isRepeated reports whether a write must be sent again although the resource has another tag now. The first attempt
+// may have changed the tag. A service that recognises the request by its id then gives the first answer again. If it
+// does not recognise the request, the earlier tag in it is a conflict.
 func (p *plan) isRepeated(m *method, w owner.Write, was protoreflect.Message, refusal *owner.Answer) bool {
 	if !w.Resent || len(m.requestAt) == 0 || refusal == nil || refusal.Outcome != owner.Conflict {
 		return false
@@ -332,11 +332,11 @@ func (m *method) setMask(request protoreflect.Message, paths []string) {
 	}
 }
 
-// done returns the answer to a write after which the resource is as in m.
+// done returns the answer to a write after which the resource has the state in m.
 func (p *plan) done(key backend.Key, m protoreflect.Message) owner.Answer {
 	r, err := p.show(key, m)
 	if err != nil {
-		return owner.Answer{Outcome: owner.Done} // it was made, and is not shown
+		return owner.Answer{Outcome: owner.Done} // the write was applied, but the resource cannot be shown
 	}
 	return owner.Answer{Outcome: owner.Done, Resource: &r}
 }

@@ -24,7 +24,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Config of a service.
+// Config configures a service.
 type Config struct {
 	// Descriptors is a FileDescriptorSet.
 	Descriptors []byte
@@ -53,10 +53,10 @@ type Config struct {
 	Wrap func(s *Server, method string, in *dynamicpb.Message, do func() (*dynamicpb.Message, error)) (*dynamicpb.Message, error)
 	// TagOf returns the tag of a stored resource. Default: a new tag each time.
 	TagOf func(resource protoreflect.Message) string
-	// Tells reports whether streams send a change. Default: they send all.
+	// Tells reports whether streams send a change, which may be a deletion. Default: they send all changes.
 	Tells func(deleted bool) bool
-	// Header is the name of the field of an event that names a deleted resource. HeaderKind and HeaderName are the paths
-	// of its kind and its name in it. Default: header, kind and Name.
+	// Header is the name of the field of an event that names a deleted resource. HeaderKind and HeaderName are the
+	// paths of the kind and the name of the resource, which begin at that field. Default: header, kind and Name.
 	Header, HeaderKind, HeaderName string
 	// TagPresent refuses updates without a tag as conflicts, according to RFD 153. Otherwise they
 	// are unconditional.
@@ -361,7 +361,7 @@ func (s *Server) update(m protoreflect.MethodDescriptor, in protoreflect.Message
 	return s.store(m, next, was)
 }
 
-// store replaces was by next. The caller holds mu.
+// store stores a resource in place of the previous one, which is nil for a new resource. The caller holds mu.
 func (s *Server) store(m protoreflect.MethodDescriptor, next, was *dynamicpb.Message) (*dynamicpb.Message, error) {
 	if s.cfg.Judge != nil {
 		if err := s.cfg.Judge(next); err != nil {
@@ -386,7 +386,7 @@ func (s *Server) store(m protoreflect.MethodDescriptor, next, was *dynamicpb.Mes
 	return s.made(m, next), nil
 }
 
-// made returns the answer of a method that has created a resource.
+// made returns the answer of a method that has written a resource, or has deleted it in an operation.
 func (s *Server) made(m protoreflect.MethodDescriptor, resource *dynamicpb.Message) *dynamicpb.Message {
 	if m.Output() == s.resource {
 		return resource
@@ -410,8 +410,7 @@ func (s *Server) made(m protoreflect.MethodDescriptor, resource *dynamicpb.Messa
 	return out
 }
 
-// poll answers the first poll of an operation with an unfinished one, and the second with
-// the result.
+// poll returns an operation: at the first poll it is not done, and later it is.
 func (s *Server) poll(m protoreflect.MethodDescriptor, in protoreflect.Message) (*dynamicpb.Message, error) {
 	known := s.operations[textAt(in, "name")]
 	if known == nil {
