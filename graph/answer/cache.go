@@ -58,7 +58,7 @@ type Cache struct {
 	// plans is the last number returned by NewPlan.
 	plans atomic.Uint64
 
-	mu      sync.Mutex // guards turns and their fields
+	mu      sync.Mutex // guards running, and the field waiting of each turn
 	running map[Key]*Turn
 }
 
@@ -74,13 +74,13 @@ const (
 	Hit Outcome = iota
 	// Shared means that an equal query was being executed, and its answer was used.
 	Shared
-	// Changed means that the kept answer was outdated.
+	// Changed means that the query was executed, because the kept answer was outdated.
 	Changed
-	// Unseen means that no answer was kept.
+	// Unseen means that the query was executed, because no answer was kept.
 	Unseen
-	// Small means that no answer was kept, and the new one took less work than [Config.MinSteps].
+	// Small means that the query was executed, and took less work than [Config.MinSteps].
 	Small
-	// Unkept means that the answer cannot be kept.
+	// Unkept means that the query was executed, and its answer cannot be kept.
 	Unkept
 	// Outcomes is the number of outcomes above.
 	Outcomes
@@ -162,8 +162,8 @@ const maxWaits = 3
 // Find looks for the answer to a query in its state. It returns one of three results:
 //   - an answer that can be used
 //   - a turn: the caller executes the query, and then calls [Turn.End]
-//   - nil and nil: the caller executes the query, and then calls [Cache.Executed]. It has waited in vain for equal
-//     queries, or need not wait.
+//   - nil and nil: the caller executes the query, and then calls [Cache.Executed]. Find has waited in vain for an equal
+//     query, or equal queries need not wait for each other.
 //
 // All waits together take at most half of the time that ctx has left. The other half is for executing the query.
 func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {

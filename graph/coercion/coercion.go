@@ -1,5 +1,5 @@
-// Package coercion converts the values in a request to the types of the schema, before anything is executed. The
-// sections are those of the GraphQL specification of October 2021 (3.5, 5.6.1, 6.1.2 and 6.4.1):
+// Package coercion converts the values in a request to the types of the schema, before anything is executed. It follows
+// sections 3.5, 5.6.1, 6.1.2 and 6.4.1 of the GraphQL specification of October 2021:
 //
 //	literals in a document       once for each document           Coercer.Document
 //	values of variables          once for each request            Coercer.Variables
@@ -27,8 +27,8 @@ type Coercer struct {
 	Schema *ast.Schema
 }
 
-// Variables returns the coerced variables of a valid operation. A variable without a value and a default has no entry.
-// Variables may modify given.
+// Variables returns the coerced variables of a valid operation. A variable with neither a value nor a default has no
+// entry. Variables may modify given.
 //
 // The coercion of gqlparser is not used, because it accepts too much: strings as numbers, numbers as strings, an Int
 // that is out of range, and enum values in another case. Its errors also contain the values, which may be secrets.

@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/graph/answer"
 )
 
-// KeptExtension is the name of the statistics extension that reports that an answer was kept.
+// KeptExtension is the key of the extension in [graphql.Stats] that is set to true if the cache had the answer.
 const KeptExtension = "kept"
 
 // answering is a query for which a kept answer may be used, or whose new answer may be kept.
@@ -67,7 +67,7 @@ func (a *answering) setKey(ctx context.Context, oc *graphql.OperationContext) (o
 		return false
 	}
 	rights, err := a.engine.svc.Reader.Rights(ctx)
-	if err != nil { // the execution says why
+	if err != nil { // the execution reports it
 		return false
 	}
 	a.key.Plan = a.plan.number
@@ -103,7 +103,7 @@ func (a *answering) end(ctx context.Context, body []byte) {
 		r.Basis = a.basis(body)
 		a.engine.answers.Executed(a.key, &r)
 	}
-	if body == nil { // other answers of the plan may take more or less work than one with errors
+	if body == nil { // the work of an answer with errors says nothing about other answers of the plan
 		return
 	}
 	small := a.engine.answers.IsSmall(&r)

@@ -18,8 +18,8 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// arguments are the coerced arguments of a field, or the error of an argument that is not valid. An absent argument has
-// no entry; the entry of a null is nil.
+// arguments are the coerced arguments of a field, or the error of an argument that is not valid. In values, an absent
+// argument has no entry, and a null has the entry nil.
 type arguments struct {
 	values map[string]any
 	err    error
@@ -206,11 +206,11 @@ func count(args map[string]any, name string) *int {
 	if !ok {
 		return nil
 	}
-	i, _ := strconv.Atoi(n.String()) // it is coerced
+	i, _ := strconv.Atoi(n.String()) // it was coerced to an Int
 	return &i
 }
 
-// listRequest returns the request for a page of a connection, without its parent.
+// listRequest returns the request for a page of a connection. It leaves Parent and Names empty.
 func listRequest(f *field, args map[string]any) query.ListRequest {
 	req := query.ListRequest{
 		Namespace:    optional[string](args, "namespace"),
@@ -280,7 +280,7 @@ func description(in map[string]any) (out service.Optional[string]) {
 
 func expiry(in map[string]any) (out service.Optional[time.Time]) {
 	if text := value[string](in, "expiresAt"); text != "" {
-		at, _ := time.Parse(time.RFC3339Nano, text) // it is coerced
+		at, _ := time.Parse(time.RFC3339Nano, text) // it was coerced to a Time
 		return service.ExpiresAt(at)
 	}
 	_, out.Set = in["expiresAt"]
@@ -311,7 +311,7 @@ func elementsOf[T any](in map[string]any, name string) (out []T) {
 	return out
 }
 
-// The maximum length of a mutation's id in characters, and the maximum numbers of elements of ids and kinds.
+// Limits of arguments: the characters of clientMutationId, and the elements of the lists ids and kinds.
 const (
 	maxMutationID = 128
 	maxIDs        = 100

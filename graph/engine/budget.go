@@ -15,18 +15,20 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// halted is the value with which a run panics to stop at any depth of the answer: its budget is spent, or its context
-// has ended. The function that began the answer recovers it.
+// halted is the value with which a run panics if it cannot go on: its budget is spent, there is no memory, or its
+// context has ended. That can be at any depth of the answer. The function that began the answer recovers the panic.
 type halted struct{ err *gqlerror.Error }
 
 // spending counts what a run spends. Since only one goroutine writes the answer, it counts without locks, and charges
 // the budget from time to time.
 type spending struct {
 	budget *budget.Budget
-	// objects and links were counted since the last charge. mostObjects and mostLinks are their maxima.
+	// objects is the number of objects that were counted since the last charge, and links the number of links since
+	// openBudget. mostObjects and mostLinks are their maxima.
 	objects, links, mostObjects, mostLinks int
-	// limit is the maximum number of bytes of the answer, which begins at begin in its buffer. granted is the memory
-	// that the budget has granted, and until the length of the buffer up to which no more is needed.
+	// limit is the maximum size of the answer in bytes, and begin the index in the buffer at which the answer begins.
+	// granted is the number of bytes that the budget has granted. until is the length of the buffer above which more
+	// must be claimed.
 	limit, begin, until, granted int
 	// errors is the approximate size of the errors in the answer, in bytes.
 	errors int
@@ -68,8 +70,8 @@ func (r *run) chargeWritten(bytes int) {
 	r.spent.objects, r.spent.errors = 0, 0
 }
 
-// chargeObjects charges the objects that were written since the last charge. If many are written in one event, it takes
-// them from the allowance that all events share.
+// chargeObjects charges the objects that were written since the last charge. The steps of events are taken from an
+// allowance that all events share. So the objects of a long list are charged while the list is being written.
 func (r *run) chargeObjects(f *field) {
 	n := r.spent.objects
 	r.spent.objects, r.spent.mostObjects = 0, r.spent.mostObjects-n
@@ -121,11 +123,11 @@ func (r *run) countLink(f *field) {
 	}
 }
 
-// longValue is the length of a value, in bytes, from which room is called before the value is written.
+// longValue is a length in bytes. Before a longer value is written, room is called.
 const longValue = 4 << 10
 
-// room makes sure that n more bytes can be appended to buf, and returns the buffer with enough capacity. It halts the
-// run if the answer would become too long or there is no memory.
+// room makes sure that memory is granted for n more bytes at the end of buf. It returns buf, possibly with more
+// capacity. It halts the run if the answer would become too long or there is no memory.
 func (r *run) room(ctx context.Context, f *field, buf []byte, n int) []byte {
 	n += len(buf) + r.spent.errors
 	if n > r.spent.until {
@@ -134,7 +136,7 @@ func (r *run) room(ctx context.Context, f *field, buf []byte, n int) []byte {
 	return buf
 }
 
-// grow claims memory for a buffer of n bytes.
+// grow claims memory for a buffer of n bytes, and returns buf with more capacity.
 func (r *run) grow(ctx context.Context, f *field, buf []byte, n int) []byte {
 	n -= r.spent.begin
 	if n > r.spent.limit {
@@ -158,7 +160,8 @@ func (r *run) hold(ctx context.Context, f *field, err error) {
 
 const timedOut = "the request took longer than it may, or its client has left"
 
-// element is called for each element of a list. On every 64th call it halts the run if its context has ended.
+// element is called for each element of a list. On every 64th call it charges the objects written so far, and halts the
+// run if its context has ended.
 func (r *run) element(ctx context.Context, f *field) {
 	if r.spent.elements++; r.spent.elements%64 == 0 {
 		r.checkContext(ctx, f)
@@ -166,7 +169,8 @@ func (r *run) element(ctx context.Context, f *field) {
 	}
 }
 
-// checkContext halts the run if its context has ended.
+// checkContext halts the run if its context has ended. A run that takes long may have to wait first: see
+// [budget.Budget.Pace].
 func (r *run) checkContext(ctx context.Context, f *field) {
 	r.spent.budget.Pace(ctx)
 	if ctx.Err() != nil {
@@ -269,8 +273,9 @@ func (r *run) panicked(ctx context.Context, v any, f *field, a *resolved) {
 	r.report(ctx, err, f, ast.Path{ast.PathName(f.alias)})
 }
 
-// explained returns the error of a root field that has halted, or that was not executed because an earlier one has.
-// what begins its message.
+// explained returns the error of a root field that has halted, or that was not executed because an earlier one has. Its
+// message begins with the given text, and continues with the message of the cause or, if that is a [failure.Error],
+// with timedOut.
 func explained(what string, cause error, retryable bool) error {
 	var known *failure.Error
 	if errors.As(cause, &known) {

@@ -26,7 +26,8 @@ type document struct {
 }
 
 // Keep makes the engine keep the plans of a document until [Engine.Forget]. Whenever it keeps another plan, it calls
-// weigh with the number of its fields. A field takes about 300 bytes.
+// weigh with the number of the plan's fields. It does so again when selections on interfaces add fields to the plan. A
+// field takes about 300 bytes.
 func (e *Engine) Keep(doc *ast.QueryDocument, weigh func(fields int)) {
 	e.plans.mu.Lock()
 	defer e.plans.mu.Unlock()

@@ -6,7 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// changesRootField returns the entry of a subscription to changes. Its values come from the stream.
+// changesRootField returns the entry of a subscription to changes. It has no function resolve, because the stream
+// passes each change to the run.
 func changesRootField() derivedField {
 	return derivedField{compile: compileArguments, write: writeRootObject}
 }

@@ -190,7 +190,7 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 		return
 	}
 	if t.role == roleShape {
-		if inside := f.above.inside; inside != nil { // conditions of a kind that has none are in no place
+		if inside := f.above.inside; inside != nil { // nil below conditions of a kind without conditions
 			t = inside
 		}
 		c.shapeField(t, f)
@@ -277,10 +277,10 @@ func (c *compiler) connection(f *field) {
 	c.arguments(f)
 }
 
-// compileConnection is the function compile of connections.
+// compileConnection is the function derivedField.compile of connections.
 func compileConnection(c *compiler, f *field, _ *typeInfo) { c.connection(f) }
 
-// compileArguments is the function compile of fields that need only their arguments.
+// compileArguments is the function derivedField.compile of fields that need only their arguments.
 func compileArguments(c *compiler, f *field, _ *typeInfo) { c.arguments(f) }
 
 // selectedFields yields the fields in a selection set, including those in fragments.
@@ -326,7 +326,7 @@ func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	})
 }
 
-// count adds to the number of fields of the plan.
+// count adds to the number of fields of the plan, and calls weigh if the plan is kept.
 func (c *compiler) count(fields int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,8 +21,8 @@ import (
 // typeField is the alias of __typename in operations for the core. No field of the API has this name.
 const typeField = "$type"
 
-// coreField returns a field for gqlgen's code to execute. Its selections are the collected ones, so that the answer has
-// exactly the fields of the plan.
+// coreField returns a field for gqlgen's code to execute. Its selections are the ones that [compiler.collect] has
+// returned, so that the answer has exactly the fields of the plan.
 func (c *compiler) coreField(f *field) *ast.Field {
 	node := *f.node
 	node.Directives, node.SelectionSet = nil, nil // @skip and @include were evaluated
@@ -53,7 +53,7 @@ func (c *compiler) coreSet(o *object) (set ast.SelectionSet) {
 	return set
 }
 
-// isCore reports whether none of the possible types of an abstract type belongs to a kind.
+// isCore reports whether the core executes all possible types of an abstract type.
 func (e *Engine) isCore(def *ast.Definition) bool {
 	return !slices.ContainsFunc(e.schema.PossibleTypes[def.Name], func(d *ast.Definition) bool {
 		return e.types[d.Name] != nil

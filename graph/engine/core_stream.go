@@ -75,7 +75,7 @@ func (s *coreEvents) Next(ctx context.Context) (answer stream.Answer) {
 	return stream.Answer{Response: &graphql.Response{Data: r.event(ctx, &fields[0], &answers[0])}}
 }
 
-// ofCore waits for the next answer of the core. It returns when the catalogue is replaced.
+// ofCore waits for the next answer of the core. It returns earlier if the catalogue is replaced.
 func (s *coreEvents) ofCore(ctx context.Context, m *placeholders) *graphql.Response {
 	event, interrupt := context.WithCancel(ctx)
 	defer interrupt()

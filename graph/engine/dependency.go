@@ -60,7 +60,7 @@ func writeDependencyResource(ctx context.Context, r *run, buf []byte, f *field, 
 	return r.resourceOn(ctx, buf, f, it)
 }
 
-// compileDependencies returns the function compile of a connection of dependencies.
+// compileDependencies returns the function derivedField.compile of a connection of dependencies.
 func compileDependencies(relation query.Relation) func(*compiler, *field, *typeInfo) {
 	return func(c *compiler, f *field, _ *typeInfo) {
 		f.link = linkDependencies

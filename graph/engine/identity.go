@@ -27,8 +27,8 @@ func (n naming) refuse(name, format string, args ...any) error {
 	return refuseAt(at, failure.BadInput("", format, args...))
 }
 
-// identity returns the identity of the resource that the arguments of a field select. A create and an upsert have no
-// id.
+// identity returns the identity of the resource that the arguments of a field select. The inputs of create and upsert
+// have no id.
 func (r *run) identity(f *field, n naming) (kind.Identity, error) {
 	id := kind.Identity{
 		Kind:      value[string](n.values, "kind"),
@@ -97,7 +97,8 @@ func namespaceOf(key backend.Key) *string {
 	return &key.Namespace
 }
 
-// followed restricts a stream to one resource if the arguments have an id.
+// followed restricts a stream to the resource with the id in the arguments. It returns an error if the arguments have a
+// name, a namespace or kinds as well.
 func (r *run) followed(f *field, args map[string]any, req *change.Request) error {
 	n, of := naming{values: args, namespaced: req.Namespace != nil}, ""
 	switch {

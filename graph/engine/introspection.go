@@ -13,7 +13,8 @@ import (
 
 // introspection counts the values that a selection on the schema will write, before the core executes it. Merged,
 // skipped and deprecated fields are counted too, so the count may be too high but is never too low. Counts of
-// selections on a type are cached. Above most the count stops, since the operation is refused anyway.
+// selections on a type are cached. The count stops above the maximum in the field most, since the operation is refused
+// anyway.
 type introspection struct {
 	schema *ast.Schema
 	most   int
@@ -33,7 +34,7 @@ const descriptionBytes = 64
 const maxIntrospection = math.MaxInt32
 
 const (
-	// introspectedBytes is the memory that a value takes until the answer is complete.
+	// introspectedBytes is the number of bytes of memory that a value takes until the answer is complete.
 	introspectedBytes = 100
 	// longIntrospection is the number of values above which introspection takes longer than most operations.
 	longIntrospection = 5000

@@ -24,8 +24,8 @@ func applyRootField() derivedField {
 // mutation executes a root field of a mutation by a call of the service.
 type mutation func(ctx context.Context, r *run, f *field, in map[string]any) (*service.Written, error)
 
-// resolveMutation returns the function resolve of a mutation. It executes the mutation and reads what its payload
-// needs.
+// resolveMutation returns the function derivedField.resolve of a mutation. It executes the mutation and reads what its
+// payload needs.
 func resolveMutation(execute mutation) func(context.Context, *run, *field, *resolved, *arguments) error {
 	return func(ctx context.Context, r *run, f *field, a *resolved, args *arguments) error {
 		in := value[map[string]any](args.values, "input")
@@ -48,13 +48,13 @@ func resolveMutation(execute mutation) func(context.Context, *run, *field, *reso
 			blockers:   map[*field]link{},
 			mutationID: optional[string](in, "clientMutationId"),
 		}
-		r.readPayload(ctx, a.written) // may halt, when a.written is set already
+		r.readPayload(ctx, a.written) // a.written must be set before, since this may halt
 		return nil
 	}
 }
 
-// countDeprecated counts each deprecated field that a manifest or a write in JSON has set, once. Those in typed inputs
-// are found in the document and its variables.
+// countDeprecated counts each deprecated field that a manifest or a write in JSON has set, once. Package deprecation
+// finds the deprecated fields in typed inputs.
 func (r *run) countDeprecated(warnings []failure.Warning) {
 	if r.engine.deprecated == nil {
 		return

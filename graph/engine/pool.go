@@ -8,8 +8,8 @@ import (
 )
 
 // This file manages memory that operations use again: parts of a run, and the buffer of its answer. BenchmarkGraph of
-// graph/server measures it: without it, 20 networks with their subnets and ports would take twice as long. A run that
-// has panicked is not used again.
+// graph/server measures it: without it, a query for 20 networks with their subnets and ports would take twice as long.
+// A run that has panicked is not used again.
 //
 //	begin -> execute -> end                                          the answer is in memory of its own
 //	begin -> execute -> Output.Fill ... Release -> TakeBack -> end   the transport sends it from run.buf

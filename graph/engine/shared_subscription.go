@@ -78,8 +78,8 @@ func (s *execution) Follow(leader stream.Execution) {
 	s.run = nil
 }
 
-// Lead begins an execution that equal subscriptions share. It takes over the stream of changes of the subscription of,
-// and ends with ctx.
+// Lead begins an execution that equal subscriptions share. It takes over the stream of changes from the execution of
+// one of them. The shared execution ends with ctx.
 func (e *Engine) Lead(ctx context.Context, of stream.Execution) stream.Execution {
 	first := of.(*execution)
 	s := &execution{

@@ -252,7 +252,8 @@ func (e *Engine) addKind(k *kindInfo) {
 }
 
 // addShape adds the object type of a spec or status, or of an object in one, with its enums and the types below it. s
-// is its shape in stored bodies, which is usually the same wherever the type occurs.
+// is its shape in stored bodies, which is usually the same wherever the type occurs. The descriptor's shape has the
+// fields of the API.
 func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) *typeInfo {
 	first := e.types[s.Name]
 	if first != nil && sameLayout(first.shape, s) {
@@ -270,7 +271,7 @@ func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) *typeInfo {
 	}
 	for i := range of.Fields {
 		f := &of.Fields[i]
-		slot, _ := s.Slot(f.Name) // a view has not all fields of the body
+		slot, _ := s.Slot(f.Name) // it has a slot: stored bodies have all fields of the API
 		t.slots[f.InAPI()] = slot
 		if f.APIName != "" {
 			for _, input := range []string{kinds.InputType(s.Name), kinds.PatchType(s.Name), kinds.FilterType(s.Name)} {

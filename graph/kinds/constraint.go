@@ -91,7 +91,7 @@ func (l *loader) restrict(d *directive, where string, arguments []string, allowe
 	}
 }
 
-// sound reports limits that contradict each other.
+// sound reports limits that contradict each other, and patterns and formats that are not valid.
 func (l *loader) sound(c *descriptor.Constraint, d *directive, where string) {
 	l.bounds(d, where, "minLength", "maxLength")
 	l.bounds(d, where, "minItems", "maxItems")
@@ -140,8 +140,8 @@ func (l *loader) nameLimits(out *descriptor.Field, f *ast.FieldDefinition, where
 	c.Format = descriptor.FormatName
 }
 
-// bounds checks the minimum and maximum of a count: neither may be negative, and the minimum must not exceed the
-// maximum.
+// bounds checks the minimum and maximum of a count: neither may be negative, the maximum must not be 0, and the minimum
+// must not exceed the maximum.
 func (l *loader) bounds(d *directive, where, low, high string) {
 	least, most := d.integer(low), d.integer(high)
 	for arg, n := range map[string]*int{low: least, high: most} {

@@ -66,7 +66,7 @@ func (s *Schema) derive() (*ast.SchemaDocument, error) {
 	d.Owners = map[string][]Reference{}
 	for i := range s.Kinds {
 		for _, r := range s.Kinds[i].Refs {
-			known := func(o Reference) bool { return o.Field == r.Field } // of another kind that has the type
+			known := func(o Reference) bool { return o.Field == r.Field } // added for another kind with this type
 			if !slices.ContainsFunc(d.Owners[r.Owner], known) {
 				d.Owners[r.Owner] = append(d.Owners[r.Owner], r)
 			}

@@ -29,7 +29,7 @@ func (d *typeDerivation) filter(k *Kind, s *descriptor.Shape, path string) {
 			continue
 		}
 		if def.has(f.InAPI()) {
-			continue // of another kind, or of another place of the type
+			continue // added for another kind, or for another use of the type
 		}
 		text := f.Description
 		if f.Default != nil {

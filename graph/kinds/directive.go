@@ -139,7 +139,7 @@ func enumNames(def *ast.Definition) string {
 	return strings.Join(textsOf(def.EnumValues, func(v *ast.EnumValueDefinition) string { return v.Name }), ", ")
 }
 
-// directive is a directive without findings. All methods accept nil, which stands for an absent directive.
+// directive is a directive without findings. All methods except at accept nil, which stands for an absent directive.
 type directive struct{ *ast.Directive }
 
 // read returns the directive with a name; nil if there is none or it is malformed.
@@ -170,7 +170,7 @@ func (l *loader) isMalformed(list ast.DirectiveList, name string) bool {
 // has reports whether the directive has an argument.
 func (d *directive) has(arg string) bool { return d != nil && d.Arguments.ForName(arg) != nil }
 
-// at returns the position of an argument.
+// at returns the position of an argument, which must be present.
 func (d *directive) at(arg string) *ast.Position { return d.Arguments.ForName(arg).Position }
 
 func (d *directive) text(arg string) string {

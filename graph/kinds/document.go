@@ -27,7 +27,7 @@ func (l *loader) index(docs []Document) {
 			}
 		}
 	}
-	for _, k := range slices.Backward(l.kinds) { // of two kinds the first has the name
+	for _, k := range slices.Backward(l.kinds) { // if two kinds derive a name, the first one counts
 		for _, name := range DerivedTypes(k.Name) {
 			l.derived[name] = k.Name
 		}

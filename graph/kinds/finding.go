@@ -55,8 +55,8 @@ func (n listed) String() string {
 	return strings.Join(textsOf(n, shorten), ", ")
 }
 
-// report adds a finding unless the same one was added before. Arguments from the files are shortened, except those of
-// type [own] or [listed].
+// report adds a finding unless the same one was added before. Arguments from the files are shortened, except arguments
+// of type [own] or [listed].
 func (l *loader) report(at *ast.Position, format string, args ...any) {
 	short := make([]any, len(args))
 	for i, arg := range args {

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The forms of the arguments of @resource. A version looks like one of Kubernetes.
+// The forms of the arguments of @resource. A version has the form of a Kubernetes version.
 var (
 	pluralForm  = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
 	nameForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
@@ -21,7 +21,7 @@ var (
 	subKindForm = regexp.MustCompile(`^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$`)
 )
 
-// The maximum lengths of names, which are part of every key.
+// The maximum lengths of names, and the limits of the fields of a kind.
 const (
 	maxKindName = 63
 	maxGroup    = 253
@@ -36,7 +36,7 @@ const (
 	maxName = 253
 )
 
-// kind reads a kind.
+// kind returns the descriptor of a kind, without its references, filterable fields and columns. Load adds these.
 func (l *loader) kind(def *ast.Definition) descriptor.Kind {
 	l.reading, l.fieldCount = def, 0
 	k := descriptor.Kind{Name: def.Name, Singular: singular(def.Name), Description: def.Description}

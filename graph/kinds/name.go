@@ -45,10 +45,10 @@ func InputType(object string) string { return object + "Input" }
 // PatchType returns the name of the patch type derived from an object type.
 func PatchType(object string) string { return object + "Patch" }
 
-// FilterType returns the name of the filter type derived from an object type or an enum.
+// FilterType returns the name of the filter type for an object type, an enum or a scalar.
 func FilterType(name string) string { return name + "Filter" }
 
-// ListFilterType returns the name of the filter type for lists of an enum.
+// ListFilterType returns the name of the filter type for lists of an enum or a scalar.
 func ListFilterType(enum string) string { return enum + "ListFilter" }
 
 // derivedFromType returns the names of the types that are derived from a type that is not a kind.

@@ -98,7 +98,7 @@ func laterQueries() []string {
 // commandWords returns words that the command line accepts in place of a kind.
 func commandWords() []string { return []string{"all"} }
 
-// tableColumns returns the titles of columns that tables of the command line always have.
+// tableColumns returns the titles of columns that all tables of the command line have or may have.
 func tableColumns() []string {
 	return []string{"EVENT", "NAMESPACE", "NAME", "AVAILABLE", "PROGRESSING", "AGE", "MESSAGE", "REVISION"}
 }

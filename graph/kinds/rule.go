@@ -90,7 +90,7 @@ func escapeHint(message string) string {
 	return ""
 }
 
-// shapeProvider tells CEL the fields of shapes.
+// shapeProvider provides CEL with the names and types of the fields of shapes.
 type shapeProvider struct {
 	*types.Registry
 	shapes map[string]*descriptor.Shape

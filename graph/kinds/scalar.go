@@ -49,7 +49,7 @@ func (l *loader) expandScalars(docs []Document) {
 	}
 }
 
-// scalar checks a scalar and adds its constraint; nil if that is not valid.
+// scalar checks a scalar, and adds its constraint to constraints; nil if the constraint is missing or not valid.
 func (l *loader) scalar(def *ast.Definition, constraints map[string]*directive) {
 	l.scalars = append(l.scalars, def)
 	if _, twice := constraints[def.Name]; twice {

@@ -151,7 +151,8 @@ func statusDirectives() []string {
 	return []string{"filterable", "sortable", "constraint", "map", "stored"}
 }
 
-// statusField reads the directives of a status field. It reports those that would restrict what a controller may store.
+// statusField reads the directives of a status field. It reports a required field and an enum, which would restrict
+// what a controller may store.
 func (l *loader) statusField(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	l.maxima(out, f, where)
 	if out.Required {
@@ -266,8 +267,8 @@ func (l *loader) noDefaults(def *ast.Definition, u *use) {
 	}
 }
 
-// noEffect reports directives on a type and on its fields that have no effect for the reason why. On fields, the
-// directives in but are allowed.
+// noEffect reports the directives of this package on a type and on its fields, because they have no effect there. The
+// messages contain the given reason. On fields, the directives with the given names are not reported.
 func (l *loader) noEffect(def *ast.Definition, why string, but ...string) {
 	l.noEffectOn(def.Directives, why)
 	for _, f := range def.Fields {
@@ -275,7 +276,7 @@ func (l *loader) noEffect(def *ast.Definition, why string, but ...string) {
 	}
 }
 
-// noEffectOn reports directives in one place that have no effect, except those in but.
+// noEffectOn is like noEffect for the directives in one place.
 func (l *loader) noEffectOn(list ast.DirectiveList, why string, but ...string) {
 	for _, d := range list {
 		if l.directives[d.Name] != nil && !slices.Contains(but, d.Name) && !slices.Contains(l.malformed, d) {

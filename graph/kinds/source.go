@@ -38,7 +38,7 @@ func EmbeddedFiles() fs.FS {
 	return v1
 }
 
-// maxReads is how often a folder is read if it is replaced while it is read.
+// maxReads is the maximum number of times that a folder is read because it was replaced while it was being read.
 const maxReads = 5
 
 // ReadDir reads a catalogue from the files in a folder that end in .graphqls. If it is not valid, the error is

@@ -17,7 +17,7 @@ import (
 // maxSafeInteger is the greatest SafeInt. All readers of JSON keep it exact.
 const maxSafeInteger = 1<<53 - 1
 
-// fieldDefault reads @default. Its stored form is a string, a bool or a json.Number.
+// fieldDefault reads @default, and sets the default to its stored form: a string, a bool or a json.Number.
 func (l *loader) fieldDefault(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	d := l.read(f.Directives, "default")
 	if d == nil {

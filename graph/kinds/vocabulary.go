@@ -29,7 +29,7 @@ func Vocabulary() (string, error) {
 	for _, name := range []string{"SafeInt", "Time", "Condition", "MapEntry"} {
 		add(name)
 	}
-	for i := 0; i < len(doc.Definitions); i++ { // the types that these have, too
+	for i := 0; i < len(doc.Definitions); i++ { // and the types of their fields
 		for _, f := range doc.Definitions[i].Fields {
 			add(f.Type.Name())
 		}

@@ -2,8 +2,8 @@
 // of one kind in one call, if they are requested at about the same time. It does the same for pages. The engine does
 // not use this package, because it knows all reads of a level and calls the service directly.
 //
-// Loaders exist for one response. They read nothing twice, so all fields of the response show the same state of a
-// resource.
+// Loaders exist for one response. Except for [Loaders.Pages] they read nothing twice, so all fields of the response
+// show the same state of a resource.
 package loader
 
 import (
@@ -129,7 +129,7 @@ func (l *Loaders) Page(ctx context.Context, req query.ListRequest) (*query.Page,
 }
 
 // Pages reads pages of connections, which may have different kinds, in batches of at most [MaxPages]. Unlike Page it
-// does not wait for other reads.
+// does not wait for other reads, and it reads a page again that was read before.
 func (l *Loaders) Pages(ctx context.Context, requests []query.ListRequest) ([]*query.Page, error) {
 	out := make([]*query.Page, 0, len(requests))
 	for some := range slices.Chunk(requests, MaxPages) {

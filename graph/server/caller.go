@@ -33,8 +33,8 @@ func (s *Server) identified(next http.Handler, refuse func(http.ResponseWriter, 
 }
 
 // initSocket returns the context for the operations of a WebSocket connection. The caller is authenticated by the
-// member authorization of connection_init, in any case of letters. If there is none, the caller of the upgrade request
-// is used.
+// member authorization of connection_init, whose name may have letters of any case. If there is none, the caller of the
+// upgrade request is used.
 func (s *Server) initSocket(ctx context.Context, payload json.RawMessage) (_ context.Context, err error) {
 	if !s.cfg.Identities.Required() {
 		return ctx, nil
@@ -90,7 +90,8 @@ func authorization(payload json.RawMessage) (string, error) {
 }
 
 // quotaName returns the name under which the use of a caller is counted: its name, or its address if it is anonymous.
-// It returns "" for an anonymous caller on this machine, whose use is not limited.
+// It returns "" for an anonymous caller whose address is on this machine or not known. The use of such a caller is not
+// limited.
 func (s *Server) quotaName(ctx context.Context) string {
 	caller := access.CallerFrom(ctx)
 	if caller.Identity != nil {
@@ -116,14 +117,14 @@ func (s *Server) admit(ctx context.Context, use transport.Use) (done func(), err
 	return s.callers.Begin(name, use)
 }
 
-// spend charges the steps of a query or mutation to its caller.
+// spend charges steps of work to the caller in ctx: the work of an operation, or of parsing a document.
 func (s *Server) spend(ctx context.Context, steps int64) {
 	if name := s.quotaName(ctx); name != "" {
 		s.callers.Spend(name, steps)
 	}
 }
 
-// refuseCaller answers a request outside the API whose caller is not authenticated.
+// refuseCaller answers a request outside the API whose caller is not authenticated or lacks a right.
 func (s *Server) refuseCaller(w http.ResponseWriter, r *http.Request, err error) {
 	var known *failure.Error
 	if !errors.As(err, &known) {

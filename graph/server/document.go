@@ -30,7 +30,7 @@ import (
 type documents struct {
 	schema *ast.Schema
 	limits Limits
-	hidden bool // the schema
+	hidden bool // introspection is refused
 	// cache is shared by all APIs. api is the name of this API, and plans the engine that keeps its plans.
 	cache *documentCache
 	api   string
@@ -73,7 +73,7 @@ func (d *documents) parse(ctx context.Context, query string) (*document, gqlerro
 	query = strings.Clone(query) // a cached document does not keep the rest of the request
 	text := scan(query, MaxTokens)
 	work := text.tokens
-	defer func() { d.spend(ctx, int64(work)) }() // about as long as so many steps
+	defer func() { d.spend(ctx, int64(work)) }() // one step for each token and comparison
 	if text.tokens > MaxTokens {
 		return nil, gqlerror.List{exceeded("tokens", "limit-tokens", MaxTokens)}
 	}
@@ -162,9 +162,9 @@ func (d *document) checkStreams(oc *graphql.OperationContext) *gqlerror.Error {
 	return nil
 }
 
-// The limits up to which errors suggest the name that may have been meant, for the total size of a document's names and
-// strings and for the longest of them, in bytes. To find a suggestion, the validation compares a name with all names in
-// that place of the schema, in time proportional to the product of their lengths.
+// Errors suggest the name that may have been meant only if the names and strings of the document have at most
+// maxSuggested bytes together, and at most maxSuggestedName bytes each. To find a suggestion, the validation compares a
+// name with all names in that place of the schema, in time proportional to the product of their lengths.
 const (
 	maxSuggested     = 1 << 10
 	maxSuggestedName = 64
@@ -185,7 +185,7 @@ type textSize struct {
 // complain.
 func scan(query string, most int) (t textSize) {
 	l := lexer.New(&ast.Source{Input: query})
-	var characters []rune // of the text, in which positions count
+	var characters []rune // the text; positions of tokens count characters
 	for t.tokens <= most {
 		token, err := l.ReadToken()
 		if err != nil || token.Kind == lexer.EOF {
@@ -208,7 +208,8 @@ func scan(query string, most int) (t textSize) {
 	return t
 }
 
-// rules returns the rules for validating the document: those of the specification, changed as its size requires.
+// rules returns the rules for validating the document: the rules of the specification, changed as the size of the
+// document requires.
 func (t textSize) rules() *rules.Rules {
 	r := t.suggestingRules()
 	if t.wide {

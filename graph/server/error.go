@@ -17,8 +17,8 @@ import (
 	"github.com/sluicegw/sluice/graph/coercion"
 )
 
-// present returns the error in the form for clients. It always has extensions.code and extensions.requestId, and others
-// that apply. An unknown error becomes INTERNAL, and its cause is only logged.
+// present returns the error in the form for clients. It always has extensions.code and extensions.requestId, and other
+// extensions if they apply. An unknown error becomes INTERNAL, and its cause is only logged.
 func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	out := graphql.DefaultErrorPresenter(ctx, err)
 	ext := map[string]any{}

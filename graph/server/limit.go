@@ -27,10 +27,10 @@ type size struct {
 	selections, depth int
 }
 
-// counter measures each selection set and each fragment only once, even if it is used often.
+// counter is the state of checkLimits. It measures each fragment only once, even if there are many spreads of it.
 type counter struct {
 	limits    Limits
-	hidden    bool // the schema
+	hidden    bool // introspection is refused
 	fragments map[string]*ast.FragmentDefinition
 	sizes     map[string]size
 	// open are the fragments that contain the one being measured, the outermost first.

@@ -118,7 +118,8 @@ func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, err error) {
 	})
 }
 
-// writeRefusal answers a call that is not executed: in its protocol, or as JSON if it keeps to none.
+// writeRefusal answers a call that is not executed: in its protocol, or as JSON if the request belongs to none of the
+// protocols.
 func writeRefusal(w http.ResponseWriter, r *http.Request, refused *rpc.Refusal) {
 	errorWriter := connect.NewErrorWriter()
 	if refused.Foreign || !errorWriter.IsSupported(r) {
@@ -136,7 +137,7 @@ type call struct {
 	// and the span of the request.
 	streams func()
 	share   *budget.Share
-	// room is the room of requests. The call has taken parts of it.
+	// room is the memory that all requests share, and parts how often the call has taken bodyPart bytes from it.
 	room  *budget.Room
 	parts int
 	// answer is the size of the answer in bytes. abort closes the connection.

@@ -51,7 +51,8 @@ func endCall(ctx context.Context, s span.Span, of rpc.Call, failed *failure.Erro
 	s.End()
 }
 
-// statusOf returns the status of a call as its protocol has it. Connect has one only for an error.
+// statusOf returns the status of a call in the form of its protocol. In Connect, only a call with an error has a
+// status.
 func statusOf(ctx context.Context, of rpc.Call, failed *failure.Error) (status attribute.KeyValue, some bool) {
 	switch {
 	case of.System == rpc.SystemGRPC && failed == nil:
@@ -72,7 +73,7 @@ func codeText(ctx context.Context, failed *failure.Error) string {
 	return rpc.CodeOf(ctx, failed).String()
 }
 
-// traceRefusedCall notes on the span of a request that its call was refused before it was one.
+// traceRefusedCall records in the span of a request that its call was refused before it was executed.
 func traceRefusedCall(ctx context.Context, failed *failure.Error) {
 	span.Of(ctx).Fail(string(failed.Code), isFault(string(failed.Code)))
 }

@@ -61,16 +61,16 @@ func (s *Server) edge(next http.Handler, exposed ...string) http.Handler {
 	})
 }
 
-// Errors of requests whose handlers did not return, as spans name them.
+// The errors in the spans of requests whose handlers did not return.
 const (
-	// errorAborted: the handler broke off the answer.
+	// errorAborted means that the handler has aborted the answer.
 	errorAborted = "aborted"
 	errorPanic   = "panic"
 )
 
-// endPanic deals with what a handler has panicked with; nil if it has returned. broken names the error; it is empty
-// for none. cut reports whether the connection must be cut: an answer of which only a part is sent must not look
-// complete.
+// endPanic handles the value with which a handler has panicked. The value is nil if the handler has returned. broken
+// names the error; it is empty for none. cut reports whether the connection must be cut: an answer of which only a part
+// is sent must not look complete.
 func (s *Server) endPanic(q *recorder, r *http.Request, panicked any) (broken string, cut bool) {
 	switch panicked {
 	case nil:

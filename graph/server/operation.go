@@ -192,7 +192,7 @@ func inputKind(op *graphql.OperationContext) string {
 	return manifest.Kind
 }
 
-// shortName returns the part of a client's name for the log.
+// shortName returns the beginning of a name that a client has chosen, with at most maxName bytes, for the log.
 func shortName(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), maxName)], "")
 }

@@ -64,7 +64,7 @@ type callers struct {
 	now    func() time.Time
 
 	mu   sync.Mutex         // guards the rest
-	busy map[string]*caller // have something open
+	busy map[string]*caller // callers that have something open
 	idle *simplelru.LRU[string, *caller]
 }
 
@@ -85,11 +85,11 @@ type caller struct {
 	name  string
 	open  [uses]int
 	begun *rate.Limiter
-	// left is the number of steps that the caller had at the time at; it is negative if the caller must wait. mean is
-	// the mean number of steps of its latest operations.
+	// left is the number of steps that the caller could still take at the time in the field at, when steps were last
+	// charged. It is negative if the caller must wait. mean is the mean number of steps of its latest operations.
 	left, mean float64
 	at         time.Time
-	// recent is the number of steps of its operations until at. Their weight decreases by half in each minute.
+	// recent is the number of steps of its operations until that time. Their weight decreases by half in each minute.
 	recent float64
 }
 
@@ -105,7 +105,8 @@ type CallerState struct {
 	RecentSteps int64 `json:"recentSteps"`
 }
 
-// noisiest returns the callers with the most recent steps; callers with equal steps are ordered by what they have open.
+// noisiest returns the callers with the largest RecentSteps, the largest first, but not more callers than the given
+// maximum. Callers with equal steps are ordered by how much they have open.
 func (c *callers) noisiest(most int) []CallerState {
 	c.mu.Lock()
 	now := c.now()
@@ -131,7 +132,7 @@ func (c *callers) noisiest(most int) []CallerState {
 	return all[:min(len(all), most)]
 }
 
-// recentSteps returns the value of recent at a later time.
+// recentSteps returns the value that recent has at a later time, if no more steps are charged.
 func (c *caller) recentSteps(now time.Time) float64 {
 	return c.recent * math.Exp2(-now.Sub(c.at).Minutes())
 }
@@ -175,8 +176,8 @@ func (c *caller) pace(now time.Time) error {
 	return nil
 }
 
-// stepsLeft returns how many steps the caller has at a time, at most those of one second. A [rate.Limiter] would not
-// do: it allows no event larger than its burst, and one operation may take many times the steps of a second.
+// stepsLeft returns how many steps the caller has at a time, at most the steps of one second. A [rate.Limiter] would
+// not do: it allows no event larger than its burst, and one operation may take many times the steps of a second.
 func (c *caller) stepsLeft(now time.Time) float64 {
 	most := float64(c.of.limits.Steps)
 	return min(most, c.left+now.Sub(c.at).Seconds()*most)

@@ -21,11 +21,11 @@ func (l Limits) budget() budget.Limits {
 	}
 }
 
-// eventShare is the number by which limits of an operation are divided for an event. An event is about one resource,
-// and many clients may receive it.
+// eventShare is the number by which the limits of rows, objects and steps of an operation are divided for an event. An
+// event is about one resource, and many clients may receive it.
 const eventShare = 10
 
-// ofEvent returns the limits of an event, given those of an operation.
+// ofEvent returns the limits of an event, given the limits of an operation.
 func ofEvent(l budget.Limits) budget.Limits {
 	for _, t := range []budget.Thing{budget.Rows, budget.Objects, budget.Steps} {
 		l[t] = max(l[t]/eventShare, 1)

@@ -39,7 +39,7 @@ func (s *Server) beginTrace(r *http.Request) (ctx context.Context, edge span.Spa
 	return s.cfg.Tracer.Request(r.Context(), knownMethod(r.Method), traceparent, begins)
 }
 
-// givenTrace returns the trace that a request names; empty for none, and for more than one.
+// givenTrace returns the trace in the header of a request; "" if there is none or more than one, or if it is not valid.
 func givenTrace(header http.Header) string {
 	given := header[traceHeader]
 	if len(given) != 1 {

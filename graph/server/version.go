@@ -139,8 +139,8 @@ func (s *Server) ack(ctx context.Context) json.RawMessage {
 	return nil
 }
 
-// versioned returns a handler that serves the paths of APIs with next, information about versions itself, and all other
-// paths with others.
+// versioned returns a handler that passes requests to versions of the API to next, and answers requests for information
+// about versions itself. It passes all other requests to others, including requests to the newest API.
 func (s *Server) versioned(next, others http.Handler) http.Handler {
 	schema := s.identified(http.HandlerFunc(s.schemaOf), s.refuseCaller)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,7 +151,7 @@ func (s *Server) versioned(next, others http.Handler) http.Handler {
 			others.ServeHTTP(w, r)
 			return
 		}
-		r.Pattern = "/{version}" + apiPath // for metrics, which have the names of versions that are served alone
+		r.Pattern = "/{version}" + apiPath // in metrics, unless the version is served
 		switch {
 		case r.URL.Path == versionsPath:
 			r.Pattern = versionsPath

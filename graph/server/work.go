@@ -56,7 +56,8 @@ func (w *work) walk(set ast.SelectionSet, visited map[string]bool) {
 	}
 }
 
-// selected is everything that is selected at one path of the answer, with fragments expanded.
+// selected is everything that is selected at one path of the answer, with fragments expanded. spread is the number of
+// fragment spreads in it.
 type selected struct {
 	fields             map[string]*namesakes
 	selections, spread int
@@ -64,7 +65,7 @@ type selected struct {
 
 // namesakes are the fields with the same response name at one path.
 type namesakes struct {
-	weight int // each field counts, and each of its arguments
+	weight int // the number of fields and of their arguments
 	sets   []ast.SelectionSet
 }
 

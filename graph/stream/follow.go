@@ -63,7 +63,8 @@ func (s *Subscription) follow() (*event, progress) {
 	}
 }
 
-// goAlone makes the subscription continue by itself from its present position. It unlocks the group.
+// goAlone makes the subscription continue by itself from its present position. The caller holds the group's lock;
+// goAlone releases it.
 func (s *Subscription) goAlone(g *group) {
 	if s.leavesForRights {
 		s.leavesForRights = false

@@ -108,7 +108,7 @@ func (g *group) step() *event {
 		if g.taken == nil {
 			return nil
 		}
-		res, _ := g.leader.Answer(ctx, g.taken) // an error would be that of each follower, too
+		res, _ := g.leader.Answer(ctx, g.taken) // each follower gets the error when it executes the change itself
 		return res
 	})
 	if g.taken == nil {
@@ -182,7 +182,7 @@ func (g *group) Wake() {
 	}
 }
 
-// work publishes changes until Wake was not called in between.
+// work publishes changes, and does so again if Wake was called meanwhile.
 func (g *group) work() {
 	for {
 		seen := g.wakes.Load()

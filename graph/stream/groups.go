@@ -34,8 +34,8 @@ type Groups struct {
 	cfg Config
 
 	mu sync.Mutex // taken before the mutex of a group
-	// open has the groups that subscriptions can join. Groups that cannot be joined any more are still reading the
-	// snapshot.
+	// open has the newest group with each key. A group that is reading the snapshot may be closed to other
+	// subscriptions; the next subscription then begins another group in its place.
 	open map[groupKey]*group
 }
 
@@ -56,8 +56,8 @@ func withMemory(ctx context.Context, memory *budget.Share) context.Context {
 }
 
 // join makes a subscription follow the group with its key and join point, and begins that group if there is none. It
-// returns false if that is not possible: there is a change between the positions of the two, the rights of the
-// subscription are outdated, or the shared execution cannot begin.
+// returns false if that is not possible: there is a change between the positions of the subscription and the group, the
+// rights of the subscription are outdated, or the shared execution cannot begin.
 func (x *Groups) join(s *Subscription, at change.JoinPoint) bool {
 	key := groupKey{s.loop.execution.Key(), at}
 	s.parked = false
@@ -143,8 +143,8 @@ func (x *Groups) unite(g *group) {
 	}
 }
 
-// Count returns how many subscriptions follow a group that can be joined, and how many of these are parked or reading
-// the snapshot.
+// Count returns how many subscriptions follow the newest group with their key, and how many of these are parked or
+// reading the snapshot.
 func (x *Groups) Count() (following, parked, reading int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

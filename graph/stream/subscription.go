@@ -37,7 +37,7 @@ type Subscription struct {
 	ctx    context.Context
 	after  string        // the cursor from which the transport resumes
 	events Events        // nil before it has begun
-	loop   *Loop         // the same if it may join a group, else nil
+	loop   *Loop         // events, if it is a Loop and can therefore join a group; else nil
 	memory *budget.Share // of the event that it executes by itself
 
 	// The fields below are guarded by the lock of the group, if there is one.
@@ -153,7 +153,7 @@ const (
 	hasMoved // to another state
 )
 
-// next returns the next event, as the state of the subscription requires.
+// next returns the next event: from the subscription's own execution if it is alone, otherwise from its group.
 func (s *Subscription) next() ([]byte, progress) {
 	for {
 		s.memory.Reset() // the event before is queued

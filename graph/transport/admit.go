@@ -94,6 +94,6 @@ func (s *socket) watchCredential(ctx context.Context) {
 	lifetime, end := id.Lifetime(ctx)
 	context.AfterFunc(lifetime, func() {
 		end()
-		s.close(closingFor(context.Cause(lifetime))) // of a connection that has ended it does nothing
+		s.close(closingFor(context.Cause(lifetime))) // does nothing if the connection is already ending
 	})
 }

@@ -59,8 +59,8 @@ type Config struct {
 	// Connections is the maximum number of open WebSocket connections; more are refused with 503.
 	// Default [DefaultConnections].
 	Connections int
-	// Waiting is the maximum number of WebSocket connections that are not initialised yet. Another one closes the
-	// oldest of them. Default half of Connections, so that many clients can reconnect at once.
+	// Waiting is the maximum number of WebSocket connections that are not initialised yet. If there is one more, the
+	// oldest of them is closed. Default half of Connections, so that many clients can reconnect at once.
 	Waiting int
 	// Streams is the maximum number of open event streams; more are refused with 503. Default
 	// [DefaultConnections].

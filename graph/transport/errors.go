@@ -55,7 +55,8 @@ const (
 	maxEcho = 128
 )
 
-// Present returns the form of errors for clients.
+// Present returns the form for clients of the errors of a refused request, or of a subscription without memory for its
+// next event. It passes them to ExecutorConfig.Answered, too.
 func (e *Executor) Present(ctx context.Context, errs gqlerror.List) gqlerror.List {
 	if len(errs) > maxErrors {
 		more := fmt.Sprintf("there are %d errors more", len(errs)-maxErrors)

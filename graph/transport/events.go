@@ -42,7 +42,7 @@ func (t *Transport) stream(w http.ResponseWriter, r *http.Request, op *Operation
 		stop = subscription.Stop
 		go subscription.Run()
 	} else {
-		s.ending = nil // it ends in time
+		s.ending = nil // a query or mutation ends at its deadline
 		go op.answer(ctx, s, s.to.abort, func(next stream.Frame) { _ = s.out.Put(ctx, nil, next, complete()) })
 	}
 	s.write(ctx)
@@ -99,7 +99,8 @@ func (t *Transport) openStream(w http.ResponseWriter, r *http.Request) *eventStr
 	return s
 }
 
-// close sets the deadline for what net/http writes after the handler has returned.
+// close releases the admission of the stream, and sets the deadline for what net/http writes after the handler has
+// returned.
 func (s *eventStream) close() {
 	_ = s.to.control.SetWriteDeadline(time.Now().Add(s.to.timeout))
 	s.transport.streams.release()
@@ -212,7 +213,7 @@ func (s *eventStream) flush() error {
 	if err := s.to.control.Flush(); err != nil {
 		return err
 	}
-	_ = s.to.control.SetWriteDeadline(time.Time{}) // not every writer can move one that has passed
+	_ = s.to.control.SetWriteDeadline(time.Time{}) // some writers cannot extend a deadline that has passed
 	if cap(s.buf) > 4<<10 {
 		s.buf = nil
 	}

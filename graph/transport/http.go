@@ -69,7 +69,7 @@ func (t *Transport) serveHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // keep moves the memory of a subscription's request from the memory of requests to the memory of subscriptions. done
-// releases it. ok is false if there is not enough.
+// releases it. If there is not enough memory for subscriptions, ok is false, and the memory of the request is released.
 func keep(m *budget.Memory, taken int64) (done func(), ok bool) {
 	m.Requests().Give(taken)
 	if !m.Subscriptions().Take(taken) {
@@ -130,8 +130,8 @@ func isJSON(contentType string) bool {
 		slices.Contains([]string{"", "utf-8", "utf8"}, strings.ToLower(params["charset"]))
 }
 
-// answer executes a query or mutation within the deadline of inTime, and sends the answer, to which that deadline does
-// not apply.
+// answer executes a query or mutation within the deadline of inTime, and sends the answer. The deadline does not apply
+// to sending.
 func (t *Transport) answer(inTime context.Context, w http.ResponseWriter, r *http.Request, op *Operation) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	if media == "" && negotiate(r.Header.Values("Accept"), typeEvents) != "" {
@@ -170,7 +170,7 @@ type pacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
-	end     time.Time // of everything; zero for none
+	end     time.Time // the deadline of the whole answer; zero for none
 	aborted atomic.Bool
 }
 

@@ -42,8 +42,8 @@ func (s *NamedDocuments) trust(path string) error {
 	return nil
 }
 
-// parseManifest returns the documents of a manifest by id. Apollo's manifests have a list of operations; those of Relay
-// and of GraphQL Code Generator are objects with ids as names.
+// parseManifest returns the documents of a manifest by id. Apollo's manifests have a list of operations; manifests of
+// Relay and of GraphQL Code Generator are objects with ids as names.
 func parseManifest(data []byte) (map[string]string, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {

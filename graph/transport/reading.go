@@ -16,15 +16,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// The errors of reading.read.
+// The errors of reading.read, besides errors of the connection.
 var (
 	errNoMemory = errors.New("the requests in flight have all the memory that they may have")
 	errTooLarge = errors.New("more bytes than one request may have")
 )
 
 const (
-	// freeRead is the number of bytes in each request that do not count. Small requests should not be refused because
-	// other clients send large ones slowly, and the number of connections is limited anyway.
+	// freeRead is the number of bytes of each request for which no memory is claimed. Small requests should not be
+	// refused because other clients send large ones slowly, and the number of connections is limited anyway.
 	freeRead = 4 << 10
 	// readStep is the number of bytes that a client must send within the message timeout.
 	readStep = 64 << 10
@@ -32,7 +32,7 @@ const (
 	maxBodyTime = time.Minute
 )
 
-// counted returns how many bytes of a request with size bytes count.
+// counted returns the number of bytes of memory to be claimed for a request of a size.
 func counted(size int64) int64 { return max(size-freeRead, 0) }
 
 // reading is the state of reading one request.

@@ -82,7 +82,7 @@ type socket struct {
 	mu         sync.Mutex  // guards all below
 	beat       *time.Timer // pings
 	operations map[string]*socketOperation
-	running    int       // goroutines of operations, also of those whose id is free again
+	running    int       // goroutines of operations, also of operations whose id is free again
 	answers    int       // queries and mutations among them
 	draining   bool      // closes when answers is zero
 	ending     *closing  // nil while the connection lives
@@ -276,7 +276,7 @@ func (s *socket) close(end *closing) {
 	if s.beat != nil {
 		s.beat.Stop()
 	}
-	s.work.Add(1) // serve waits until all is said
+	s.work.Add(1) // serve waits until this call has ended
 	defer s.work.Done()
 	running := slices.Collect(maps.Values(s.operations))
 	s.mu.Unlock()

@@ -21,7 +21,7 @@ type socketOperation struct {
 	leave  func() // gives back the caller's [Use]
 	stop   func()
 	socket *socket
-	next   stream.Frame // of a result, without the payload
+	next   stream.Frame // the message with a result, without its payload
 }
 
 var _ stream.Wire = (*socketOperation)(nil)
@@ -226,7 +226,7 @@ func (op *socketOperation) End(ctx context.Context, errs gqlerror.List) {
 // finish puts the last messages of an operation into the queue. Before the client can read them, the id is free and the
 // use of the caller has ended, so that the client can begin another operation when it has read them.
 func (op *socketOperation) finish(ctx context.Context, last ...stream.Frame) {
-	_ = op.socket.out.Put(ctx, op.free, last...) // it was cancelled, or the connection ends
+	_ = op.socket.out.Put(ctx, op.free, last...) // fails if the operation was cancelled or the connection ends
 }
 
 func (op *socketOperation) free() {

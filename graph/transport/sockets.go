@@ -112,7 +112,7 @@ func (s *sockets) add(c *socket) {
 func (s *sockets) initialised(c *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waiting.Remove(c.place) // of one that was removed it does nothing
+	s.waiting.Remove(c.place) // does nothing if add has removed it
 }
 
 // remove removes a connection that has ended.

@@ -8,13 +8,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// place is what arguments say of a page.
+// place has the destinations of the arguments that select a page; see paging.
 type place struct {
 	first, last   **int
 	after, before **string
 }
 
-// paging reads the arguments of a connection.
+// paging sets the destinations of a place from the arguments of a connection.
 func paging(args map[string]any, to place) error {
 	for name, to := range map[string]**string{"after": to.after, "before": to.before} {
 		if s, ok := args[name].(string); ok {
@@ -34,7 +34,7 @@ func paging(args map[string]any, to place) error {
 	return nil
 }
 
-// related reads a page of what is related to a resource.
+// related reads a page of the dependencies, dependents or blockers of a resource.
 func (x *execution) related(req query.DependencyRequest, args map[string]any) (any, error) {
 	if err := paging(args, place{&req.First, &req.Last, &req.After, &req.Before}); err != nil {
 		return nil, err

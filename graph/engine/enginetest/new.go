@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/resolvers"
 )
 
-// New makes an engine for a service of a catalogue, nil for the embedded one. with
-// change its configuration.
+// New returns an engine for a service with the kinds of a catalogue; nil means the embedded catalogue. The functions
+// that are passed last change its configuration. An error ends the test.
 func New(t testing.TB, catalogue *kinds.Schema, svc *service.Service, with ...func(*engine.Config)) *engine.Engine {
 	t.Helper()
 	var err error
@@ -29,7 +29,7 @@ func New(t testing.TB, catalogue *kinds.Schema, svc *service.Service, with ...fu
 	return NewOf(t, api, svc, with...)
 }
 
-// NewOf is [New] for a schema of the API, such as that of a released version.
+// NewOf is like [New], but takes the schema of the API, for example the schema of a released version.
 func NewOf(t testing.TB, api *ast.Schema, svc *service.Service, with ...func(*engine.Config)) *engine.Engine {
 	t.Helper()
 	cfg := engine.Config{
@@ -45,5 +45,5 @@ func NewOf(t testing.TB, api *ast.Schema, svc *service.Service, with ...func(*en
 	return e
 }
 
-// ByHand returns the schema of the fields that are written by hand.
+// ByHand returns the schema of the fields with hand-written resolvers.
 func ByHand() *ast.Schema { return core.NewExecutableSchema(core.Config{}).Schema() }

@@ -12,10 +12,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// preview is what a dry run says of a resource.
+// preview is the resource that a dry run would have stored.
 type preview struct{ *resource }
 
-// payload is what a mutation did.
+// payload is the result of a mutation. Its id is the clientMutationId.
 type payload struct {
 	*service.Written
 	id any

@@ -1,5 +1,5 @@
-// Package enginetest makes random operations for whatever executes a schema, so
-// that two executors can be held against each other.
+// Package enginetest generates random operations on a schema, and executes operations with a simple reference
+// implementation, so that tests can compare the engine with it.
 package enginetest
 
 import (
@@ -18,32 +18,31 @@ type Operation struct {
 	Variables map[string]any
 }
 
-// Source makes random operations on a schema. Most are valid; some have values
-// that are refused. It is not safe for concurrent use.
+// Source makes random operations on a schema. Their documents are valid, but some have values that are refused. It is
+// not safe for concurrent use.
 type Source struct {
 	Schema *ast.Schema
 	Rand   *rand.Rand
-	// Values returns a value for an argument or an input field of a scalar or
-	// enum, by its path from the root field ("input.spec.resource.mtu"); false
-	// leaves the choice to the source.
+	// Values returns the value of an argument or an input field or, for a list, of an element. path is the path from
+	// the root field, such as "input.spec.resource.mtu". If Values is nil or returns false, the value is random.
 	Values func(path string, t *ast.Type) (any, bool)
-	// Skip leaves out fields, by the type that has them.
+	// Skip reports whether to leave out a field; on is the name of the type that has it. Default: no field is left out.
 	Skip func(on, field string) bool
-	// Depth is the deepest nesting of selections. Default 7.
+	// Depth is the maximum depth of nested selections. Default 7.
 	Depth int
-	// Fields is about how many fields a document has at most. Default 120.
+	// Fields is the approximate maximum number of fields in a document. Default 120.
 	Fields int
 
 	variables map[string]any
 	declared  []string
 	fragments []string
-	// aliases tell fields with arguments apart.
+	// aliases is the number of aliases so far. Fields with arguments get one, so that they are never merged.
 	aliases int
-	// budget bounds the number of fields of a document.
+	// budget is the number of fields that may still be added to the document.
 	budget int
 }
 
-// Next makes an operation of a kind: query, mutation or subscription.
+// Next returns a new operation: a query, a mutation or a subscription.
 func (s *Source) Next(kind ast.Operation) Operation {
 	s.variables = map[string]any{}
 	s.declared = nil
@@ -79,11 +78,11 @@ func (s *Source) Next(kind ast.Operation) Operation {
 	return Operation{Query: head + " {" + b.String() + " }" + strings.Join(s.fragments, ""), Variables: s.variables}
 }
 
-// one says yes once in n times.
+// one returns true at random, on average once in n calls.
 func (s *Source) one(n int) bool { return s.Rand.IntN(n) == 0 }
 
-// likely reports whether to give something that can be left out. Most requests that name
-// a resource do so by its name, and by no id.
+// likely decides at random whether to give an argument or input field that can be left out. It includes most names and
+// few ids, since most requests identify a resource by its name.
 func (s *Source) likely(name string) bool {
 	switch name {
 	case "name":
@@ -101,7 +100,7 @@ func (s *Source) depth() int {
 	return 7
 }
 
-// field writes a field with arguments, directives and what is below.
+// field writes a field with its arguments, its directives and the selection below it.
 func (s *Source) field(b *strings.Builder, on *ast.Definition, f *ast.FieldDefinition, depth int) {
 	if s.budget--; s.budget < 0 && depth > 1 {
 		return
@@ -185,8 +184,8 @@ func (s *Source) selection(b *strings.Builder, def *ast.Definition, depth int) {
 	}
 }
 
-// fragment writes an inline fragment or a spread, on the type, on an interface
-// of it, or on a type that has it.
+// fragment writes an inline fragment or a fragment spread. Its type condition is the type def, an interface that def
+// implements or, if def is an interface, a type that implements it.
 func (s *Source) fragment(b *strings.Builder, def *ast.Definition, depth int) {
 	on := []*ast.Definition{def}
 	for _, name := range def.Interfaces {
@@ -216,7 +215,7 @@ func (s *Source) fragment(b *strings.Builder, def *ast.Definition, depth int) {
 	}
 }
 
-// argument is a literal or a variable.
+// argument returns the text of an argument's value: a literal or a variable.
 func (s *Source) argument(path string, t *ast.Type) string {
 	if s.one(3) {
 		v := s.value(path, t, 0)
@@ -237,7 +236,7 @@ func (s *Source) variable(t string, v any) string {
 	return "$" + name
 }
 
-// value is a random value of a type, as JSON has it.
+// value returns a random value of a type, in the form of decoded JSON; enum values have the type enumValue.
 func (s *Source) value(path string, t *ast.Type, depth int) any {
 	if !t.NonNull && s.one(12) {
 		return nil
@@ -287,10 +286,10 @@ func (s *Source) value(path string, t *ast.Type, depth int) any {
 	return []any{"", "a", "b", "text \"quoted\" <&> \\ \n\t é \U0001F600", "\u2028\u0001", "net-0", "default"}[s.Rand.IntN(7)]
 }
 
-// enumValue is written without quotes in a document.
+// enumValue is the name of an enum value. In a document it is written without quotes.
 type enumValue string
 
-// literal writes a value as a document has it.
+// literal returns a value of a type as a literal in a document.
 func literal(v any, schema *ast.Schema, t *ast.Type) string {
 	switch v := v.(type) {
 	case nil:
@@ -334,7 +333,7 @@ func literal(v any, schema *ast.Schema, t *ast.Type) string {
 	return fmt.Sprint(v)
 }
 
-// quote writes a string of a document (GraphQL, October 2021, section 2.9.4).
+// quote returns a string as a literal in a document (GraphQL, October 2021, section 2.9.4).
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

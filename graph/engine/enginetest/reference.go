@@ -23,17 +23,15 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// Reference executes operations as the GraphQL specification words it (October
-// 2021, chapter 6; the structure is that of graphql-js), field by field, over
-// the derived schema and the stored JSON. It shares nothing with the engine but
-// the service, is slow, and has no plan, no levels and no spans.
+// Reference executes operations field by field, as chapter 6 of the GraphQL specification of October 2021 describes it.
+// It reads the derived schema and the stored JSON. It is slow, and shares only the service with the engine.
 type Reference struct {
 	Schema    *ast.Schema
 	Catalogue *kinds.Schema
 	Service   *service.Service
 }
 
-// execution is one operation of a Reference.
+// execution is the state of one call of [Reference.Execute].
 type execution struct {
 	*Reference
 	ctx    context.Context
@@ -42,7 +40,8 @@ type execution struct {
 	errors gqlerror.List
 }
 
-// errPropagate says that a value that must not be null is, and that its error was told.
+// errPropagate is returned for a value that is null although its type does not allow null, so that its parent becomes
+// null. If an error is the cause, it was added before.
 var errPropagate = errors.New("null propagates")
 
 // Execute answers a query or a mutation whose document is valid.
@@ -65,7 +64,7 @@ type group struct {
 	fields []*ast.Field
 }
 
-// collect is CollectFields.
+// collect implements CollectFields of the specification.
 func (x *execution) collect(def *ast.Definition, set ast.SelectionSet, visited map[string]bool, groups []group) []group {
 	for _, s := range set {
 		var directives ast.DirectiveList
@@ -111,7 +110,7 @@ func (x *execution) collect(def *ast.Definition, set ast.SelectionSet, visited m
 	return groups
 }
 
-// object is ExecuteSelectionSet.
+// object implements ExecuteSelectionSet of the specification.
 func (x *execution) object(def *ast.Definition, of any, set ast.SelectionSet, path ast.Path) (json.RawMessage, error) {
 	out := []byte{'{'}
 	failed := false
@@ -130,7 +129,7 @@ func (x *execution) object(def *ast.Definition, of any, set ast.SelectionSet, pa
 	return append(out, '}'), nil
 }
 
-// field is ExecuteField.
+// field implements ExecuteField of the specification.
 func (x *execution) field(def *ast.Definition, of any, g group, path ast.Path) (json.RawMessage, error) {
 	f := g.fields[0]
 	if f.Name == "__typename" {
@@ -152,7 +151,7 @@ func (x *execution) field(def *ast.Definition, of any, g group, path ast.Path) (
 	return out, completed
 }
 
-// fail tells an error, of a write all its violations.
+// fail adds an error to the answer. An error with violations becomes one error for each.
 func (x *execution) fail(err error, path ast.Path) {
 	var known *failure.Error
 	if errors.As(err, &known) {
@@ -164,9 +163,9 @@ func (x *execution) fail(err error, path ast.Path) {
 	x.errors = append(x.errors, &gqlerror.Error{Message: err.Error(), Path: path})
 }
 
-// complete is CompleteValue. An error says that null propagates.
+// complete implements CompleteValue of the specification. Its only error is errPropagate.
 func (x *execution) complete(t *ast.Type, value any, set ast.SelectionSet, path ast.Path) (json.RawMessage, error) {
-	if err, failed := value.(error); failed { // an element's own
+	if err, failed := value.(error); failed { // the error of an element of a list
 		x.fail(err, path)
 		value = nil
 	}
@@ -208,7 +207,7 @@ func (x *execution) complete(t *ast.Type, value any, set ast.SelectionSet, path 
 	return encode(value), nil
 }
 
-// encode writes a leaf as gqlgen does.
+// encode returns a leaf value as JSON in the same form as gqlgen.
 func encode(v any) json.RawMessage {
 	switch v := v.(type) {
 	case json.RawMessage:
@@ -229,7 +228,7 @@ func encode(v any) json.RawMessage {
 	return raw
 }
 
-// resource is a value of a kind: what is stored, decoded by encoding/json.
+// resource is a stored resource with its body, decoded by encoding/json.
 type resource struct {
 	stored *backend.Resource
 	body   map[string]any
@@ -247,29 +246,29 @@ func (x *execution) resource(r *query.Resource) any {
 	return out
 }
 
-// part is an object of a body, with the resource it is of.
+// part is an object in the body of a resource.
 type part struct {
 	of     *resource
 	values map[string]any
 	shape  *descriptor.Shape
 }
 
-// edge is one of a page.
+// edge is the edge with the index n on a page.
 type edge struct {
 	page *query.Page
 	n    int
 }
 
-// other is a dependency on a page of them.
+// other is the dependency with the index n on a page of dependencies.
 type other edge
 
 // entry is a pair of keys and values.
 type entry struct{ key, value string }
 
-// metadata is that of a resource.
+// metadata resolves the fields of a resource's metadata.
 type metadata struct{ *resource }
 
-// resolve is ResolveFieldValue: lists are []any, absent values nil.
+// resolve implements ResolveFieldValue of the specification. Lists are []any, and absent values are nil.
 func (x *execution) resolve(def *ast.Definition, of any, f *ast.Field) (any, error) {
 	args := f.ArgumentMap(x.vars)
 	switch of := of.(type) {
@@ -315,7 +314,7 @@ func (x *execution) kind(name string) *kinds.Kind {
 	return &x.Catalogue.Kinds[i]
 }
 
-// references are those whose derived field stands on a type, by its name.
+// reference returns the reference that a field of the type owner resolves; nil if there is none.
 func (x *execution) reference(owner, name string) *kinds.Reference {
 	for _, k := range x.Catalogue.Kinds {
 		for i := range k.Refs {
@@ -406,7 +405,7 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 	return nil, fmt.Errorf("reference: no way to resolve %s.%s", k.Name, f.Name)
 }
 
-// target asks for the rights on a resource.
+// target returns the request for the rights on a resource.
 func target(key backend.Key) query.AccessTarget {
 	t := query.AccessTarget{Kind: &key.Kind, Name: &key.Name}
 	if key.Namespace != "" {

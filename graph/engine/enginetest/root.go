@@ -96,7 +96,7 @@ func (x *execution) nodes(ids any) (any, error) {
 	return out, nil
 }
 
-// list reads a page.
+// list reads a page of resources for a connection.
 func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespace string, parent query.Parent, filter any) (any, error) {
 	req := query.ListRequest{Kind: kind, Parent: parent, Filter: filter, ChangeCursor: true}
 	if namespace != "" {
@@ -130,7 +130,7 @@ func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespa
 	return page, nil
 }
 
-// ofFilter is an error about a filter, in the names of the API.
+// ofFilter replaces stored names by API names in an error about a filter.
 func (x *execution) ofFilter(kind string, err error) error {
 	var known *failure.Error
 	if k := x.kind(kind); k != nil && errors.As(err, &known) {
@@ -215,7 +215,7 @@ func (x *execution) summary(kind string, f *ast.Field, args map[string]any) (any
 	return map[string]any{"groups": groups, "unreadableCount": unreadable}, err
 }
 
-// orderField is the field that the name of an order means.
+// orderField returns the path of the field that a value of the order enum of a kind stands for.
 func (x *execution) orderField(kind, name string) string {
 	for _, path := range []string{"name", "namespace", "createdAt", "updatedAt"} {
 		if kinds.OrderValue(path) == name {
@@ -227,7 +227,7 @@ func (x *execution) orderField(kind, name string) string {
 	return k.FilterableFields[i].Path
 }
 
-// input reads an input value into JSON: enums in stored form, maps as objects.
+// input converts an input value to its stored form: enum values and field names are stored names, and maps are objects.
 func (x *execution) input(t *ast.Type, v any) (any, error) {
 	if v == nil {
 		return nil, nil
@@ -298,7 +298,7 @@ func (x *execution) entries(list []any) (any, error) {
 	return out, nil
 }
 
-// storedName is the name in the store of a field of an input.
+// storedName returns the stored name of a field of an input type.
 func (x *execution) storedName(input, name string) string {
 	var found string
 	var look func(s *descriptor.Shape)
@@ -324,7 +324,7 @@ func (x *execution) storedName(input, name string) string {
 	return found
 }
 
-// storedForm finds an enum's value in a shape.
+// storedForm returns the stored form of an enum value; "" if no field of the shape has the enum.
 func storedForm(s *descriptor.Shape, enum string, v any) string {
 	for _, f := range s.Fields {
 		if f.Enum != nil && f.Enum.Name == enum {
@@ -343,7 +343,7 @@ func storedForm(s *descriptor.Shape, enum string, v any) string {
 	return ""
 }
 
-// mutate does one mutation.
+// mutate executes a root field of a mutation.
 func (x *execution) mutate(f *ast.Field, args map[string]any) (any, error) {
 	read, err := x.input(f.Definition.Arguments.ForName("input").Type, args["input"])
 	if err != nil {
@@ -390,7 +390,7 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 	return nil, fmt.Errorf("reference: no way to execute %s", name)
 }
 
-// inAPI is an error about values of a resource, in the names of the API.
+// inAPI replaces stored names by API names in an error about values of a resource.
 func inAPI(k *descriptor.Kind, err error) error {
 	var known *failure.Error
 	if !errors.As(err, &known) {
@@ -434,7 +434,7 @@ func (x *execution) writeKind(k *descriptor.Kind, id kind.Identity, name string,
 	return nil, fmt.Errorf("reference: no way to execute %s", name)
 }
 
-// writeAny does a mutation of a resource of any kind, nil if it is none of these.
+// writeAny executes a mutation that works for all kinds. For other mutations it returns nil and nil.
 func (x *execution) writeAny(name string, in map[string]any, text func(string) string, optional func(string) *string) (*service.Written, error) {
 	if !slices.Contains([]string{"patchResource", "updateResourceStatus", "deleteResource"}, name) {
 		return nil, nil
@@ -460,7 +460,7 @@ func (x *execution) writeAny(name string, in map[string]any, text func(string) s
 	return s.Writer.Delete(x.ctx, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional("expectedRevision")})
 }
 
-// identity is the resource that is named by id, or by namespace and name.
+// identity returns the identity of the resource that is named by id, or by namespace and name.
 func (x *execution) identity(of string, given map[string]any) (kind.Identity, error) {
 	id := kind.Identity{Kind: of}
 	text, byID := given["id"].(string)
@@ -495,7 +495,7 @@ func (x *execution) identity(of string, given map[string]any) (kind.Identity, er
 	return id, nil
 }
 
-// given is the metadata of an input.
+// given returns the metadata in an input.
 func given(in map[string]any) (m service.Metadata) {
 	pair := func(e any) (string, string) {
 		p := e.(map[string]any)
@@ -528,7 +528,7 @@ func given(in map[string]any) (m service.Metadata) {
 	return m
 }
 
-// patched is the metadata of a patch.
+// patched returns the changes of metadata in the input of a patch.
 func patched(in map[string]any) service.MetadataPatch {
 	same := given(map[string]any{"description": in["description"], "expiresAt": in["expiresAt"]})
 	m := service.MetadataPatch{Description: same.Description, ExpiresAt: same.ExpiresAt}

@@ -1,4 +1,4 @@
-// Package kindstest gives tests the catalogue that is compiled into the gateway.
+// Package kindstest provides catalogues for tests, such as the one that is built into the gateway.
 package kindstest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// embedded is what the embedded catalogue makes. It is read once for all tests of a
-// package, which takes a quarter of a second, and must not be changed.
+// embedded returns the descriptors and the API of the embedded catalogue. The catalogue is read only once for all tests
+// of a package, since that takes a quarter of a second. The result must not be changed.
 var embedded = sync.OnceValues(func() (out struct {
 	kinds []descriptor.Kind
 	api   *ast.Schema
@@ -27,8 +27,8 @@ var embedded = sync.OnceValues(func() (out struct {
 	return out, err
 })
 
-// Kinds are the descriptors of the embedded catalogue. The slice is the caller's; what it
-// leads to is shared.
+// Kinds returns the descriptors of the embedded catalogue. The slice belongs to the caller. Everything that its
+// elements point to is shared and must not be changed.
 func Kinds(t testing.TB) []descriptor.Kind {
 	t.Helper()
 	catalogue, err := embedded()
@@ -38,7 +38,7 @@ func Kinds(t testing.TB) []descriptor.Kind {
 	return slices.Clone(catalogue.kinds)
 }
 
-// API is the schema that is derived from the embedded catalogue. It is shared.
+// API returns the schema that is derived from the embedded catalogue. It is shared and must not be changed.
 func API(t testing.TB) *ast.Schema {
 	t.Helper()
 	catalogue, err := embedded()

@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/schema"
 )
 
-// Texts returns the files of the embedded catalogue.
+// Texts returns the contents of the files of the embedded catalogue, by name.
 func Texts(t testing.TB) map[string]string {
 	t.Helper()
 	texts, err := ReadTexts()
@@ -23,7 +23,7 @@ func Texts(t testing.TB) map[string]string {
 	return texts
 }
 
-// ReadTexts is [Texts] without a test.
+// ReadTexts is like [Texts], but returns an error instead of ending a test.
 func ReadTexts() (map[string]string, error) {
 	v1, err := fs.Sub(schema.Files, "v1")
 	if err != nil {
@@ -48,8 +48,9 @@ type HiddenSpec {
 }
 `
 
-// Grown returns the files of a catalogue that breaks no client of another one, with a field more in each object, a
-// value more in each enum, a kind, short names and sub-kinds more. Their names begin with hidden.
+// Grown returns the files of a catalogue that has additions to another one, but breaks none of its clients. The
+// additions are a kind, a field in most object types, a value in each enum, and for kinds with short names another
+// short name and a sub-kind. Their names begin with hidden.
 func Grown(texts map[string]string) map[string]string {
 	out := map[string]string{"hidden.graphqls": hiddenKind}
 	for name, text := range texts {
@@ -67,7 +68,7 @@ func Grown(texts map[string]string) map[string]string {
 	return out
 }
 
-// Reordered returns the files under names in the reverse order, with other descriptions.
+// Reordered returns the same files with other descriptions, and with other names that sort in the reverse order.
 func Reordered(texts map[string]string) map[string]string {
 	out := map[string]string{}
 	names := slices.Sorted(maps.Keys(texts))

@@ -10,9 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
-// Published is the folder of the schemas (crds) and manifests (samples, examples)
-// that others published for the kinds of the product. It lies beside the
-// repository and is no part of it; where it is not at hand the test is skipped.
+// Published returns the folder with the schemas (crds) and manifests (samples, examples) that others have published for
+// the kinds of the product. It is beside the repository and not part of it. If it does not exist, the test is skipped.
 func Published(t testing.TB) string {
 	t.Helper()
 	root, err := os.Getwd()
@@ -35,15 +34,16 @@ func Published(t testing.TB) string {
 	return folder
 }
 
-// Mistake is what a published manifest does that its own schema forbids.
+// Mistake is a violation in a published manifest of the manifest's own schema.
 type Mistake struct {
-	// Says is a part of the refusal.
+	// Says is a part of the message with which the manifest is refused.
 	Says string
-	// Mend is what is to be replaced in the manifest, and By what by.
+	// Mend is the text in the manifest that must be replaced, and By the text that replaces it.
 	Mend, By string
 }
 
-// Mistakes are those of the published manifests, by file and name of the resource.
+// Mistakes returns the mistakes in the published manifests. A key is the file, followed by the kind and the name of the
+// resource.
 func Mistakes() map[string]Mistake {
 	return map[string]Mistake{
 		"samples/trunk.yaml Trunk/trunk-sample":                                {`spec.resource.subPorts: is not a field of TrunkResourceSpec; did you mean "subports"?`, "subPorts:", "subports:"},
@@ -52,8 +52,8 @@ func Mistakes() map[string]Mistake {
 	}
 }
 
-// Manifests are the documents of folders of published manifests, in their order, without
-// mistakes and without Secrets.
+// Manifests returns the documents in folders of published manifests, in order. Mistakes in them are corrected, and
+// Secrets are left out.
 func Manifests(t testing.TB, folders ...string) (out []string) {
 	t.Helper()
 	root, mistakes := Published(t), Mistakes()
