@@ -58,7 +58,7 @@ func (r queryResolver) DependencyTree(
 	if t == nil {
 		return nil, err
 	}
-	for _, f := range graphql.CollectFieldsCtx(ctx, nil) { // one half can be shown without the other
+	for _, f := range graphql.CollectFieldsCtx(ctx, nil) { // an error of one field leaves the other fields valid
 		if err := t.failed[f.Name]; err != nil {
 			graphql.AddError(ctx, &gqlerror.Error{
 				Err: err, Message: err.Error(), Path: append(slices.Clip(graphql.GetPath(ctx)), ast.PathName(f.Alias)),
@@ -370,15 +370,13 @@ func (r *Resolver) addUnreadable(
 	return more, nil
 }
 
-// dependencyNodeResolver resolves the fields of DependencyNode. gqlgen requires this
-// name.
+// dependencyNodeResolver resolves the fields of DependencyNode. gqlgen requires this name.
 type dependencyNodeResolver struct{ *Resolver }
 
 // DependencyNode implements [core.ResolverRoot].
 func (r *Resolver) DependencyNode() core.DependencyNodeResolver { return dependencyNodeResolver{r} }
 
-// lookup reads the resource of a node. The resources of several nodes are read by one
-// call.
+// lookup reads the resource of a node. The resources of several nodes are read by one call.
 func (r dependencyNodeResolver) lookup(
 	ctx context.Context, id string,
 ) (key backend.Key, res *query.Resource, err error) {

@@ -192,8 +192,7 @@ func (r kindResolver) ReadOnly(context.Context, *descriptor.Kind) (bool, error) 
 	return r.service.ReadOnly(), nil
 }
 
-// stateContradicted is the state of a kind whose SDL contradicts the description by its
-// service.
+// stateContradicted is the state of a kind whose SDL contradicts the description by its service.
 const stateContradicted = "CONTRADICTED"
 
 // Service resolves Kind.service.

@@ -101,7 +101,7 @@ type Log struct {
 	written atomic.Pointer[backend.Position]
 	// rotated has an element when renamed files must be removed or compressed.
 	rotated chan struct{}
-	// failures counts by Failure.
+	// failures has the number of failures of each kind.
 	failures [failureKinds]atomic.Uint64
 }
 
@@ -433,8 +433,7 @@ const (
 	FormBackup = "backup"
 )
 
-// Export writes an Exported line for the caller of ctx. If it returns an error, nothing may be
-// exported.
+// Export writes an Exported line for the caller of ctx. If it returns an error, nothing may be exported.
 func (l *Log) Export(ctx context.Context, form, secrets string) error {
 	line := Line{Event: Exported, Form: form, Secrets: secrets}
 	return l.request(ctx, "nothing is exported: the audit log cannot be written", line)

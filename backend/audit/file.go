@@ -50,7 +50,7 @@ type File struct {
 	cut bool
 	// untidy is set while there may be a file to compress or to remove, and [File.tidy] was not requested yet.
 	untidy bool
-	// removed is set if somebody has removed the file while it was open, until that is told.
+	// removed is set when somebody has removed the open file, until this was counted and logged.
 	removed bool
 }
 
@@ -133,7 +133,7 @@ func lastLine(file io.ReaderAt, size int64) (at backend.Position, whole int64, e
 	return at, from + int64(end), err
 }
 
-// readTail returns the last maxLine bytes of a file of size bytes, and their offset.
+// readTail returns the last part of a file, at most maxLine bytes, and its offset. size is the size of the file.
 func readTail(file io.ReaderAt, size int64) (tail []byte, from int64, err error) {
 	from = max(size-maxLine, 0)
 	tail = make([]byte, size-from)
@@ -161,9 +161,8 @@ func sizeWithoutZeros(file io.ReaderAt, size int64) (int64, error) {
 
 // renamed returns the position of the last line in the newest renamed file, zero if there is none. A renamed file is
 // one whose name begins with the name of this file, so it may have been renamed by this package or by logrotate. Its
-// last line is needed if the process was killed after the renaming, before the new file had a line.
-// If the newest file of this package cannot be read, an older one counts: lines are written twice rather than not at
-// all.
+// last line is needed if the process was killed after the renaming, before the new file had a line. If the newest file
+// of this package cannot be read, an older one is used: then some lines are written twice, but none is missing.
 func (f *File) renamed() (at backend.Position) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	if err != nil {

@@ -162,8 +162,8 @@ func (r *rotatedFile) remove() error {
 }
 
 // compress replaces the file by a compressed one. At any time at least one of the two has all lines. If both exist
-// because an earlier call was interrupted, it begins again from the uncompressed file. It is no error if
-// somebody has removed the file.
+// because an earlier call was interrupted, it begins again from the uncompressed file. It is no error if somebody has
+// removed the file.
 func (r *rotatedFile) compress(ctx context.Context) error {
 	folder, name := filepath.Split(r.path)
 	part := filepath.Join(folder, "."+name+partSuffix)

@@ -4,5 +4,5 @@ package audit
 
 import "os"
 
-// unlinked reports that a file has its name: this system removes no open file.
+// unlinked returns false, because this system does not remove open files.
 func unlinked(os.FileInfo) bool { return false }

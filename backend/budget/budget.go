@@ -167,8 +167,8 @@ func (b *Budget) exceed(t Thing) {
 	b.over.CompareAndSwap(nil, &ExceededError{Thing: t, Limit: b.limits[t]})
 }
 
-// Hold records that the operation holds n more bytes. It may wait for memory. Its errors
-// are [ErrBusy], the [ExceededError] of [Held], and the error of ctx.
+// Hold records that the operation holds n more bytes. It may wait for memory. Its errors are [ErrBusy], the
+// [ExceededError] of [Held], and the error of ctx.
 func (b *Budget) Hold(ctx context.Context, n int) error {
 	if b == nil {
 		return nil

@@ -87,8 +87,7 @@ func (t *cpuSlot) lendOut() {
 	}
 }
 
-// EndWait records that a goroutine no longer waits for the store, and waits for a slot if the
-// operation needs one.
+// EndWait records that a goroutine no longer waits for the store, and waits for a slot if the operation needs one.
 func (b *Budget) EndWait(ctx context.Context) {
 	if b == nil || b.slot.of == nil {
 		return
@@ -107,8 +106,8 @@ func (b *Budget) EndWait(ctx context.Context) {
 	b.Pace(ctx)
 }
 
-// Pace waits for a slot if the operation has run for long and needs one. It returns when ctx ends. It is cheap enough
-// to be called often.
+// Pace waits for a slot if the operation has run for long and needs one. It returns early if ctx ends. It is cheap
+// enough to be called often.
 func (b *Budget) Pace(ctx context.Context) { b.pace(ctx, false) }
 
 // Long is like Pace, but also waits if the operation has not run for long yet. It is for steps that take long.

@@ -11,8 +11,8 @@ import (
 )
 
 // Memory bounds the bytes of everything in flight: requests, data that operations have read, answers, and events. Each
-// of these has a room of its part of the memory, so that none can use up the memory of another. A nil Memory is
-// unlimited.
+// of these takes its bytes from a separate [Room], which is a part of the memory. So none of them can use up the memory
+// of the others. A nil Memory is unlimited.
 //
 // An operation begins with [BeginBytes]. If it needs more, it moves up to the first level that is large enough. There
 // it waits for room, and then gives back what it had before:
@@ -36,7 +36,8 @@ type Memory struct {
 	sent []*Share   // whose answers are being sent, the oldest first
 }
 
-// level has room for operations of which each holds at most bytes.
+// level is a level of operations. bytes is the maximum number of bytes of one operation on the level, and room is the
+// memory of all of them.
 type level struct {
 	bytes int64
 	room  *Room
@@ -52,8 +53,8 @@ const (
 	firstLevel, levelTimes = 4 * BeginBytes, 4
 )
 
-// NewMemory returns a memory of most bytes. operation is the limit of one operation, which is the size of the last
-// level. The last level is not part of most.
+// NewMemory returns a memory. most is its size in bytes, without the last level. operation is the limit of one
+// operation in bytes, which is the size of the last level.
 func NewMemory(most, operation int64) *Memory {
 	m, part := &Memory{most: most}, max(most/16, 1)
 	m.requests = m.room(4 * part)
@@ -113,8 +114,8 @@ type Share struct {
 	held    int64
 	level   int  // index in memory.levels plus 1; 0 before the first climb
 	refused bool // it has got ErrBusy
-	// sent is the number of bytes that the answer has in the room of answers, since the time since. abort disconnects
-	// the client.
+	// sent is the number of bytes of the answer in the room of answers. since is when they were added. abort
+	// disconnects the client.
 	sent  int64
 	since time.Time
 	abort func()
@@ -170,7 +171,7 @@ func (s *Share) most() int64 {
 	return s.memory.levels[s.level-1].bytes
 }
 
-// climb moves the operation up to the first level on which it may hold bytes.
+// climb moves the operation up to the first level on which it may hold the given number of bytes.
 func (s *Share) climb(ctx context.Context, bytes int64, pause func()) error {
 	if s.refused {
 		return ErrBusy
@@ -268,7 +269,7 @@ func (m *Memory) cutSlowest() {
 		m.sent = m.sent[1:]
 	}
 	m.mu.Unlock()
-	abort() // which may close that share
+	abort() // it may close that share
 }
 
 // Refused reports whether [Share.Hold] has failed with [ErrBusy].

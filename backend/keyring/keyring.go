@@ -107,8 +107,8 @@ func (r *Keyring) WrappedOtherwise(kmsKey string) (ids []string) {
 	return ids
 }
 
-// Seal returns the stored form of a body. It is encrypted unless the keyring does not encrypt. at is the key of the
-// record, and uid is the uid of its resource.
+// Seal returns the stored form of a body: the encrypted body, or the body itself if the keyring does not encrypt. at is
+// the key of the record, and uid is the uid of its resource.
 func (r *Keyring) Seal(at backend.Key, uid string, body []byte) ([]byte, error) {
 	if r == nil || r.plain {
 		return body, nil
@@ -211,8 +211,7 @@ func (k *Key) aead(salt []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// Error is the error of a body that cannot be decrypted. It wraps
-// [backend.ErrEncrypted].
+// Error is the error of a body that cannot be decrypted. It wraps [backend.ErrEncrypted].
 type Error struct {
 	// ID is the id of the key with which the body was encrypted.
 	ID string

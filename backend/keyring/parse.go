@@ -27,14 +27,14 @@ type KMS interface {
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
 	// WrappingKeyID returns the id of the KMS's key with which Wrap has encrypted a key.
 	WrappingKeyID(wrapped []byte) (string, error)
-	// String says which KMS it is, for errors, like "the plugin at /run/kms/plugin.sock".
+	// String returns a name of the KMS for errors, such as "the plugin at /run/kms/plugin.sock".
 	String() string
 }
 
 // KMSError is an error of the KMS, in contrast to an error in the text with the keys.
 type KMSError struct{ Err error }
 
-// Error returns a message with the id of the key and the error of the KMS.
+// Error returns the message of Err.
 func (e *KMSError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
@@ -91,9 +91,9 @@ func Parse(ctx context.Context, text string, kms KMS) (*Keyring, error) {
 	return r, nil
 }
 
-// Wrap returns a text for [Parse] in which all keys are wrapped with the key current of the KMS, and the number of keys
-// that it has wrapped. These are the keys that were not wrapped, were wrapped with another key, or had no check value.
-// The rest of the text is unchanged.
+// Wrap returns a text for [Parse] in which all keys are wrapped, and the number of keys that it has wrapped. current is
+// the id of the key of the KMS that wraps them. Wrap changes the keys that were not wrapped, were wrapped with another
+// key, or had no check value. The rest of the text is unchanged.
 func Wrap(ctx context.Context, text string, kms KMS, current string) (out string, count int, err error) {
 	if _, err := Parse(ctx, text, kms); err != nil {
 		return "", 0, err
@@ -126,8 +126,8 @@ func Wrap(ctx context.Context, text string, kms KMS, current string) (out string
 func (k Key) Line() string { return k.ID + ":" + base64.StdEncoding.EncodeToString(k.Secret[:]) }
 
 // Wrapped returns the key, wrapped by the KMS, in the form that [Parse] reads. It checks that the KMS can unwrap the
-// key. Otherwise everything encrypted with the key would be lost. The check value behind it shows if the KMS later
-// unwraps another key. It does not help to find the key, which is random.
+// key. Otherwise everything encrypted with the key would be lost. The check value shows whether the KMS later unwraps
+// another key. It does not help to find out the key, which is random.
 func (k Key) Wrapped(ctx context.Context, kms KMS) (string, error) {
 	wrapped, err := kms.Wrap(ctx, k.Secret[:])
 	if err != nil {
@@ -143,21 +143,22 @@ func (k Key) Wrapped(ctx context.Context, kms KMS) (string, error) {
 	return k.ID + ":" + wrappedPrefix + base64.StdEncoding.EncodeToString(wrapped) + ":" + check, nil
 }
 
-// checkBytes is the length of the check value of a key, and checkPurpose begins the information that it is derived
-// with.
+// checkBytes is the length of the check value of a key. The check value is derived from the key by HKDF, with
+// checkPurpose and the id of the key as the info parameter.
 const (
 	checkBytes   = 8
 	checkPurpose = "sluice check value of the key "
 )
 
-// checkValue returns a value, in hexadecimal digits, that another key, or this one under another id, has not.
+// checkValue returns the check value of the key in hexadecimal digits. It differs for another key, and for the same key
+// with another id.
 func (k Key) checkValue() (string, error) {
 	value, err := hkdf.Key(sha256.New, k.Secret[:], nil, checkPurpose+k.ID, checkBytes)
 	return hex.EncodeToString(value), err
 }
 
-// eachEntry calls replace for each key in a text, and for the word plain. It returns the text with the results in their
-// places. Errors have the number of the key and its line.
+// eachEntry calls the function replace for each key in a text, and for the word plain. It returns the text with the
+// results in their places. Errors have the number of the key and its line.
 func eachEntry(text string, replace func(entry string) (string, error)) (string, error) {
 	lines := strings.Split(text, "\n")
 	count := 0

@@ -11,7 +11,7 @@ import (
 // (section 5.4).
 const oldBreaks = "\u0085\u2028\u2029"
 
-// hidden replaces these characters by characters that do not occur in the text, and the other way round.
+// hidden replaces the characters in oldBreaks by characters that do not occur in the text, and the other way round.
 type hidden struct {
 	hide, show *strings.Replacer
 	any        bool

@@ -39,8 +39,8 @@ type BootstrapConfig struct {
 	// Progress is called from time to time with the number of lines stored so far and the number of all lines. Default:
 	// no calls.
 	Progress func(done, of int)
-	// lease is the time within which a batch must be applied that cannot be conditional on the record, since the record
-	// was last read. Default: [defaultLease].
+	// lease limits the age of the last read of the bootstrap's record: a batch that cannot be conditional on the record
+	// must be applied within this time after the read. Default: [defaultLease].
 	lease time.Duration
 }
 

@@ -79,7 +79,7 @@ func checkFile(r io.Reader, to destination) (*Checked, error) {
 			break
 		}
 		if err != nil {
-			return nil, err // what was found before is not to be relied on
+			return nil, err // what was found before may be wrong
 		}
 		if l.Later {
 			out.newest[digestOf(l.Resource.Key)] = n
@@ -145,7 +145,7 @@ func restoring(r *backend.Resource, body []byte) backend.Action {
 			Body:       body,
 		},
 	}
-	if verdictOf(r.Kind) != movedLast { // what a gateway of the empty store has left of these is replaced
+	if verdictOf(r.Kind) != movedLast { // those replace the records that a gateway has written to the empty store
 		a.If = backend.Condition{Presence: backend.Absent}
 		a.Put.CreatedAt = r.CreatedAt
 		a.Put.UpdatedAt = r.UpdatedAt

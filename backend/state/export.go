@@ -471,7 +471,7 @@ func (e *exporter) body(r *backend.Resource) ([]byte, error) {
 	}
 	body, err := e.Keys.Open(r.Key, r.UID, r.Body)
 	switch {
-	case errors.Is(err, backend.ErrEncrypted): // nobody here can read it: it stays as it is stored
+	case errors.Is(err, backend.ErrEncrypted): // it cannot be decrypted, so it stays as it is stored
 		return r.Body, nil
 	case err != nil:
 		return nil, fmt.Errorf("record %s: %w", r.Key, err)

@@ -30,8 +30,8 @@ func (i *Inspector) Count(counter *int64) {
 	}
 }
 
-// Absent is a set of keys that are missing: by the log they are stored, but they are not. It has only hashes of the
-// keys, because there may be many.
+// Absent is a set of keys that have an entry in the log but no stored record. It has only hashes of the keys, because
+// there may be many.
 type Absent struct {
 	seed maphash.Seed
 	keys map[uint64]struct{}
@@ -42,8 +42,8 @@ func NewAbsent() *Absent { return &Absent{seed: maphash.MakeSeed(), keys: map[ui
 
 func (a *Absent) hash(k backend.Key) uint64 { return maphash.Bytes(a.seed, k.Append(nil)) }
 
-// Note adds the key of a log entry that is not stored, or removes it if the entry is a deletion. It must be called in
-// the order of the log.
+// Note adds the key of a log entry without a stored record. If the entry is a deletion, it removes the key instead. It
+// must be called in the order of the log.
 func (a *Absent) Note(e *backend.Event) {
 	if e.Type == backend.Deleted {
 		delete(a.keys, a.hash(e.Resource.Key))

@@ -10,10 +10,10 @@ import (
 
 // LogReader reads the log of a store with one shard.
 type LogReader interface {
-	// ReadLog returns a consistent view of the log: its state, a channel that is closed at the next change, and at most
-	// limit entries after the revision, if the log can resume there. It may return fewer entries, but at least one if
-	// there is any. If an entry cannot be decoded, it returns the entries before it; if there are none, it returns
-	// ErrPositionExpired.
+	// ReadLog returns a consistent view of the log: its state, a channel that is closed at the next change, and the
+	// entries after a revision, if the log can resume there. limit is the maximum number of entries. ReadLog may return
+	// fewer, but at least one if there is any. If an entry cannot be decoded, it returns the entries before it; if
+	// there are none, it returns ErrPositionExpired.
 	ReadLog(ctx context.Context, after backend.Revision, limit int) (LogPage, error)
 }
 

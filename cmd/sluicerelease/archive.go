@@ -39,7 +39,7 @@ func (a archive) sorted() []packed {
 	return slices.SortedFunc(slices.Values(a.files), func(x, y packed) int { return cmp.Compare(x.name, y.name) })
 }
 
-// create creates a file and calls write to fill it.
+// create creates a file and calls the function write to fill it. It returns an error if the file exists.
 func create(path string, write func(io.Writer) error) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

@@ -217,7 +217,7 @@ func (f *follower) take(data json.RawMessage) error {
 	f.progress, f.renewed = true, false
 	switch {
 	case out.Event.Type == "RESET":
-		f.after = "" // nothing before it can be continued from
+		f.after = "" // the stream cannot be resumed at a cursor before the RESET
 	case out.Event.Cursor != "":
 		f.after = out.Event.Cursor
 	}

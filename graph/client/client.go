@@ -241,13 +241,14 @@ func (c *Client) Do(ctx context.Context, query string, variables, out any) error
 	return c.exchange(ctx, c.api, request, out)
 }
 
-// Post sends in as JSON to another path of the gateway whose answers have the same form as those of the API. It decodes
-// the data into out, which may be nil. It returns the same errors as Do.
+// Post sends a request to another path of the gateway whose answers have the same form as those of the API. The request
+// is in, encoded as JSON. The data of the answer is decoded into out, which may be nil. Post returns the same errors as
+// Do.
 func (c *Client) Post(ctx context.Context, path string, in, out any) error {
 	return c.exchange(ctx, c.at(path), in, out)
 }
 
-// exchange sends in and decodes the data of the answer into out.
+// exchange sends a request, and decodes the data of the answer into out. The request is in, encoded as JSON.
 func (c *Client) exchange(ctx context.Context, to address, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -310,7 +311,7 @@ func (c *Client) ask(ctx context.Context, to address, body []byte, query bool) (
 		if pause == 0 {
 			return raw, err
 		}
-		pause += rand.N(pause) // those who were refused together do not come back together
+		pause += rand.N(pause) // so that clients that were refused together do not retry together
 		if end, limited := ctx.Deadline(); limited && time.Until(end) <= pause || !wait.For(ctx, pause) {
 			return nil, err
 		}

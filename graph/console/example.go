@@ -16,11 +16,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 )
 
-// written holds handwritten examples, examples/<Kind>/<number>-<what>.graphql, each
-// with its variables in a .json file of the same name, if it has any. The
-// first line is a comment with the title. In variables, {apiVersion}
-// stands for the apiVersion of the kind's manifests. examples/<Kind>/spec.json is a spec
-// for the example that creates a resource, of a kind whose rules ask for more than its required fields.
+// written has the handwritten examples. An example is a file examples/KIND/NUMBER-NAME.graphql, whose first line is a
+// comment with the title. Its variables, if there are any, are in a file with the same name and the extension .json. In
+// variables, {apiVersion} stands for the apiVersion of the kind's manifests. The file examples/KIND/spec.json, if there
+// is one, has a spec for examples that create a resource. It is for kinds with rules that a derived spec does not
+// satisfy.
 //
 //go:embed examples
 var written embed.FS

@@ -98,8 +98,7 @@ func (a *Authenticator) certificate(r *http.Request) (*x509.Certificate, *author
 	return certificate, of
 }
 
-// Authorization returns the identity in an Authorization header of the form Bearer
-// TOKEN.
+// Authorization returns the identity in an Authorization header of the form "Bearer TOKEN".
 func (a *Authenticator) Authorization(ctx context.Context, header string) (*access.Identity, error) {
 	scheme, bearer, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {

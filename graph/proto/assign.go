@@ -50,7 +50,7 @@ type assigner struct {
 	missing, renamed []string
 }
 
-// takeNames marks names as used: of the kinds and their methods, and those in the file.
+// takeNames marks names as used: the names of the kinds and of their methods, and the names in the file.
 func (a *assigner) takeNames(kinds []*descriptor.Kind, types *catalogueTypes) {
 	for _, name := range sharedNames() {
 		a.top[folded(name)] = true

@@ -88,8 +88,7 @@ func (v *Version) missingFinding(m Missing) kinds.Finding {
 	return kinds.Finding{File: v.dir + "/" + APIFile, Line: max(m.Line, 1), Message: message}
 }
 
-// Changes returns the differences between the version and the newest catalogue, the most
-// severe first.
+// Changes returns the differences between the version and the newest catalogue, the most severe first.
 func (v *Version) Changes(newest Newest) ([]catalogue.Difference, error) {
 	schema, err := v.Schema()
 	if err != nil {
@@ -149,7 +148,7 @@ func (c *comparison) compare(v *Version) error {
 		}
 		file, line := splitPlace(d.Place)
 		d.Place = ""
-		d.Severity = catalogue.Safe // its mark is for another reader
+		d.Severity = catalogue.Safe // without the mark of the severity in String
 		if c.told[d.String()] {
 			continue
 		}

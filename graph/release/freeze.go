@@ -59,7 +59,7 @@ func Write(dir string, number Number, sources map[string]string, api *ast.Schema
 // Rewrite replaces a candidate. Its parameters are those of [Write].
 func Rewrite(dir string, number Number, sources map[string]string, api *ast.Schema) error {
 	target := Dir(dir, number)
-	before := filepath.Join(dir, Folder, "."+number.String()+"-before") // readers pass over it
+	before := filepath.Join(dir, Folder, "."+number.String()+"-before") // readers ignore it
 	if err := errors.Join(os.RemoveAll(before), os.Rename(target, before)); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func Rewrite(dir string, number Number, sources map[string]string, api *ast.Sche
 
 // write writes the folder of a version.
 func write(target string, sources map[string]string, api *ast.Schema) (err error) {
-	next, err := os.MkdirTemp(filepath.Dir(target), "."+filepath.Base(target)+"-") // readers pass over it
+	next, err := os.MkdirTemp(filepath.Dir(target), "."+filepath.Base(target)+"-") // readers ignore it
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func Freeze(dir string, number Number) error {
 	if text, err = yaml.Marshal(&doc); err != nil {
 		return err
 	}
-	aside, err := os.MkdirTemp(filepath.Dir(name), ".states-") // readers pass over it
+	aside, err := os.MkdirTemp(filepath.Dir(name), ".states-") // readers ignore it
 	if err != nil {
 		return err
 	}

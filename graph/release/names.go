@@ -42,13 +42,14 @@ func (n Names) Value(enum, value string) bool {
 	return def != nil && def.EnumValues.ForName(value) != nil
 }
 
-// ShortName reports whether a kind has a short name.
+// ShortName reports whether a kind has a short name. It returns true for the kinds that a gateway adds to each
+// catalogue.
 func (n Names) ShortName(k *descriptor.Kind, name string) bool {
 	d, known := n.declared[k.Name]
 	return !known || slices.Contains(d.ShortNames, name)
 }
 
-// SubKind reports whether a kind has a sub-kind.
+// SubKind reports whether a kind has a sub-kind. It returns true for the kinds that a gateway adds to each catalogue.
 func (n Names) SubKind(k *descriptor.Kind, name string) bool {
 	d, known := n.declared[k.Name]
 	return !known || slices.Contains(d.SubKinds, name)

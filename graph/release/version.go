@@ -160,8 +160,9 @@ func Released(versions []*Version) []*Version {
 	return slices.DeleteFunc(slices.Clone(versions), func(v *Version) bool { return v.Candidate })
 }
 
-// document returns the parsed APIFile, which is known to be valid. The version does not keep the result, because it is
-// ten times as large as the text and is usually needed only once.
+// document returns the parsed APIFile, which must be valid. The first call returns the document that was parsed by
+// [Read], and later calls parse the file again. The version does not keep the document, because it is ten times as
+// large as the text and is usually needed only once.
 func (v *Version) document() *document {
 	doc := v.doc
 	v.doc = nil

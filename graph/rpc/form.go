@@ -209,7 +209,7 @@ func open(w http.ResponseWriter, r *http.Request, streams bool) (*incoming, *Ref
 	case "", "identity":
 	case "gzip":
 		in.gzip = true
-		if r.Header.Get(f.accept) == "" { // a client that compresses accepts the same
+		if r.Header.Get(f.accept) == "" { // a client that compresses requests accepts the same form
 			r.Header.Set(f.accept, "gzip")
 		}
 	default:

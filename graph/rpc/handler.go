@@ -41,8 +41,8 @@ type Edge interface {
 	Refuse(w http.ResponseWriter, r *http.Request, call Call, refused *Refusal)
 	// Refused records a call that failed before it was executed. It returns the error for the caller.
 	Refused(ctx context.Context, call Call, err error) *failure.Error
-	// Receive sets the number of bytes of its request that a call has in memory. It returns an error if there is not
-	// enough memory.
+	// Receive sets the number of bytes that the request of a call needs in memory. It replaces the number that was set
+	// before. It returns an error if there is not enough memory.
 	Receive(ctx context.Context, bytes int) error
 	// Call executes a call with a single answer.
 	Call(ctx context.Context, call Call, run func(context.Context) error) *failure.Error
@@ -63,8 +63,7 @@ type Config struct {
 	Messages *proto.Schema
 	Service  *service.Service
 	Edge     Edge
-	// MaxRequest is the maximum size of a request in bytes, before and after
-	// decompression.
+	// MaxRequest is the maximum size of a request in bytes, before and after decompression.
 	MaxRequest int
 	// RequestSetting is the name of the setting with MaxRequest; empty if there is none.
 	RequestSetting string

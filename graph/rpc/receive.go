@@ -144,8 +144,8 @@ func (r *receiver) release(ctx context.Context, in *incoming) {
 		r.buffers.Put(in.spare)
 	}
 	in.data, in.spare = nil, nil
-	in.wire.from = http.NoBody // which an inflater may still refer to
-	_ = r.edge.Receive(ctx, 0) // it only takes less
+	in.wire.from = http.NoBody // an inflater in the pool may still refer to the wire
+	_ = r.edge.Receive(ctx, 0) // giving memory back cannot fail
 }
 
 // message reads the message. It returns an error if anything follows it.
@@ -235,8 +235,8 @@ func (r *receiver) grow(ctx context.Context, in *incoming, most int, compressed 
 	return r.edge.Receive(ctx, fixed+size)
 }
 
-// tooLarge returns the error for a message of more than most bytes. It reads and discards some of the rest, so that the
-// client can read the answer before the connection is closed.
+// tooLarge returns the error for a message that is too large. most is the maximum size in bytes. It reads and discards
+// some of the rest, so that the client can read the answer before the connection is closed.
 func (r *receiver) tooLarge(in *incoming, most int) error {
 	_, _ = io.CopyN(io.Discard, &in.wire, int64(most))
 	in.wire.err = nil

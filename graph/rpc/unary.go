@@ -143,7 +143,7 @@ func (h *Handler) written(
 		return nil, err
 	}
 	r.warn(w.Warnings)
-	if w.Resource == nil { // the caller may write it and not read it
+	if w.Resource == nil { // the caller may write the resource but not read it
 		return r.kind.named(r.kind.key(in.identity)), nil
 	}
 	return h.answer(ctx, r, w.Resource)

@@ -84,8 +84,8 @@ func (jsonCodec) Unmarshal([]byte, any) error { return nil }
 // maxMessageDepth is the maximum depth of nested messages.
 const maxMessageDepth = 100
 
-// countValues subtracts the number of values in an encoded message from left. It returns an error if left becomes
-// negative.
+// countValues counts the values in an encoded message, and subtracts their number from *left. It returns an error if
+// *left becomes negative, or if messages are nested more than depth levels deep.
 func countValues(of protoreflect.MessageDescriptor, data []byte, left *int, depth int) error {
 	if depth == 0 {
 		return failure.BadInput("", "the message is nested in more than the %d levels that are accepted", maxMessageDepth)
@@ -115,7 +115,8 @@ func countValues(of protoreflect.MessageDescriptor, data []byte, left *int, dept
 	return nil
 }
 
-// countInside subtracts the number of values within a field from left, if the field is a message or a packed list.
+// countInside counts the values within a field if it is a message or a packed list, and subtracts their number from
+// *left.
 func countInside(f protoreflect.FieldDescriptor, value []byte, left *int, depth int) error {
 	switch {
 	case f.Message() != nil:
@@ -145,7 +146,7 @@ var jsonErrorForm = regexp.MustCompile(`\(line (\d+:\d+)\): ` +
 
 // withoutValues returns an error of protojson without quoted values. They may be secret or long.
 func withoutValues(err error) error {
-	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // protojson puts either kind of blank
+	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // protojson uses both kinds of spaces
 	found := jsonErrorForm.FindStringSubmatch(text)
 	if found == nil {
 		return failure.BadInput("", "the body is no JSON of this message")

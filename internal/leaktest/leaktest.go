@@ -10,16 +10,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// rounds is how often goroutines that are about to end are waited for, up to
-// two seconds each.
+// rounds is the maximum number of checks for goroutines that are about to end. Each check waits for up to two seconds.
 const rounds = 5
 
-// Main runs the tests of a package and exits. It is the whole of a TestMain.
-// Cleanup runs after the tests. If they pass and goroutines are still running
-// ten seconds later, it prints their stacks and exits with 1.
+// Main runs the tests of a package and exits. A TestMain needs to call nothing else. The functions cleanup are called
+// after the tests. If the tests pass and goroutines are still running ten seconds later, Main prints their stacks and
+// exits with 1.
 //
-// Idle connections of [http.DefaultClient] are closed first: they belong to the
-// process, not to a test.
+// Idle connections of [http.DefaultClient] are closed before that, because they do not belong to a test.
 func Main(m *testing.M, cleanup ...func()) {
 	code := m.Run()
 	for _, f := range cleanup {

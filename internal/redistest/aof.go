@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// AOFSize is the number of bytes of the append-only file.
+// AOFSize returns the size of the append-only file in bytes.
 func (s *Server) AOFSize() int64 {
 	s.t.Helper()
 	info, err := os.Stat(s.aof())
@@ -18,8 +18,8 @@ func (s *Server) AOFSize() int64 {
 	return info.Size()
 }
 
-// TruncateAOF cuts the last n bytes off the append-only file, as a power loss
-// does. The server must not run.
+// TruncateAOF removes the last n bytes of the append-only file, as a power failure may do. The server must not be
+// running.
 func (s *Server) TruncateAOF(n int64) {
 	s.t.Helper()
 	if err := os.Truncate(s.aof(), max(s.AOFSize()-n, 0)); err != nil {
@@ -27,10 +27,9 @@ func (s *Server) TruncateAOF(n int64) {
 	}
 }
 
-// repairAOF takes a transaction off the end of the append-only file that a kill
-// has cut in the middle. The server takes only the cut command off: the rest of
-// the transaction is executed by the start after the next, together with what
-// comes after it (https://github.com/valkey-io/valkey/pull/4342).
+// repairAOF removes an incomplete transaction from the end of the append-only file, which a kill may leave. The server
+// itself removes only the incomplete command. It would execute the rest of the transaction at the start after the next
+// one, together with the commands after it (https://github.com/valkey-io/valkey/pull/4342).
 func (s *Server) repairAOF() {
 	s.t.Helper()
 	manifests, err := filepath.Glob(filepath.Join(s.Dir, "appendonlydir", "*.manifest"))
@@ -44,7 +43,7 @@ func (s *Server) repairAOF() {
 	}
 }
 
-// aof is the part of the append-only file that is written now.
+// aof returns the path of the part of the append-only file that is written now.
 func (s *Server) aof() string {
 	s.t.Helper()
 	parts, err := filepath.Glob(filepath.Join(s.Dir, "appendonlydir", "*.incr.aof"))

@@ -2,7 +2,7 @@ package redistest
 
 import "syscall"
 
-// attributes let no server outlive the test process, however that ends.
+// attributes returns the attributes of server processes. The kernel kills a server when the test process ends.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

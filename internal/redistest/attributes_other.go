@@ -4,5 +4,5 @@ package redistest
 
 import "syscall"
 
-// attributes are none here: a server outlives a test process that is killed.
+// attributes returns nil. On this system, a server continues to run if the test process is killed.
 func attributes() *syscall.SysProcAttr { return nil }

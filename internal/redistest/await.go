@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// awaitLimit is how long [Await] waits; a starved machine needs most of it.
+// awaitLimit is the maximum time for which [Await] waits. On a machine with little free processor time, most of it may
+// be needed.
 const awaitLimit = 30 * time.Second
 
-// Await asks cond again and again until it returns nil, and fails the test with
-// its last error if that takes too long. It is for what happens in other
-// processes and tells nobody.
+// Await calls cond repeatedly until it returns nil. If that takes too long, it fails the test with the last error of
+// cond. what names the condition in the message. Await is for changes in other processes, which send no event.
 func Await(t testing.TB, what string, cond func() error) {
 	t.Helper()
 	if err := await(cond); err != nil {

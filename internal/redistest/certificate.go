@@ -25,11 +25,12 @@ const (
 	clientKeyFile  = "client.key"
 )
 
-// TLSFiles are what a client of a server with [TLS] needs.
+// TLSFiles has the files for a client of a server with [TLS].
 type TLSFiles struct {
-	// CA signed the server's certificate; Cert and Key are a client's. All are paths of PEM files.
+	// CA is the certificate of the CA that has signed the server's certificate. Cert and Key are a client certificate
+	// and its key. All are paths of PEM files.
 	CA, Cert, Key string
-	// Config trusts the CA and shows no certificate.
+	// Config trusts the CA and has no client certificate.
 	Config *tls.Config
 }
 
@@ -39,7 +40,8 @@ type issuer struct {
 	key  *ecdsa.PrivateKey
 }
 
-// writeCertificates makes a CA and what it signs in the folder.
+// writeCertificates writes a CA certificate to a folder, and certificates of a server and a client that the CA has
+// signed.
 func writeCertificates(dir string) (*TLSFiles, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -75,7 +77,7 @@ func writeCertificates(dir string) (*TLSFiles, error) {
 	}, nil
 }
 
-// issue writes a certificate for 127.0.0.1, of a server or a client, and its key.
+// issue writes a certificate for 127.0.0.1 and its key. Servers and clients can use the certificate.
 func (i issuer) issue(dir string, serial int64, certFile, keyFile string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -9,23 +9,24 @@ import (
 	"testing"
 )
 
-// The shape of a [Nodes].
+// The properties of a cluster, see [Nodes].
 const (
 	masters     = 3
 	slots       = 16384
-	nodeTimeout = "1000" // ms until a node is suspected
+	nodeTimeout = "1000" // in milliseconds, until a node is suspected
 )
 
 // Nodes are a Redis Cluster of three masters with a replica each.
 type Nodes struct {
-	// All nodes; the first three start as masters, and node i+3 as the replica of node i.
+	// All has all nodes. The first three start as masters, and node i+3 as the replica of node i.
 	All []*Server
 
 	t   testing.TB
 	ids []string
 }
 
-// Cluster starts a Redis Cluster and returns when it is whole. It skips short tests.
+// Cluster starts a Redis Cluster and returns when it is complete, see [Nodes.AwaitWhole]. It skips the test if the flag
+// -short is set.
 func Cluster(t testing.TB, opts ...Option) *Nodes {
 	t.Helper()
 	if testing.Short() {
@@ -35,12 +36,12 @@ func Cluster(t testing.TB, opts ...Option) *Nodes {
 	for i := range 2 * masters {
 		s := Start(t, append([]Option{
 			Set("cluster-enabled", "yes"), Set("cluster-node-timeout", nodeTimeout),
-			// A master that took a slot keeps its replica, so that the layout is the one documented.
+			// No replica moves to another master, so the order of Nodes.All is as documented.
 			Set("cluster-allow-replica-migration", "no"),
 		}, opts...)...)
 		c.All = append(c.All, s)
 		c.ids = append(c.ids, s.Do("CLUSTER", "MYID").(string))
-		s.Do("CLUSTER", "SET-CONFIG-EPOCH", i+1) // else they quarrel about epochs first
+		s.Do("CLUSTER", "SET-CONFIG-EPOCH", i+1) // otherwise the nodes first have to agree on epochs
 	}
 	for i, s := range c.All[:masters] {
 		s.Do("CLUSTER", "ADDSLOTSRANGE", slots*i/masters, slots*(i+1)/masters-1)
@@ -53,7 +54,7 @@ func Cluster(t testing.TB, opts ...Option) *Nodes {
 		s.Do("CLUSTER", "MEET", host, port)
 	}
 	for i, s := range c.All[masters:] {
-		Await(t, "replica "+s.Addr, func() error { // it must have met its master
+		Await(t, "replica "+s.Addr, func() error { // it fails until the node knows its master
 			return s.client.ClusterReplicate(t.Context(), c.ids[i]).Err()
 		})
 	}
@@ -61,7 +62,7 @@ func Cluster(t testing.TB, opts ...Option) *Nodes {
 	return c
 }
 
-// URL is what a user configures.
+// URL returns the URL with which a gateway is configured for the cluster.
 func (c *Nodes) URL() string {
 	addrs := make([]string, len(c.All))
 	for i, s := range c.All {
@@ -70,8 +71,8 @@ func (c *Nodes) URL() string {
 	return "redis-cluster://" + strings.Join(addrs, ",")
 }
 
-// AwaitWhole returns when every node knows all others alive, all slots served,
-// and every replica is in sync.
+// AwaitWhole waits until each node knows all others and none of them has failed, all slots are served, and all replicas
+// are in sync.
 func (c *Nodes) AwaitWhole() {
 	c.t.Helper()
 	for _, s := range c.All {
@@ -114,7 +115,7 @@ func (c *Nodes) whole(s *Server) error {
 	return nil
 }
 
-// nodes are the lines of CLUSTER NODES as s sees them, in fields.
+// nodes returns the lines of CLUSTER NODES in the answer of s, split into fields.
 func (c *Nodes) nodes(s *Server) ([][]string, error) {
 	text, err := s.client.ClusterNodes(c.t.Context()).Result()
 	if err != nil {
@@ -131,19 +132,20 @@ func (c *Nodes) nodes(s *Server) ([][]string, error) {
 	return out, nil
 }
 
-// Slot of a key.
+// Slot returns the slot of a key.
 func (c *Nodes) Slot(key string) int {
 	c.t.Helper()
 	return int(c.All[0].Do("CLUSTER", "KEYSLOT", key).(int64))
 }
 
-// Owner is the master that says it serves the slot, as one that is not stopped or killed.
+// Owner returns the master that serves a slot by its own CLUSTER NODES. It waits until there is one that the test has
+// not stopped or killed.
 func (c *Nodes) Owner(slot int) *Server {
 	c.t.Helper()
 	return c.awaitOwner(slot, func(*Server) error { return nil })
 }
 
-// AwaitFailover returns the owner of the slot once it is another than the given one.
+// AwaitFailover waits until another node than from serves the slot, and returns it.
 func (c *Nodes) AwaitFailover(slot int, from *Server) *Server {
 	c.t.Helper()
 	return c.awaitOwner(slot, func(s *Server) error {
@@ -177,7 +179,8 @@ func (c *Nodes) awaitOwner(slot int, accept func(*Server) error) *Server {
 	return owner
 }
 
-// servesSlot reads the ranges of CLUSTER NODES: "0-5460", "7", and "[7->-id]" for a slot that moves.
+// servesSlot reports whether a slot is in ranges. They have the form of CLUSTER NODES: "0-5460", "7", or "[7->-id]" for
+// a slot that is being moved.
 func servesSlot(ranges []string, slot int) bool {
 	return slices.ContainsFunc(ranges, func(r string) bool {
 		first, last, ok := strings.Cut(r, "-")

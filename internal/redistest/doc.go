@@ -1,11 +1,9 @@
-// Package redistest starts real Redis servers for tests: single ones, with
-// replicas, under Sentinel, as a Cluster, and behind a proxy that loses replies.
+// Package redistest starts real Redis servers for tests: single ones, with replicas, with Sentinels, as a Cluster, and
+// behind a proxy that loses replies.
 //
-// A server listens on a free port of 127.0.0.1, keeps its files in a folder of
-// the test, persists nothing unless asked, and is killed when the test ends or
-// the test process dies. What it logged is printed if the test failed. Where
-// redis-server is missing the test fails; nothing is skipped.
+// A server listens on a free port of 127.0.0.1 and keeps its files in a folder of the test. By default it does not
+// persist its data. It is killed when the test ends; on Linux also when the test process dies. If the test fails, the
+// log of the server is printed. If there is no redis-server, the test fails.
 //
-// Tests that inject no faults share one server by [Shared], each under a key
-// prefix of its own, see [Prefix].
+// Tests that inject no faults use one server together by [Shared], each with its own prefix of keys, see [Prefix].
 package redistest

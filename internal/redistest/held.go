@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Held is a request that the proxy keeps back. Its client was cut off and will
-// never hear of it.
+// Held is a request that a [Proxy] has not forwarded. The connection of its client was closed, so the client never gets
+// the reply.
 type Held struct {
 	t      testing.TB
 	caught chan struct{}
@@ -16,11 +16,11 @@ type Held struct {
 	target string
 }
 
-// Caught is closed when there is a request.
+// Caught returns a channel that is closed when the proxy has received the request.
 func (h *Held) Caught() <-chan struct{} { return h.caught }
 
-// Deliver sends the request to the server it was for, late, and returns the raw
-// reply. It may be called again: a network delivers twice, too.
+// Deliver waits for the request, sends it to its server, and returns the raw reply. It may be called several times,
+// because a network may deliver a request twice.
 func (h *Held) Deliver() string {
 	h.t.Helper()
 	select {

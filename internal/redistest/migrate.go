@@ -9,8 +9,8 @@ type Migration struct {
 	from, to *Server
 }
 
-// Migrate begins to move a slot to another master. From now on the old owner
-// answers ASK for keys it does not have, and TRYAGAIN where it has only some.
+// Migrate begins to move a slot to another master. From now on the old owner answers ASK for keys that it does not
+// have, and TRYAGAIN for a command if it has only some of the keys.
 func (c *Nodes) Migrate(slot int, to *Server) *Migration {
 	c.t.Helper()
 	m := &Migration{c: c, slot: slot, from: c.Owner(slot), to: to}
@@ -38,12 +38,13 @@ func (m *Migration) Move(n int) int {
 	return len(keys)
 }
 
-// Finish moves the keys that are left and hands the slot over.
+// Finish moves the remaining keys and makes the other master the owner of the slot.
 func (m *Migration) Finish() {
 	m.c.t.Helper()
 	for m.Move(100) > 0 {
 	}
-	// First the new owner, so that there is always one; the others hear of it by gossip, or here.
+	// The new owner comes first, so that there always is an owner. Other masters get the change here, or from another
+	// node.
 	m.to.Do("CLUSTER", "SETSLOT", m.slot, "NODE", m.c.id(m.to))
 	m.from.Do("CLUSTER", "SETSLOT", m.slot, "NODE", m.c.id(m.to))
 	for _, s := range m.c.All {

@@ -11,7 +11,7 @@ import (
 // Option changes how a server is started.
 type Option func(*config)
 
-// config is what a server is started with.
+// config is the configuration of a server.
 type config struct {
 	directives []string
 	replicaOf  string
@@ -22,19 +22,19 @@ type config struct {
 
 type credentials struct{ name, password string }
 
-// admin is the user of the tests' own clients where there are users. The
-// default user is off then.
+// The name and the password of the user for the tests' own clients, if the server has a [User]. The user default is
+// then turned off.
 const (
 	adminName     = "redistest"
 	adminPassword = "redistest-secret"
 )
 
-// Set adds a directive of redis.conf, like Set("maxmemory-policy", "allkeys-lru").
+// Set adds a directive of redis.conf, such as Set("maxmemory-policy", "allkeys-lru").
 func Set(directive string, values ...string) Option {
 	return func(c *config) { c.directive(directive, values...) }
 }
 
-// AOF persists to an append-only file; fsync is "always", "everysec" or "no".
+// AOF makes the server persist its data to an append-only file. fsync is "always", "everysec" or "no".
 func AOF(fsync string) Option {
 	return func(c *config) {
 		c.directive("appendonly", "yes")
@@ -43,12 +43,12 @@ func AOF(fsync string) Option {
 	}
 }
 
-// TLS makes the server speak TLS only, with a certificate of a CA of its own;
-// see [Server.TLS]. It asks for no client certificate but checks one it is given.
+// TLS makes the server accept only TLS, with a certificate that a new CA has signed; see [Server.TLS]. Clients need no
+// certificate, but an invalid one is refused.
 func TLS() Option { return func(c *config) { c.tls = true } }
 
-// User makes the server refuse everybody but a user with these ACL rules, like
-// "~app:*", "+@all". [Server.URL] carries its name and password.
+// User adds a user with ACL rules, such as "~app:*" and "+@all". All other users are refused, except the one for the
+// tests' own clients. [Server.URL] contains the name and the password.
 func User(name, password string, rules ...string) Option {
 	return func(c *config) {
 		c.user = credentials{name, password}
@@ -58,8 +58,8 @@ func User(name, password string, rules ...string) Option {
 	}
 }
 
-// DefaultRules gives the user default, which a [User] before it has turned off, rules: the server executes its AOF by
-// them.
+// DefaultRules sets the rules of the user default, which an earlier [User] has turned off. The server applies these
+// rules when it executes its append-only file.
 func DefaultRules(rules ...string) Option {
 	return func(c *config) {
 		c.directives = slices.DeleteFunc(c.directives, func(d string) bool { return strings.HasPrefix(d, `user "default"`) })
@@ -75,8 +75,8 @@ func FollowAsAdmin() Option {
 	}
 }
 
-// ReplicaOf makes the server a replica of the one at addr, which may be a
-// [Proxy]. Start returns when it is in sync.
+// ReplicaOf makes the server a replica of the server at addr, which may be a [Proxy]. [Start] returns when the replica
+// is in sync.
 func ReplicaOf(addr string) Option { return func(c *config) { c.replicaOf = addr } }
 
 func (c *config) directive(name string, values ...string) {
@@ -111,7 +111,7 @@ func (c *config) file(port int, dir string) (string, error) {
 	f.directive("daemonize", "no")
 	f.directive("save", "")
 	f.directive("appendonly", "no")
-	// Replicas are in sync at once, and a link that died is missed soon.
+	// Replicas get in sync without a delay, and a lost connection is noticed soon.
 	f.directive("repl-diskless-sync-delay", "0")
 	f.directive("repl-ping-replica-period", "1")
 	f.directives = append(f.directives, c.directives...)

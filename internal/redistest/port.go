@@ -9,16 +9,15 @@ import (
 )
 
 const (
-	// Ports are below those the kernel hands out to connections, so that a killed
-	// server finds its port free when it starts again, and so high that the bus
-	// of a Cluster node, which listens busOffset above, is below them as well.
+	// Servers use the ports from firstPort on. The bus of a Cluster node uses a port that is higher by busOffset. All
+	// of them are below the ports that the kernel gives to connections, so a killed server can use its port again.
 	firstPort = 11_000
 	ports     = 10_000
 	busOffset = 10_000
 )
 
-// FreePort returns a port of this machine that nobody listens on, and whose bus port is free, too. It stays free
-// while its server is away: the kernel gives it to nobody who does not ask for it.
+// FreePort returns a port of this machine on which nobody listens, and whose bus port is free, too. The port also stays
+// free while its server does not run, because the kernel never chooses it for a connection.
 func FreePort() (int, error) {
 	for range 100 {
 		port := firstPort + rand.IntN(ports)

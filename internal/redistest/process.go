@@ -13,15 +13,15 @@ import (
 // process is a redis-server that may be killed and started again.
 type process struct {
 	args  []string
-	stdin string // its configuration, if not in a file that args name
+	stdin string // the configuration, unless args has the path of its file
 	log   tail
 
 	mu   sync.Mutex // guards cmd and done
 	cmd  *exec.Cmd
-	done chan struct{} // closed when the last one started has ended
+	done chan struct{} // closed when the process that was started last has ended
 }
 
-// start starts it; ended says when it is no more.
+// start starts the process. The channel that ended returns is closed when the process has ended.
 func (p *process) start() error {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -40,7 +40,7 @@ func (p *process) start() error {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // killed, mostly
+			_ = cmd.Wait() // usually it was killed, which is an error
 		}
 	}()
 	if err := <-started; err != nil {
@@ -52,7 +52,7 @@ func (p *process) start() error {
 	return nil
 }
 
-// ended is closed when the process has ended.
+// ended returns a channel that is closed when the process has ended.
 func (p *process) ended() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,13 +68,13 @@ func (p *process) signal(sig syscall.Signal) error {
 	return nil
 }
 
-// kill returns when the process is gone; SIGKILL also ends one that is stopped.
+// kill kills the process and returns when it has ended. The process may be stopped.
 func (p *process) kill() {
-	_ = p.signal(syscall.SIGKILL) // an error means it has ended already
+	_ = p.signal(syscall.SIGKILL) // after an error, the process has ended already
 	<-p.ended()
 }
 
-// tail keeps the end of what was written to it.
+// tail is a writer that keeps the end of what was written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -100,7 +100,7 @@ func (l *tail) String() string {
 	return string(l.text)
 }
 
-// pid is the number of the process that was started last.
+// pid returns the id of the process that was started last.
 func (p *process) pid() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

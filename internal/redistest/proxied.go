@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// proxied is one client's connection and the one to the server behind it.
+// proxied is the connection of one client, and the connection to the server that belongs to it.
 type proxied struct {
 	p              *Proxy
 	client, server net.Conn
 
 	mu   sync.Mutex    // guards what is below
-	sent int           // requests forwarded
-	lose map[int]*rule // whose replies are to be lost, by the number of the request
-	gone bool          // no reply comes back any more
-	raw  bool          // what follows is replication, and not requests and replies
+	sent int           // number of forwarded requests
+	lose map[int]*rule // rules for replies that must be lost, by the number of the request
+	gone bool          // no reply is forwarded any more
+	raw  bool          // replication has begun, which has no requests and replies
 }
 
-// dialTimeout of connections to the server.
+// dialTimeout is the time limit of connecting to a server.
 const dialTimeout = time.Second
 
-// accept begins to serve a client.
+// accept connects to the server for a client, and begins to forward messages.
 func (p *Proxy) accept(client net.Conn) {
 	p.mu.Lock()
 	target := p.target
@@ -45,13 +45,13 @@ func (p *Proxy) accept(client net.Conn) {
 	p.wg.Go(c.replies)
 }
 
-// close ends both sides; the goroutines of both directions end then.
+// close closes both connections. The goroutines that forward messages then end.
 func (c *proxied) close() {
 	_ = c.client.Close()
 	_ = c.server.Close()
 }
 
-// requests forwards what the client sends.
+// requests forwards the requests of the client, until the connection ends.
 func (c *proxied) requests() {
 	defer c.close()
 	in := bufio.NewReader(c.client)
@@ -81,7 +81,7 @@ func (c *proxied) requests() {
 	}
 }
 
-// copy forwards bytes as they come.
+// copy forwards bytes, until one of the connections ends.
 func (c *proxied) copy(to io.Writer, from io.Reader) {
 	b := make([]byte, 32<<10)
 	for {
@@ -93,7 +93,8 @@ func (c *proxied) copy(to io.Writer, from io.Reader) {
 	}
 }
 
-// note counts a request that is about to be forwarded, unless its reply cannot come back.
+// note counts a request that is about to be forwarded. r is the rule for its reply; nil if there is none. raw reports
+// whether the request begins replication. note returns false if replies are not forwarded any more.
 func (c *proxied) note(r *rule, raw bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +109,7 @@ func (c *proxied) note(r *rule, raw bool) bool {
 	return !c.gone
 }
 
-// replies forwards what the server answers.
+// replies forwards the replies of the server, until the connection ends or a reply must be lost.
 func (c *proxied) replies() {
 	defer c.leave()
 	in := bufio.NewReader(c.server)
@@ -143,7 +144,7 @@ func (c *proxied) replies() {
 	}
 }
 
-// leave ends the connection: what it was to lose is lost.
+// leave ends the connection. All replies that must be lost then count as lost.
 func (c *proxied) leave() {
 	c.close()
 	c.p.mu.Lock()
@@ -157,7 +158,7 @@ func (c *proxied) leave() {
 	}
 }
 
-// lost counts a reply that was lost.
+// lost counts a reply as lost. After the last reply of the rule, it closes the channel of the rule.
 func (p *Proxy) lost(r *rule) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// Proxy stands between clients and a server without TLS, and does to the
-// messages what networks do. It understands requests and replies, so that it
-// can lose one and not another; SUBSCRIBE does not fit in. A replica may follow
-// its primary through it.
+// Proxy forwards messages between clients and a server without TLS. It can lose, delay and hold them, as a network
+// does. It distinguishes requests and replies, so that it can lose a single one. Therefore it does not support
+// SUBSCRIBE. A replica may follow its primary through a proxy.
 type Proxy struct {
-	// Addr is where clients connect: host:port.
+	// Addr is the address to which clients connect, in the form host:port.
 	Addr string
 
 	t testing.TB
@@ -25,40 +24,40 @@ type Proxy struct {
 	conns  map[*proxied]struct{}
 	rules  []*rule
 	lies   []lie
-	paused chan struct{} // closed to go on; nil if not paused
+	paused chan struct{} // closed by Resume; nil if the proxy is not paused
 	slow   Match         // requests that are forwarded late; nil for none
 	delay  time.Duration
 	closed bool
 	wg     sync.WaitGroup
 }
 
-// Match reports whether a request is meant; args[0] is the command.
+// Match reports whether a request is affected. args[0] is the name of the command.
 type Match func(args []string) bool
 
-// Command matches requests by the names of their commands, in any case.
+// Command matches requests by the names of their commands. Case is ignored.
 func Command(names ...string) Match {
 	return func(args []string) bool {
 		return len(args) > 0 && slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, args[0]) })
 	}
 }
 
-// Containing matches requests that have the text in one of their arguments.
+// Containing matches requests that have a text in one of their arguments.
 func Containing(text string) Match {
 	return func(args []string) bool {
 		return slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, text) })
 	}
 }
 
-// rule is what is to happen to the next n requests that match.
+// rule describes what must happen to the next n requests that match.
 type rule struct {
 	match   Match
-	n       int           // requests still to match
-	pending int           // requests whose replies are still to be lost
-	held    *Held         // if not nil, the request is held back
-	done    chan struct{} // closed when all is done
+	n       int           // number of requests that can still match
+	pending int           // number of replies that must still be lost
+	held    *Held         // if not nil, the request is not forwarded
+	done    chan struct{} // closed when the rule was applied n times
 }
 
-// NewProxy starts a proxy to the server at addr. It ends with the test.
+// NewProxy starts a proxy to the server at addr. It is stopped at the end of the test.
 func NewProxy(t testing.TB, addr string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -87,21 +86,19 @@ func NewProxy(t testing.TB, addr string) *Proxy {
 	return p
 }
 
-// URL is what a user configures to go through the proxy.
+// URL returns the URL with which a gateway is configured to use the proxy.
 func (p *Proxy) URL() string { return "redis://" + p.Addr + "/0" }
 
-// DropReplies lets the server execute the next n matching requests and loses
-// their replies: the connection is cut when they come. The channel is closed
-// when all n are lost.
+// DropReplies loses the replies of the next n requests that match. The server executes the requests. When a reply
+// comes, the connection is closed. The returned channel is closed when all n replies are lost.
 func (p *Proxy) DropReplies(n int, match Match) <-chan struct{} {
 	r := &rule{match: match, n: n, pending: n, done: make(chan struct{})}
 	p.add(r)
 	return r.done
 }
 
-// Hold keeps the next matching request back and cuts its client's connection.
-// It is delivered when the test says so, or never. Only what needs no AUTH and
-// is in database 0 can be delivered.
+// Hold does not forward the next request that matches, and closes the connection of its client. [Held.Deliver] sends
+// the request later. It uses a new connection, so it cannot send a request that needs AUTH or another database than 0.
 func (p *Proxy) Hold(match Match) *Held {
 	r := &rule{match: match, n: 1, done: make(chan struct{})}
 	r.held = &Held{t: p.t, caught: r.done}
@@ -115,8 +112,8 @@ func (p *Proxy) add(r *rule) {
 	p.rules = append(p.rules, r)
 }
 
-// Pause delivers nothing any more, in both directions: a partition. New
-// connections are accepted and go nowhere.
+// Pause stops forwarding in both directions, as in a network partition. New connections are accepted, but nothing is
+// forwarded on them either.
 func (p *Proxy) Pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +122,7 @@ func (p *Proxy) Pause() {
 	}
 }
 
-// Resume ends a Pause; what was sent meanwhile is delivered.
+// Resume ends a Pause. Messages that were sent in the meantime are then forwarded.
 func (p *Proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,15 +132,15 @@ func (p *Proxy) Resume() {
 	}
 }
 
-// Slow forwards requests that match late, each by so much: a slow network. Those of a
-// connection stay in their order. A nil match ends it.
+// Slow delays each request that matches, as a slow network does. The requests of a connection keep their order. A nil
+// match ends the delays.
 func (p *Proxy) Slow(delay time.Duration, match Match) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.slow, p.delay = match, delay
 }
 
-// linger returns when it is time to forward a request.
+// linger waits for the delay of [Proxy.Slow] if the request matches.
 func (p *Proxy) linger(args []string) {
 	p.mu.Lock()
 	slow, delay := p.slow, p.delay
@@ -162,25 +159,24 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Redirect cuts all connections and leads new ones to another server, like an
-// address that moves to a promoted replica.
+// Redirect closes all connections, and connects new clients to another server, as if the address had moved to a
+// promoted replica.
 func (p *Proxy) Redirect(addr string) {
 	p.Lead(addr)
 	p.Cut()
 }
 
-// Lead leads new connections to another server, and leaves the others as they are.
+// Lead connects new clients to another server. It does not change the connections that are open.
 func (p *Proxy) Lead(addr string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.target = addr
 }
 
-// lie is what replies say instead of the truth.
+// lie is a text in replies, and the text by which it is replaced.
 type lie struct{ truth, said string }
 
-// Lie makes every reply say something else of the same length, like the version
-// of a server that the machine does not have.
+// Lie replaces a text in all replies by another one of the same length, for example the version of the server.
 func (p *Proxy) Lie(truth, said string) {
 	p.t.Helper()
 	if len(truth) != len(said) {
@@ -191,7 +187,7 @@ func (p *Proxy) Lie(truth, said string) {
 	p.lies = append(p.lies, lie{truth, said})
 }
 
-// told is what a reply says by now.
+// told returns a reply after the replacements of [Proxy.Lie].
 func (p *Proxy) told(raw []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -201,7 +197,7 @@ func (p *Proxy) told(raw []byte) []byte {
 	return raw
 }
 
-// take returns the rule that the request falls under, nil if none, and counts it.
+// take returns the rule for a request, and counts the request in it. It returns nil if there is no rule.
 func (p *Proxy) take(args []string) *rule {
 	p.mu.Lock()
 	defer p.mu.Unlock()

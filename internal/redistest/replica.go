@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Promote makes a replica a primary, also after a Restart.
+// Promote makes a replica a primary. The server is still a primary after a Restart.
 func (s *Server) Promote() {
 	s.t.Helper()
 	s.Do("REPLICAOF", "NO", "ONE")
 	s.Do("CONFIG", "REWRITE")
 }
 
-// Follow makes the server a replica of the one at addr, also after a Restart.
-// It returns when the replica is in sync.
+// Follow makes the server a replica of the server at addr, and returns when the replica is in sync. The server is still
+// a replica after a Restart.
 func (s *Server) Follow(addr string) {
 	s.t.Helper()
 	host, port, err := net.SplitHostPort(addr)
@@ -32,13 +32,14 @@ func (s *Server) awaitSync() {
 	Await(s.t, "replica "+s.Addr, func() error { return s.has("replication", "master_link_status:up") })
 }
 
-// AwaitReplicas returns when n replicas of the server have all that was written so far.
+// AwaitReplicas waits until n replicas of the server have everything that was written so far.
 func (s *Server) AwaitReplicas(n int) {
 	s.t.Helper()
 	c := s.client.Conn()
 	defer func() { _ = c.Close() }()
 	Await(s.t, "replicas of "+s.Addr, func() error {
-		// WAIT is about what its connection wrote last; a message goes to replicas and leaves no trace.
+		// WAIT waits for the last write of its own connection. Publishing a message is such a write, and stores
+		// nothing.
 		if err := c.Publish(s.t.Context(), "redistest", "").Err(); err != nil {
 			return err
 		}
@@ -50,7 +51,7 @@ func (s *Server) AwaitReplicas(n int) {
 	})
 }
 
-// has wants a line of INFO.
+// has returns an error if a section of INFO does not have a line.
 func (s *Server) has(section, line string) error {
 	info, err := s.client.Info(s.t.Context(), section).Result()
 	if err != nil {

@@ -13,7 +13,7 @@ type message struct {
 	raw []byte
 	// args are the strings of a request.
 	args []string
-	// push: it is the answer to nothing.
+	// push reports whether the message is not the reply to a request.
 	push bool
 }
 
@@ -28,7 +28,7 @@ func readMessage(r *bufio.Reader) (message, error) {
 	return m, m.value(r)
 }
 
-// value reads a value and those in it.
+// value reads a value and the values in it.
 func (m *message) value(r *bufio.Reader) error {
 	line, err := r.ReadBytes('\n')
 	if err != nil {
@@ -43,10 +43,10 @@ func (m *message) value(r *bufio.Reader) error {
 	switch head[0] {
 	case '$', '=', '!':
 		return m.bulk(r, head)
-	case '%', '|': // pairs
+	case '%', '|': // with a key and a value for each element
 		values = 2
 	case '*', '~', '>':
-	default: // the line is all
+	default: // the value has only this line
 		return nil
 	}
 	n, err := strconv.Atoi(head[1:])
@@ -55,7 +55,7 @@ func (m *message) value(r *bufio.Reader) error {
 	}
 	values *= n // -1 for a null of RESP2
 	if head[0] == '|' {
-		values++ // attributes come before the value they are about
+		values++ // attributes are followed by the value to which they belong
 	}
 	for range max(values, 0) {
 		if err := m.value(r); err != nil {

@@ -11,22 +11,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Sentinels are three Sentinels with a quorum of two over a primary and its
-// replicas. They find a primary dead after 700 ms.
+// Sentinels are three Sentinels, with a quorum of two, that watch a primary and its replicas. They treat a primary as
+// dead if it does not answer for 700 ms.
 type Sentinels struct {
-	// Name of what they watch, for a URL.
+	// Name is the name of the watched primary in a URL.
 	Name string
-	// Addrs of the Sentinels.
+	// Addrs are the addresses of the Sentinels.
 	Addrs []string
-	// Data are the servers with the data; the first one starts as the primary.
+	// Data are the servers with the data. The first one starts as the primary.
 	Data []*Server
 
 	t         testing.TB
 	sentinels []*Server
 }
 
-// Sentinel starts a primary, replicas and Sentinels, and returns when they know each
-// other. It skips short tests.
+// Sentinel starts a primary, replicas and Sentinels, and returns when the Sentinels know all of them. It skips the test
+// if the flag -short is set.
 func Sentinel(t testing.TB, replicas int, opts ...Option) *Sentinels {
 	t.Helper()
 	if testing.Short() {
@@ -45,8 +45,8 @@ func Sentinel(t testing.TB, replicas int, opts ...Option) *Sentinels {
 			Set("sentinel", "monitor", g.Name, host, port, "2"),
 			Set("sentinel", "down-after-milliseconds", g.Name, "700"),
 			Set("sentinel", "failover-timeout", g.Name, "3000"))
-		// They talk more often than they do by default, and a process that got no
-		// time for a while does not make them go blind (TILT) for half a minute.
+		// The Sentinels send messages more often than by default. If a process did not run for a while, it leaves the
+		// mode TILT, in which it does nothing, after one second instead of half a minute.
 		s.Do("SENTINEL", "DEBUG", "info-period", "200", "publish-period", "100", "ask-period", "100", "ping-period", "200",
 			"tilt-trigger", "20000", "tilt-period", "1000")
 		g.sentinels = append(g.sentinels, s)
@@ -58,7 +58,7 @@ func Sentinel(t testing.TB, replicas int, opts ...Option) *Sentinels {
 	return g
 }
 
-// ready wants the Sentinel to know all others.
+// ready returns an error if a Sentinel does not know the primary, all replicas and the other Sentinels yet.
 func (g *Sentinels) ready(s *Server) error {
 	state := redis.NewMapStringStringCmd(g.t.Context(), "SENTINEL", "MASTER", g.Name)
 	if err := s.client.Process(g.t.Context(), state); err != nil {
@@ -73,12 +73,12 @@ func (g *Sentinels) ready(s *Server) error {
 	return nil
 }
 
-// URL is what a user configures.
+// URL returns the URL with which a gateway is configured to use the Sentinels.
 func (g *Sentinels) URL() string {
 	return "redis-sentinel://" + strings.Join(g.Addrs, ",") + "/" + g.Name + "?db=0"
 }
 
-// Protect makes the Sentinels ask for a password, of clients and of each other.
+// Protect sets a password of the Sentinels, which clients and the other Sentinels must use.
 func (g *Sentinels) Protect(password string) {
 	g.t.Helper()
 	for _, s := range g.sentinels {
@@ -87,13 +87,13 @@ func (g *Sentinels) Protect(password string) {
 	}
 }
 
-// Primary is the server that the Sentinels agree on, once they do and it accepts writes.
+// Primary waits until the Sentinels agree on a primary that accepts writes, and returns it.
 func (g *Sentinels) Primary() *Server {
 	g.t.Helper()
 	return g.awaitPrimary(func(*Server) error { return nil })
 }
 
-// AwaitFailover returns the primary once it is another than the given one.
+// AwaitFailover waits until another server than from is the primary, and returns it.
 func (g *Sentinels) AwaitFailover(from *Server) *Server {
 	g.t.Helper()
 	return g.awaitPrimary(func(s *Server) error {

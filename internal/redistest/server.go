@@ -18,14 +18,14 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Server is one redis-server, of one test. Its methods fail the test when they
-// cannot do what they say, and are called by one goroutine at a time.
+// Server is a redis-server for one test. A method fails the test if it does not succeed. The methods must be called by
+// one goroutine at a time.
 type Server struct {
-	// Addr is host:port.
+	// Addr is the address, in the form host:port.
 	Addr string
-	// Dir is the folder of its files; empty for a shared server.
+	// Dir is the folder of the server's files; empty for a shared server.
 	Dir string
-	// TLS is nil for a server without.
+	// TLS has the files for clients; nil for a server without TLS.
 	TLS *TLSFiles
 
 	t      testing.TB
@@ -50,10 +50,11 @@ func Start(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// portAttempts: between the search for a port and the server's bind another process may take it.
+// portAttempts is the maximum number of ports that are tried. After the search for a free port, another process may
+// take the port before the server does.
 const portAttempts = 10
 
-// start returns a server that answers; without a folder it keeps no files.
+// start starts a server and returns it when it answers. If dir is empty, the server keeps no files.
 func start(dir string, opts []Option) (*Server, error) {
 	s := &Server{Dir: dir, proc: &process{}}
 	for _, o := range opts {
@@ -81,11 +82,11 @@ func start(dir string, opts []Option) (*Server, error) {
 	return nil, errPortTaken
 }
 
-// configure says what the process is to run.
+// configure sets the arguments and the configuration of the process.
 func (s *Server) configure(port int) error {
 	dir := s.Dir
 	if dir == "" {
-		dir = os.TempDir() // it must be somewhere
+		dir = os.TempDir() // the configuration must have a folder
 	}
 	text, err := s.cfg.file(port, dir)
 	if err != nil {
@@ -109,7 +110,7 @@ func (s *Server) configure(port int) error {
 
 var errPortTaken = errors.New("the port was taken by another process")
 
-// up starts the process and returns when it answers.
+// up starts the process and returns when it answers. If another process has taken the port, the error is errPortTaken.
 func (s *Server) up() error {
 	if err := s.proc.start(); err != nil {
 		return err
@@ -137,9 +138,9 @@ func (s *Server) up() error {
 	return nil
 }
 
-// ping wants an answer to PING, which comes once the data is loaded, of this process: another
-// one may have taken the port since it was found free. It uses no client, for that logs each
-// refused connection.
+// ping returns nil if the server answers PING, which it does when its data is loaded. It also checks the process id in
+// the answer, because another process may have taken the port. It uses no client, because a client logs each refused
+// connection.
 func (s *Server) ping() error {
 	c, err := s.dial()
 	if err != nil {
@@ -183,7 +184,8 @@ func (s *Server) dial() (net.Conn, error) {
 	return net.DialTimeout("tcp", s.Addr, dialTimeout)
 }
 
-// attach makes s the test's: its client is closed and its log printed at the end.
+// attach makes the server belong to a test. At the end of the test its client is closed, and if the test has failed,
+// its log is printed.
 func (s *Server) attach(t testing.TB) {
 	s.t, s.client = t, s.newClient()
 	t.Cleanup(func() {
@@ -208,11 +210,11 @@ func (s *Server) newClient() *redis.Client {
 	return redis.NewClient(o)
 }
 
-// Client returns the test's own client of the server, which may do everything.
-// It is closed when the test ends.
+// Client returns a client for the test, which may execute all commands. It is closed when the test ends.
 func (s *Server) Client() *redis.Client { return s.client }
 
-// URL is what a user configures: redis:// or rediss://, with the name and password of [User].
+// URL returns the URL with which a gateway is configured to use the server. The scheme is redis or rediss. If there is
+// a [User], the URL has its name and password.
 func (s *Server) URL() string {
 	u := url.URL{Scheme: "redis", Host: s.Addr, Path: "/0"}
 	if s.TLS != nil {
@@ -224,14 +226,14 @@ func (s *Server) URL() string {
 	return u.String()
 }
 
-// Kill ends the server by SIGKILL and returns when it is gone.
+// Kill kills the server and returns when it has ended.
 func (s *Server) Kill() {
 	s.down = true
 	s.proc.kill()
 }
 
-// Restart starts the server again, on its port, its configuration and its
-// files, and returns when it answers. One that runs is killed first.
+// Restart starts the server again with the same port, configuration and files, and returns when it answers. If the
+// server is still running, it is killed first.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.proc.kill()
@@ -242,15 +244,14 @@ func (s *Server) Restart() {
 	s.down = false
 }
 
-// Stop stops the server by SIGSTOP: connections stay and nothing answers, as
-// behind a partition.
+// Stop stops the server by SIGSTOP. Its connections stay open, but nothing is answered, as in a network partition.
 func (s *Server) Stop() {
 	s.t.Helper()
 	s.down = true
 	s.signal(syscall.SIGSTOP)
 }
 
-// Cont ends a Stop.
+// Cont lets the server continue after a Stop.
 func (s *Server) Cont() {
 	s.t.Helper()
 	s.signal(syscall.SIGCONT)

@@ -6,15 +6,14 @@ import (
 	"testing"
 )
 
-// Shared is one server for all tests of a package that inject no faults, in a
-// variable of its test files. It starts at first use and keeps no files; TestMain
-// ends it by Stop. The zero value is ready.
+// Shared is one server for all tests of a package that inject no faults. Use a variable of the package for it. The
+// server starts at the first use and keeps no files. TestMain must call [Shared.Stop]. The zero value is ready to use.
 type Shared struct {
 	mu     sync.Mutex // guards server
 	server *Server
 }
 
-// Server returns the server for use by one test, which is not alone on it: see [Prefix].
+// Server returns the server for use by one test. Other tests use it too, see [Prefix].
 func (p *Shared) Server(t testing.TB) *Server {
 	t.Helper()
 	p.mu.Lock()
@@ -31,7 +30,7 @@ func (p *Shared) Server(t testing.TB) *Server {
 	return &s
 }
 
-// Stop ends the server, if it was ever used.
+// Stop kills the server, if it was started.
 func (p *Shared) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,5 +40,5 @@ func (p *Shared) Stop() {
 	}
 }
 
-// Prefix returns a key prefix that nobody else uses.
+// Prefix returns a prefix for keys that no other test uses.
 func Prefix() string { return "test-" + rand.Text()[:12] + ":" }

@@ -27,9 +27,9 @@ func NewTracer(p trace.TracerProvider, sample func(parent trace.SpanContext, id 
 	return &Tracer{tracer: p.Tracer(Scope), sample: sample}
 }
 
-// Request begins the span of a request. traceparent is the trace of the request. If begins is set, it is a new trace
-// that the request gets; otherwise it has come with the request. The result now is the traceparent of the span. If the
-// request is not recorded, it is the given one without the flag that it is.
+// Request begins the span of a request. traceparent is the trace of the request. If begins is set, the trace begins
+// with this request; otherwise the client has sent it. The result now is the traceparent of the span. If the request is
+// not recorded, there is no span, and now is the given traceparent without the flag for recorded traces.
 func (t *Tracer) Request(
 	ctx context.Context, name, traceparent string, begins bool,
 ) (within context.Context, s Span, now string) {

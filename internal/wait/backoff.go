@@ -28,7 +28,7 @@ func (b *Backoff) Next() time.Duration {
 	return rand.N(bound + 1)
 }
 
-// Wait waits for the next pause. It returns false if ctx has ended.
+// Wait waits for the next pause. It returns false if ctx ends first.
 func (b *Backoff) Wait(ctx context.Context) bool { return For(ctx, b.Next()) }
 
 // Reset starts with the first pause again. It is called after a successful attempt.

@@ -2,8 +2,8 @@ package wait
 
 import "context"
 
-// Until calls read and returns its result, or the error of ctx if ctx ends first. In that case read continues in the
-// background; it may be blocked by a terminal, or by a named pipe to which nobody writes.
+// Until calls the function read and returns its result, or the error of ctx if ctx ends first. In that case read
+// continues in the background; it may be blocked by a terminal, or by a named pipe to which nobody writes.
 func Until[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For waits for d. It returns false if ctx has ended.
+// For waits for the duration d. It returns false if ctx ends first.
 func For(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

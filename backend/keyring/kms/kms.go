@@ -120,8 +120,8 @@ func (p *Plugin) KeyID(ctx context.Context) (string, error) {
 	return out.GetKeyId(), nil
 }
 
-// Wrap encrypts a key with the current key of the KMS. As in Kubernetes, what is encrypted with another key than the
-// one in the plugin's status is not used: the plugin may be about to go back to that one.
+// Wrap encrypts a key with the current key of the KMS. As in Kubernetes, it returns an error if the plugin has
+// encrypted with another key than the one in its status, because the plugin may soon use the key in its status again.
 func (p *Plugin) Wrap(ctx context.Context, secret []byte) ([]byte, error) {
 	current, err := p.KeyID(ctx)
 	if err != nil {
@@ -197,7 +197,7 @@ type refusedError struct {
 	text   string
 }
 
-// Error has what the plugin says.
+// Error returns a message with the code and the text of the plugin.
 func (e *refusedError) Error() string {
 	return fmt.Sprintf("%s refuses with %s: %q", e.plugin, e.code, e.text)
 }

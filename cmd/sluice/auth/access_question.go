@@ -30,7 +30,7 @@ type accessQuestion struct {
 	target client.AccessTarget
 }
 
-// command returns a command that parses its arguments and calls answer.
+// command returns a command that parses its arguments and then calls the function answer.
 func (q *accessQuestion) command(use, short, long string, answer func(context.Context) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               use + " VERB [KIND [NAME] | KIND/NAME]",

@@ -64,7 +64,7 @@ func canICommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// list prints the verbs of the caller.
+// list prints the verbs that the caller has for the resources in args, or for all kinds if args is empty.
 func (q *accessQuestion) list(ctx context.Context, args []string) error {
 	all, err := q.allowed(ctx, args)
 	if err != nil {
@@ -101,7 +101,7 @@ func (q *accessQuestion) allowed(ctx context.Context, args []string) (all []clie
 	if err != nil {
 		return nil, err
 	}
-	for i := range all { // of what may be done somewhere, what may be done here
+	for i := range all { // replace the verbs that are allowed in any namespace by those in this one
 		k, err := client.FindKind(kinds, all[i].Kind)
 		if err != nil || k.Scope == "GLOBAL" || len(all[i].Verbs) == 0 {
 			continue

@@ -101,7 +101,8 @@ func (q *accessQuestion) explain(ctx context.Context) (*accessExplanation, error
 	return e, nil
 }
 
-// needed returns the verbs that are required for the verb of the question.
+// needed returns the verbs that the caller must have in order to use the verb of the question. Most verbs also need
+// GET.
 func (q *accessQuestion) needed() []string {
 	switch q.verb {
 	case "GET", "CREATE", "CONTROL", "CATALOGUE", "EXPORT":

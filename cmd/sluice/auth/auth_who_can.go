@@ -58,8 +58,7 @@ func whoCanCommand(std terminal.Streams) *cobra.Command {
 		})
 }
 
-// grantCells returns the cells of a grant: the binding, the role and the number of the
-// rule.
+// grantCells returns the cells of a grant: the binding, the role and the number of the rule.
 func grantCells(g client.AccessGrant) []string {
 	binding, rule := "(admin-group)", ""
 	if g.Binding != nil {

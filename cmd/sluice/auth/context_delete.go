@@ -36,7 +36,8 @@ func contextDeleteCommand(std terminal.Streams) *cobra.Command {
 				return "is deleted", nil
 			})
 			if err == nil {
-				// The file is no longer locked: a keyring that is locked waits for a person.
+				// The keyring may wait until a person unlocks it. Therefore this is done when the file is no longer
+				// locked.
 				login.ForgetKey(cmd.Context(), credential.SystemKeyring())
 			}
 			return err

@@ -148,7 +148,8 @@ func (l *login) run(cmd *cobra.Command, name string) error {
 	return err
 }
 
-// keep stores the login. If the tokens could not be stored where they should be, it prints where they are.
+// keep stores the login. If the keyring cannot be used, the tokens are stored in the file without encryption, and keep
+// prints a message about that.
 func (l *login) keep(ctx context.Context, name string, got *credential.Login) error {
 	path := credential.LoginsPath(remote.ContextsPath())
 	ring := credential.SystemKeyring()

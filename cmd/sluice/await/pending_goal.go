@@ -65,7 +65,7 @@ func (s *PendingGoal) gone() error {
 	return s.Absent()
 }
 
-// hidden returns the error for a resource that the caller may not see.
+// hidden returns the error for a resource whose state is not known because the caller may not see it.
 func (s *PendingGoal) hidden() error {
 	return fmt.Errorf("%s %q cannot be seen with your rights%s, so whether it exists is not known",
 		s.Kind.Name, s.Name, resource.InNamespace(s.Namespace))
@@ -73,7 +73,7 @@ func (s *PendingGoal) hidden() error {
 
 func (s *PendingGoal) check(r *client.Resource) error {
 	if s.Goal.Deleted && s.UID != r.Metadata.UID {
-		return errReached // it is another one of that name
+		return errReached // it is another resource with the same name
 	}
 	s.present = true
 	done, now, err := s.Goal.reached(s.Kind, r)

@@ -24,7 +24,8 @@ type Waiter struct {
 // LastLookTime is the maximum time for the last look at all resources, after the timeout.
 const LastLookTime = 2 * time.Second
 
-// Wait waits for one resource.
+// Wait waits until a resource reaches its goal, and returns nil then. If the deadline of ctx passes first, it reads the
+// resource once more with the context late, which must end later than ctx. The error is for the user.
 func (w *Waiter) Wait(ctx, late context.Context, s PendingGoal) error {
 	s.state = "nothing is known of it"
 	req := client.ChangesRequest{

@@ -34,7 +34,7 @@ func (c enumFlag) Set(text string) error {
 // String implements [pflag.Value].
 func (c enumFlag) String() string {
 	if c.value == nil {
-		return "" // pflag asks a zero value
+		return "" // pflag calls String on a zero value
 	}
 	return *c.value
 }

@@ -43,7 +43,8 @@ func (t Table) Print(std terminal.Streams) error {
 	return out.Flush()
 }
 
-// Print prints data as JSON or YAML. If a table is selected, it calls people instead, which prints the table.
+// Print prints data as JSON or YAML. If the value of the flag is table, it calls the function people instead, which
+// must print the table.
 func (f OutputFlag) Print(std terminal.Streams, data any, people func() error) error {
 	switch f {
 	case "json":

@@ -36,7 +36,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string, std termin
 	if lost := std.OutputError(); lost != nil && !errors.Is(err, lost) {
 		_, _ = fmt.Fprintf(std.Err, "sluice: the output is incomplete: %s\n", output.Printable(lost.Error()))
 		if cmd.CommandPath() == "sluice diff" {
-			return exit.CodeUsage // 1 would say that something differs
+			return exit.CodeUsage // CodeFail would mean that there are differences
 		}
 		if err == nil {
 			return exit.CodeFail

@@ -147,7 +147,7 @@ func NewGateway() *Gateway {
 	g.Server.Limits = server.DefaultLimits()
 	g.Server.AnswersMemory = server.DefaultAnswersMemory
 	g.Server.Caller = server.DefaultCallerLimits(0)
-	g.Server.Caller.Steps = 0 // it follows from the processors
+	g.Server.Caller.Steps = 0 // 0 means that the limit follows from the number of processors
 	return g
 }
 
@@ -353,7 +353,7 @@ func (g *Gateway) Validate(f *pflag.FlagSet) error {
 			}
 		}
 	}
-	if errs[0] == nil { // these name the same problems
+	if errs[0] == nil { // otherwise the same problems would be returned twice
 		errs = append(errs, g.Server.ValidateSettings())
 	}
 	return errors.Join(errs...)

@@ -40,7 +40,7 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return wait.Until(ctx, func() ([]byte, error) { return ReadAtMost(path, maxFile) })
 }
 
-// ReadAtMost reads a file. It returns an error if the file has more than most bytes.
+// ReadAtMost reads a file. most is the maximum size in bytes; it returns an error for a larger file.
 func ReadAtMost(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -23,7 +23,7 @@ type Setting struct {
 	Auto string
 	// Help describes the setting in one line.
 	Help string
-	// Why is the reason for the default, for a limit.
+	// Why is the reason for the default. Only limits have one.
 	Why string
 	// Needs is the name of another setting without which this one has no effect.
 	Needs string
@@ -56,7 +56,7 @@ func Register(f *pflag.FlagSet, settings []Setting) {
 		default:
 			panic(fmt.Sprintf("setting %s: %T", s.Name, s.Value))
 		}
-		if s.Auto != "" { // Help says it
+		if s.Auto != "" { // Help has it
 			f.Lookup(s.Name).DefValue = ""
 		}
 	}

@@ -1,7 +1,7 @@
 package config
 
-// The environment variables for which there is no flag. TokenVariable has a token; other users can see command lines.
-// ContextsVariable has the path of the file of contexts.
+// The environment variables for which there is no flag. ContextsVariable has the path of the file of contexts.
+// TokenVariable has a token, which cannot be a flag because other users can see command lines.
 const (
 	ContextsVariable = EnvPrefix + "CONTEXTS"
 	TokenVariable    = EnvPrefix + "TOKEN"

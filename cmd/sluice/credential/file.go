@@ -55,8 +55,8 @@ func ReadContexts(path string) (*File, error) {
 	return f, nil
 }
 
-// UpdateContexts calls change with the file of contexts and stores the result. It creates the file if it does not
-// exist.
+// UpdateContexts calls the function change with the contents of the file of contexts, and stores the result. It creates
+// the file if it does not exist.
 func UpdateContexts(ctx context.Context, path string, change func(*File) error) error {
 	if path == "" {
 		return errors.New("contexts: there is no folder for settings; SLUICE_CONTEXTS can name a file")

@@ -85,7 +85,7 @@ func stopServer(server *http.Server) {
 	}
 }
 
-// late returns why the login was not completed.
+// late returns the error of a login that was not completed before ctx ended.
 func (f Flow) late(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("nobody has logged in within %v", patience)
@@ -129,7 +129,7 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case c.result <- out:
-	default: // the browser has come twice
+	default: // it is not the first request
 	}
 	if out.err != nil {
 		_, _ = fmt.Fprintln(w, "The login has failed. The command line says why.")

@@ -50,8 +50,8 @@ const keyringTime = time.Minute
 // loginKeyBytes is the length of the key that encrypts the tokens of a login.
 const loginKeyBytes = 32
 
-// newAccount returns the name under which the keyring has the key of a new login. No two logins share a name, so a
-// login that replaces another leaves the key of that one alone until the file has the new login.
+// newAccount returns the name under which the keyring has the key of a new login. No two logins have the same name. So
+// the key of a login that is being replaced stays in the keyring until the file has the new login.
 func newAccount(context string) (string, error) {
 	id := make([]byte, 8)
 	_, err := rand.Read(id)
@@ -66,8 +66,8 @@ type secretTokens struct {
 
 // StoreLogin stores a new login of a context. The tokens are encrypted with a key, which is stored in the keyring. If
 // the keyring cannot be used, the tokens are stored without encryption; plain is then the reason. A nil ring means that
-// no keyring is used. The key of the login that is replaced is removed from the keyring last: if the
-// process ends before, one of the two logins can be used.
+// no keyring is used. The key of the login that is replaced is removed from the keyring last. So if the process ends
+// before, one of the two logins can be used.
 func StoreLogin(ctx context.Context, path, name string, l *Login, ring Keyring) (plain, err error) {
 	if ring == nil {
 		return nil, KeepLogin(ctx, path, name, l)
@@ -207,8 +207,8 @@ func (l *Login) seal(key []byte) (*Login, error) {
 	return &sealed, nil
 }
 
-// bound returns the data that is authenticated together with the tokens: the server and the issuer. The tokens must not
-// be sent to others.
+// bound returns the data that is authenticated together with the tokens: the server and the issuer. So the tokens
+// cannot be sent to another server or issuer after the file was changed.
 func (l *Login) bound() []byte { return []byte(l.Server + "\n" + l.Issuer.URL) }
 
 func loginCipher(key []byte) (cipher.AEAD, error) {

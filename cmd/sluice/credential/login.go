@@ -140,7 +140,7 @@ func change(ctx context.Context, path string, f func(logins) error) error {
 			return nil, err
 		}
 		if len(all) == 0 && len(data) == 0 {
-			return nil, nil // there need be no file
+			return nil, nil // no file is needed
 		}
 		return yaml.Marshal(all)
 	})
@@ -162,7 +162,7 @@ type Source struct {
 // maxReplaced is how many times in a row a login may be replaced while its key is read from the keyring.
 const maxReplaced = 5
 
-// errReplaced means that the login was replaced by another one meanwhile.
+// errReplaced means that another process has replaced the login while this process was opening or refreshing it.
 var errReplaced = errors.New("other processes replace the login again and again; try again")
 
 // Token is a [client.TokenSource]. It returns the ID token. If the token was refused or expires soon, it refreshes the
@@ -188,7 +188,7 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	case err == nil:
 		return s.kept.IDToken, nil
 	case ctx.Err() == nil && s.kept != nil && s.kept.IDToken != refused && time.Now().Before(s.kept.Expires):
-		return s.kept.IDToken, nil // it is good for a while yet
+		return s.kept.IDToken, nil // it has not expired yet
 	}
 	return "", err
 }
@@ -236,7 +236,8 @@ func (s *Source) open(ctx context.Context, l *Login) ([]byte, error) {
 }
 
 // refresh refreshes the login in the file, unless another process has done so, and sets kept to it. key is the key of
-// the login that was kept; the error is errReplaced if the login in the file has another one.
+// the login in kept. If the login in the file has another key, the error is errReplaced. found reports whether the file
+// has a login.
 func (s *Source) refresh(ctx context.Context, refused string, key []byte) (found bool, err error) {
 	err = change(ctx, s.Path, func(all logins) error {
 		l, ok := all[s.Context]
@@ -274,7 +275,7 @@ type laterError struct{ error }
 
 func (e laterError) Unwrap() []error { return []error{e.error, client.ErrNoTokenNow} }
 
-// refresh requests the next token.
+// refresh requests new tokens with the refresh token, and returns a login with them.
 func (l *Login) refresh(ctx context.Context, c *http.Client) (*Login, error) {
 	const again = "log in again with sluice login"
 	if l.RefreshToken == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 )
 
-// MaxPrivate is the maximum size of a file in bytes.
+// MaxPrivate is the maximum size of a file for [ReadPrivate], in bytes.
 const MaxPrivate = 8 << 20
 
 const (

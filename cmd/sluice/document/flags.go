@@ -58,8 +58,8 @@ func (d *Flags) Read(ctx context.Context, std terminal.Streams, namespace string
 	return docs, nil
 }
 
-// Interruptible calls read and returns its result, or an error if ctx ends first. It must only be used before anything
-// was sent.
+// Interruptible calls the function read and returns its result, or an error if ctx ends first. It must only be used
+// before the first request is sent, because the error states that nothing was sent.
 func Interruptible[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	value, err := wait.Until(ctx, read)
 	switch {

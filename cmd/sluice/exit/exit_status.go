@@ -45,8 +45,8 @@ func (t *Status) Err() error {
 	return nil
 }
 
-// Each calls do for each element of a list and counts the errors, which do must print. It stops when [Status.Halted]
-// returns true.
+// Each calls the function do for each element of a list, and counts its errors. do must print its errors. Each stops
+// when [Status.Halted] returns true.
 func Each[T any](ctx context.Context, std terminal.Streams, t *Status, list []T, do func(T) error) {
 	for i, one := range list {
 		std.Progress(i+1, len(list))

@@ -134,8 +134,7 @@ func (f filler) checkFirst(ctx context.Context, settings storeSettings) (*state.
 	return checked, nil
 }
 
-// fillingSuffix is the suffix of the file of an embedded store while it is being
-// filled.
+// fillingSuffix is the suffix of the file of an embedded store while it is being filled.
 const fillingSuffix = ".bootstrap"
 
 // fillEmbedded creates and fills the embedded store in a folder without one, and reports whether it has done so. The
@@ -153,7 +152,7 @@ func (f filler) fillEmbedded(ctx context.Context, folder string) (filled bool, e
 		return false, nil
 	}
 	err = f.fillFile(ctx, filling)
-	if errors.Is(err, state.ErrBegun) { // with another file
+	if errors.Is(err, state.ErrBegun) { // it was begun with another file
 		if err = os.Remove(filling); err == nil {
 			err = f.fillFile(ctx, filling)
 		}
@@ -162,7 +161,7 @@ func (f filler) fillEmbedded(ctx context.Context, folder string) (filled bool, e
 		err = f.confirm()
 	}
 	if err != nil {
-		if ctx.Err() == nil && !errors.Is(err, bolt.ErrLocked) { // else it goes on later, or another process fills it
+		if ctx.Err() == nil && !errors.Is(err, bolt.ErrLocked) { // else a later start continues, or another process
 			_ = os.Remove(filling)
 		}
 		return false, err

@@ -78,7 +78,7 @@ func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	checkOneAddress(&r, s.listeners())
 	s.checkIdentities(ctx, &r)
 	r.problem("", traceSettings{endpoint: s.TracesEndpoint, lookup: os.Getenv}.check(ctx))
-	if s.Services.Validate() == nil { // else that was told
+	if s.Services.Validate() == nil { // otherwise Validate reports the problem
 		asked, err := openOwners(ctx, s.Services, zap.NewNop())
 		r.problem("", err)
 		r.problem("", asked.check(time.Now()))
@@ -146,11 +146,12 @@ func checkOneAddress(r *Report, all []listener) {
 	}
 }
 
-// dialTime is how long an address is tried that may be in use.
+// dialTime is the time limit of connecting to an address that may be in use.
 const dialTime = 2 * time.Second
 
-// checkFree checks that no process listens on an address. It connects and does not listen itself, since a gateway may
-// be about to. The process may be the gateway that runs with these settings, unless that would have the store open.
+// checkFree checks that no process listens on an address. It connects and does not listen, because a gateway may be
+// about to listen there. If the address is in use, checkFree adds a note if the process may be a gateway with these
+// settings, otherwise a problem. The process cannot be such a gateway if the embedded store is not in use.
 func checkFree(ctx context.Context, on *storeCheck, at listener) {
 	_, port, err := net.SplitHostPort(at.address)
 	if err != nil || port == "0" {
@@ -182,7 +183,7 @@ func (s *Gateway) asks(service string) bool {
 func checkListener(r *Report, setting, address string) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return // Validate says it
+		return // Validate reports it
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil {
 		r.problem(setting, fmt.Errorf("%q is no port", port))
@@ -299,7 +300,7 @@ func (c *storeCheck) open(ctx context.Context) (gatewayStore, error) {
 	settings := storeSettings{Store: c.gateway.Store, readOnly: true}
 	if settings.URL != "" {
 		security, err := openRedisTLS(ctx, settings.Store, c.log)
-		if err == nil { // else openRedis says it
+		if err == nil { // otherwise openRedis returns the error
 			c.report.problem("", security.check(time.Now()))
 			settings.security = security
 		}
@@ -343,8 +344,9 @@ func (c *storeCheck) absent(path string) error {
 	return nil
 }
 
-// bootstrap checks the file from which the store would be filled, unless the store was filled before. A nil store does
-// not exist, or is in use by another process.
+// bootstrap checks the file from which the store would be filled, unless the store was filled before. If there is no
+// file, it checks that no bootstrap of the store is incomplete. store is nil if it does not exist or another process
+// uses it.
 func (c *storeCheck) bootstrap(ctx context.Context, store backend.Store) error {
 	file := c.gateway.Bootstrap
 	switch {
@@ -383,7 +385,7 @@ func (c *storeCheck) sharding(ctx context.Context) backend.Sharder {
 	}
 	cfg, _, err := settings.redisConfig(ctx, c.log)
 	if err != nil {
-		return nil // the report has it
+		return nil // the report has the error already
 	}
 	return cfg.Sharding()
 }

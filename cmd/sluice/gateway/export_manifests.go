@@ -38,7 +38,8 @@ type PrintedManifests struct {
 	Lacking int
 }
 
-// Run writes the manifests as YAML documents. It calls skipped with a line about everything that is left out.
+// Run writes the manifests as YAML documents. It calls the function skipped with a line about everything that is left
+// out.
 func (e ExportManifests) Run(
 	ctx context.Context, w io.Writer, skipped func(line string),
 ) (count PrintedManifests, err error) {

@@ -70,7 +70,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	keys := unlocked.ring
 	filling := filler{file: s.Bootstrap, keys: keys, log: log, open: openBootstrap(ctx, s.Bootstrap, c)}
 	if s.ReadOnly {
-		filling.file = "" // a store that was filled is served, and nothing else
+		filling.file = "" // a read-only gateway fills no store
 	}
 	if s.Store.URL == "" {
 		if _, err = filling.fillEmbedded(ctx, s.Store.Data); err != nil {
@@ -358,7 +358,7 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	s.Server.Metrics = reg
 	s.configureServer(out, on, log)
 	out.server, err = wait.Until(ctx, func() (*server.Server, error) {
-		return server.New(s.Server) // it reads trusted documents
+		return server.New(s.Server) // it may block while it reads trusted documents
 	})
 	return out, err
 }

@@ -94,7 +94,7 @@ func (on shared) collectors() []prometheus.Collector {
 	return out
 }
 
-// failureMetrics are the counters of what goes wrong with the audit log.
+// failureMetrics returns the counters of what goes wrong with the audit log.
 func (a *auditing) failureMetrics() (out []prometheus.Collector) {
 	for _, f := range audit.Failures() {
 		out = append(out, prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -157,7 +157,7 @@ func redisMetrics(store remoteStore) []prometheus.Collector {
 	}
 }
 
-// readOnlyMetric reports whether the gateway accepts changes.
+// readOnlyMetric returns the metric that is 1 if the gateway refuses changes, and 0 otherwise.
 func (s *Gateway) readOnlyMetric() prometheus.Collector {
 	return gauge("sluice_read_only", "1 if the gateway takes no changes (read-only), else 0.", func() float64 {
 		if s.ReadOnly {

@@ -27,7 +27,7 @@ type owners struct {
 	clients map[string]ownerClient
 	// files are the certificate files of services with TLS.
 	files []*identity.Files
-	// certificates are those that the gateway shows to services.
+	// certificates are the client certificates of the gateway for services.
 	certificates []shownCertificate
 }
 
@@ -49,7 +49,7 @@ func (c shownCertificate) check(now time.Time) error {
 	return nil
 }
 
-// check returns which certificates are not valid at a time.
+// check returns an error that names each certificate that is not valid at a time; nil if all are valid.
 func (o *owners) check(now time.Time) error {
 	var errs []error
 	for _, shown := range o.certificates {
@@ -161,7 +161,7 @@ type serviceTLS struct {
 func (t *serviceTLS) leaf() *x509.Certificate { return t.current.Load().Certificates[0].Leaf }
 
 // load uses new contents of the files, which are in the order CA, certificate, key. Files that are not configured are
-// missing.
+// left out.
 func (t *serviceTLS) load(content [][]byte) error {
 	s := t.service
 	next := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.ServerName}

@@ -133,7 +133,8 @@ func (t *redisTLS) Run(ctx context.Context) error {
 	return t.files.Run(ctx)
 }
 
-// check returns an error about the certificates that are not valid at a time.
+// check returns an error if the certificate of the gateway is not valid at a time, or if all CA certificates have
+// expired. It joins both errors.
 func (t *redisTLS) check(now time.Time) error {
 	var errs []error
 	for _, shown := range t.certificates() {

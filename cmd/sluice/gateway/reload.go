@@ -95,7 +95,7 @@ func (c *catalogues) Run(ctx context.Context) error {
 		select {
 		case <-changed:
 			stop()
-			<-done // the next service meets the same error
+			<-done // its error is ignored: the next service has the same error
 		case err := <-done:
 			stop()
 			return err
@@ -257,9 +257,10 @@ func (c *catalogues) logPurge(ctx context.Context, what string, out reload.Answe
 	}
 }
 
-// reload prepares everything before the store accepts the catalogue. The files of a request are put into the folder
-// before the store records the catalogue. If the process dies in between, the next process serves the new files; if
-// they break something, it must again be allowed by --allow-breaking.
+// reload replaces the served catalogue by the one that is requested. For a dry run it only returns what would happen.
+// It prepares everything before the store accepts the catalogue. The files of a request are put into the folder before
+// the store records the catalogue. If the process dies in between, the next process serves the new files. If they break
+// something, it must again be allowed by --allow-breaking.
 func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
 	if c.dir == "" {
 		return out, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --catalogue DIR")
@@ -276,7 +277,7 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 		if r.DryRun {
 			return out, nil
 		}
-		candidate := next.Candidate() // another gateway may have had the store accept another one since
+		candidate := next.Candidate() // in the meantime another gateway may have replaced the accepted catalogue
 		candidate.AllowBreaking = r.AllowBreaking
 		err = sdl.Accept(ctx, c.gate, candidate)
 		if err == nil && staged != nil {

@@ -43,7 +43,7 @@ func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err
 	cfg := state.ExportConfig{
 		Store: from, Keys: keys, Secrets: state.Sealed, Repeatable: true, Release: version.Text(),
 	}
-	if keys.ID() == "" { // as they are stored; the file has no name
+	if keys.ID() == "" { // secrets stay as they are stored; the file has no name, so nobody else opens it
 		cfg.Secrets = state.Plain
 	}
 	if end, err = state.Export(ctx, cfg, file); err != nil {

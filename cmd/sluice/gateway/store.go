@@ -87,7 +87,7 @@ func (s storeSettings) findRedis(ctx context.Context, log *zap.Logger) (sharding
 		return nil, false, err
 	}
 	cfg.ReadOnly = true
-	cfg.Logger = nil // what it says of the server is logged when the store is opened
+	cfg.Logger = nil // messages about the server are logged when the store is opened
 	store, err := s.openPatiently(ctx, cfg, log)
 	switch {
 	case err == nil:

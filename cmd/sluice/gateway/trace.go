@@ -201,7 +201,7 @@ func (s traceSettings) sampler() (func(parent trace.SpanContext, id trace.TraceI
 type exporter struct {
 	sdktrace.SpanExporter
 	log    *zap.Logger
-	failed bool // the provider exports one batch at a time
+	failed bool // whether the last export failed; only one batch is exported at a time
 }
 
 // ExportSpans implements [sdktrace.SpanExporter].

@@ -160,7 +160,7 @@ func RefuseTwins(docs []Document, namespace string) error {
 	first := map[string]Document{}
 	for _, d := range docs {
 		if d.parsed == nil || d.Kind == "" || d.Name == "" {
-			continue // the gateway says what is wrong
+			continue // the gateway reports what is wrong
 		}
 		said := *d.parsed
 		ns := cmp.Or(d.Namespace, namespace, client.DefaultNamespace)

@@ -54,8 +54,8 @@ func ParseFilter(k client.Kind, texts []string) (map[string]any, error) {
 	return map[string]any{"and": tests}, nil
 }
 
-// operators returns operators, such as <=, with their names in the API. An operator precedes those with which it
-// begins.
+// operators returns operators, such as <=, with their names in the API. An operator comes before the shorter operators
+// with which it begins, such as <= before <.
 func operators() [][2]string {
 	return [][2]string{
 		{"==", "eq"}, {"!=", "ne"}, {"<=", "lte"}, {">=", "gte"}, {"^=", "startsWith"}, {"*=", "contains"},
@@ -198,7 +198,7 @@ func find(k client.Kind, path string) (field, error) {
 		path, k.Name, strings.Join(Paths(k), ", "), conditions)
 }
 
-// nest returns the filter in the form of the API with operators for the field.
+// nest returns a filter of the API that applies operators to the field.
 func (f field) nest(operators map[string]any) map[string]any {
 	steps := strings.Split(strings.TrimPrefix(cmp.Or(f.inAPI, f.path), "metadata."), ".")
 	out := operators
@@ -241,7 +241,7 @@ func (f field) what() string {
 	return f.kind
 }
 
-// value parses a value of the field's type. In quotes it is used literally.
+// value parses a value of the field's type. The text may be in quotes, which are removed first.
 func (f field) value(text string) (any, error) {
 	if strings.HasPrefix(text, `"`) {
 		bare, err := strconv.Unquote(text)

@@ -83,8 +83,8 @@ func (l *list) addNode(n *yaml.Node, line, base int) error {
 // textLine matches a line number in an error of package manifest.
 var textLine = regexp.MustCompile(`line (\d+): `)
 
-// inFile returns an error with its line in the file. If err has a line number, which counts from the beginning of the
-// document, that is base lines further on; otherwise it is line.
+// inFile returns an error with its line in the file. A line number in err counts from the beginning of the document, so
+// base is added to it. If err has no line number, the parameter line is used.
 func inFile(err error, line, base int) error {
 	message := err.Error()
 	at := textLine.FindStringSubmatchIndex(message)

@@ -11,9 +11,9 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
-// MergePatch applies a JSON merge patch (RFC 7386) to a manifest, and returns the result as JSON. Objects are merged,
-// lists are replaced, and null removes a value. Both texts are YAML or JSON. Except in labels and annotations, a null
-// stays in the manifest, where it removes the stored value.
+// MergePatch applies a JSON merge patch (RFC 7386) to a manifest, and returns the result as JSON. Both texts are YAML
+// or JSON. Objects are merged, and other values are replaced. A null for a label or an annotation removes it. Any other
+// null stays in the manifest, where it removes the stored value.
 func MergePatch(text, patch string) (string, error) {
 	whole, err := object(text)
 	if err != nil {

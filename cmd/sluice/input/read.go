@@ -89,7 +89,7 @@ func (s Source) folder(root string) ([]string, error) {
 		case err != nil:
 			return err
 		case e.IsDir() && path != root && (!s.Recursive || strings.HasPrefix(e.Name(), ".")):
-			return fs.SkipDir // of a folder like .git nothing is meant
+			return fs.SkipDir // a hidden folder, such as .git
 		case !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
 			info, err := os.Stat(path) // e may be a link
 			if err == nil && !info.Mode().IsRegular() {

@@ -120,7 +120,8 @@ func saveBackup(to syncedFile, from io.Reader, std terminal.Streams) (size int64
 	return size, nil
 }
 
-// checkBackup reads a backup completely. If the backup is damaged, so is the store.
+// checkBackup reads a backup completely, prints what is damaged or missing, and returns how much it has read. If
+// anything is damaged, it returns an error. The store has the same damage then.
 func checkBackup(ctx context.Context, path string, std terminal.Streams) (read backend.Verified, err error) {
 	store, err := gateway.OpenReader(ctx, path, config.Store{}, zap.NewNop())
 	if err != nil {

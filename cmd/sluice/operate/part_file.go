@@ -19,7 +19,7 @@ const partSuffix = ".part"
 // partFile is a file that gets its final name when it is complete and synced.
 type partFile struct {
 	*os.File
-	// path is the final name. Until then, the name also has the suffix partSuffix.
+	// path is the final name. Until [partFile.name] is called, the file also has the suffix partSuffix.
 	path string
 	info os.FileInfo
 }
@@ -83,8 +83,9 @@ func syncFolder(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// checkTarget returns an error if the file to would replace a folder, or the file of the store in the folder that a
-// flag names. A gateway would continue to write to the replaced file, and lose these writes.
+// checkTarget returns an error if writing the file would replace a folder or the embedded store. to is the path of the
+// file. flag is the name of the flag with the folder of the store. A gateway would continue to write to the replaced
+// store, and these writes would be lost.
 func checkTarget(cmd *cobra.Command, to, flag string) error {
 	target, err := os.Stat(to)
 	if err != nil {

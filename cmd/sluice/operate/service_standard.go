@@ -108,7 +108,7 @@ func (p servicePull) runStandard(ctx context.Context, from string) error {
 	}
 	p.explain(pulled)
 	asked := pulled.Refused
-	if len(p.standard.kinds) == 0 && len(pulled.Kinds) > 0 { // all that can be served, and what the mapping has
+	if len(p.standard.kinds) == 0 && len(pulled.Kinds) > 0 { // then only the kinds in the given mapping must be served
 		asked = slices.DeleteFunc(slices.Clone(asked), func(one standard.Omitted) bool {
 			return given.Kinds[one.Path] == nil
 		})

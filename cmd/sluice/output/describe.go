@@ -91,7 +91,7 @@ func (d Description) metadata(w io.Writer) {
 			for _, n := range by.Nodes {
 				names = append(names, Named(n.Kind, n.Namespace, n.Name, m.Namespace))
 			}
-			distinct := slices.Compact(slices.Clone(names)) // one may rely on it by several references
+			distinct := slices.Compact(slices.Clone(names)) // a resource may have several references to it
 			line("Blocked by", Holders(distinct, by.TotalCount-len(names)+len(distinct), by.HiddenCount))
 		}
 	}

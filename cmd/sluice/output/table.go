@@ -111,7 +111,7 @@ func (t *Table) Flush() error {
 	}
 	for r, row := range rows {
 		for len(row) > 1 && row[len(row)-1].Text == "" {
-			row = row[:len(row)-1] // nothing stands behind the last text
+			row = row[:len(row)-1] // empty cells at the end of a row are not written
 		}
 		rows[r] = row
 		if len(row) == 1 && len(t.Titles) > 1 {

@@ -59,7 +59,7 @@ func (d *describe) run(ctx context.Context) (*client.Resource, error) {
 	}
 	around, err := d.client.Tree(ctx, client.TreeRequest{ID: res.ID, Depth: 1, Blockers: 100})
 	if err == nil && around == nil {
-		err = d.Absent() // it has gone since
+		err = d.Absent() // it was deleted in the meantime
 	}
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// follow calls each with changes until the user stops it.
+// follow calls the function each for every change, until the user stops it.
 func follow(
 	ctx context.Context,
 	std terminal.Streams,
@@ -43,8 +43,8 @@ func follow(
 	return nil
 }
 
-// withLost returns a function that calls each. If the caller may no longer see a resource, it adds the metadata that
-// was seen last.
+// withLost returns a function that passes changes on to the function each. If the caller may no longer see a resource,
+// it adds the metadata that was seen last.
 func withLost(each func(*client.Change) error) func(*client.Change) error {
 	seen := map[string]*client.Resource{} // by their ids
 	return func(c *client.Change) error {

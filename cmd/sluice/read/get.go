@@ -182,7 +182,7 @@ func (g *get) run(ctx context.Context) error {
 		_, _ = fmt.Fprintf(g.std.Err, "sluice: left out, since you do not have the verb LIST: %s\n",
 			output.Printable(strings.Join(g.forbidden, ", ")))
 	}
-	if found.Failed { // nothing that follows may take it for the whole list, so a JSON array stays open
+	if found.Failed { // a JSON array stays open, so that no program takes it for the whole list
 		if p.Count() > 0 {
 			_, _ = fmt.Fprintln(g.std.Err, "sluice: the list is not complete")
 		}

@@ -15,7 +15,7 @@ func completeReading(cmd *cobra.Command) {
 	command.CompleteFlag(cmd, "filter", remote.WithoutSpace(remote.CompleteBy(remote.Completer.Filters)))
 	command.CompleteFlag(cmd, "output", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		var out []string
-		more := true // all that fit go on
+		more := true // all words that match can be continued
 		for _, f := range output.Formats() {
 			name, _, argument := strings.Cut(f, "=")
 			if argument {

@@ -34,8 +34,8 @@ func (g *get) lists(ctx context.Context, found *exit.Status) ([]listing, error) 
 	return out, g.sort(ctx, out, found)
 }
 
-// allowed returns the same listing. If the caller may not list the kind, it returns an empty one and adds the kind to
-// forbidden.
+// allowed returns a listing with the same resources. If the caller may not list the kind, the listing is empty, and
+// adds the kind to forbidden.
 func (g *get) allowed(k client.Kind, all listing) listing {
 	return func(yield func(*client.Resource, error) bool) {
 		begun := false

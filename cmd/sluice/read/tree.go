@@ -90,7 +90,7 @@ func (t *tree) run(ctx context.Context) error {
 	}
 	found, err := t.read(ctx, res.ID)
 	if err == nil && found == nil {
-		err = t.Absent() // it has gone since
+		err = t.Absent() // it was deleted in the meantime
 	}
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (t *tree) show(found *client.Tree) error {
 	return err
 }
 
-// text returns a tree in the requested format. For nil, it is about a resource that does not exist.
+// text returns a tree in the requested format. If found is nil, the resource does not exist, and the text states that.
 func (t *tree) text(found *client.Tree) ([]byte, error) {
 	var b bytes.Buffer
 	switch {

@@ -157,8 +157,8 @@ func (w *waitRun) find(
 	return list, nil
 }
 
-// all waits for the resources one after another. Meanwhile, later ones may reach their goals as well. Each gets its
-// turn, even if ctx has ended before: the context late then allows one more read.
+// all waits for the resources one after another. Meanwhile, later ones may reach their goals as well. If ctx ends, each
+// of the remaining resources is still read once, with the context late.
 func (w *waitRun) all(ctx, late context.Context, list []await.PendingGoal) error {
 	said := "condition met"
 	if w.goal.Deleted {

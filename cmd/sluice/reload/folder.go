@@ -24,7 +24,7 @@ type Staged struct {
 // because that file would be lost. It removes what an interrupted replacement has left. Only one process at a time may
 // replace target.
 func Stage(target string, files map[string]string, known func(path string) bool) (*Staged, error) {
-	_ = Tidy(target) // remains do not matter
+	_ = Tidy(target) // an error does not matter here
 	target, err := resolve(target)
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func WithoutSpace(f command.Completion) command.Completion {
 	}
 }
 
-// flagsOf returns the flags of any command that calls a gateway.
+// flagsOf returns the values of the flags for calling a gateway. The value of a flag that f does not have is empty.
 func flagsOf(f *pflag.FlagSet) (r Flags) {
 	values := r.Access.Files()
 	values["server"], values["namespace"], values["context"] = &r.Server, &r.Namespace, &r.Context
@@ -91,7 +91,7 @@ func CompleteAll(root *cobra.Command) {
 			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
 		if cmd.Flags().Lookup("context") == nil {
-			continue // it speaks to no gateway
+			continue // the command calls no gateway
 		}
 		for flag, f := range map[string]command.Completion{
 			"namespace": CompleteBy(Completer.namespaces),

@@ -107,7 +107,8 @@ func FromTexts(texts map[string]string, dir string) (Catalogue, error) {
 // HasFile reports this for a folder.
 func HasFile(path string) bool { return release.HasFile(path) }
 
-// derive derives the API of a catalogue. If err is not nil, it is the error of reading the catalogue.
+// derive returns a catalogue with its API. If err is not nil, it is the error of reading the schema, and derive returns
+// it in the form for users.
 func derive(schema *kinds.Schema, dir string, err error) (Catalogue, error) {
 	var api *ast.Schema
 	if err == nil {
@@ -158,8 +159,7 @@ func (c Catalogue) Complete() bool {
 	return !slices.ContainsFunc(c.Versions, func(v Version) bool { return len(v.missing) > 0 })
 }
 
-// CheckReleased returns an error if the catalogue breaks clients of its released
-// versions.
+// CheckReleased returns an error if the catalogue breaks clients of its released versions.
 func (c Catalogue) CheckReleased() error {
 	if err := release.Check(c.released(), c.newest); err != nil {
 		return refused(err)

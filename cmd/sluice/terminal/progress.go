@@ -29,7 +29,8 @@ func (l *progressLine) show(text string) {
 // manyResources is the number of resources above which a command shows its progress.
 const manyResources = 100
 
-// Progress shows on a terminal that a command processes resource number at of many.
+// Progress shows on a terminal how many resources of a command are processed, such as "3 of 200 ...". at is the number
+// of the present one, counted from 1, and of is the number of all. If there are only a few, it shows nothing.
 func (s Streams) Progress(at, of int) {
 	if of > manyResources {
 		s.Show(fmt.Sprintf("%d of %d ...", at, of))

@@ -48,7 +48,7 @@ removed. Those that others have set stay.`,
 	return cmd
 }
 
-// command adds the flags of a command that applies documents.
+// command adds the flags and the RunE of a command that applies documents.
 func (a *application) command(cmd *cobra.Command) *cobra.Command {
 	var r remote.Flags
 	var files document.Flags
@@ -120,7 +120,7 @@ func (a *application) run(ctx context.Context, docs []input.Document) error {
 				a.showSides(ctx, d)
 			}
 			if !errors.As(err, new(client.Errors)) || exit.Unauthenticated(err) {
-				unable = err // the gateway would not answer the others, or refuse them alike
+				unable = err // the other documents would fail in the same way
 			}
 			continue
 		}

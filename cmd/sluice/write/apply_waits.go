@@ -39,8 +39,8 @@ func (w *waits) add(waiting resource.Key, message string) {
 	w.all[i].by = append(w.all[i].by, waiting.String())
 }
 
-// print writes a line for everything for which resources wait; those for which most resources wait come first.
-// Resources that were stored in the meantime are left out.
+// print writes a line for each message in all, but at most maxWaits of them. The messages that concern most resources
+// come first. Messages about resources that were stored in the meantime are left out.
 func (w *waits) print(to io.Writer, stored []resource.Key) {
 	left := slices.DeleteFunc(w.all, func(one *waited) bool {
 		return slices.ContainsFunc(stored, func(k resource.Key) bool {

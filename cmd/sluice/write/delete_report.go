@@ -93,8 +93,8 @@ func holders(d client.Deletion) string {
 	return what + output.Holders(names, total, hidden) + " hold it"
 }
 
-// blockers returns the names of the resources that prevent a deletion, without duplicates. Names that are not in the
-// answer are missing.
+// blockers returns the names of the resources that prevent a deletion, without duplicates. It returns only those in the
+// answer, which may not have all of them.
 func blockers(d client.Deletion) []string {
 	var names []string
 	for _, r := range d.BlockedBy.Nodes {

@@ -43,7 +43,7 @@ type Collector struct {
 	mu      sync.Mutex // guards all below
 	spans   []Span
 	grown   chan struct{} // closed and replaced when there are more spans
-	refused error         // of what it does not take as OTLP
+	refused error         // the error of the last request that is not valid OTLP
 }
 
 // New starts a collector. It is stopped at the end of the test.

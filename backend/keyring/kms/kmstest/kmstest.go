@@ -103,42 +103,42 @@ func (p *Plugin) SetStatus(version, healthz string) {
 	p.status.Healthz = healthz
 }
 
-// SetFailure has all calls fail; nil ends that.
+// SetFailure makes all calls fail with err. Nil ends that.
 func (p *Plugin) SetFailure(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failure = err
 }
 
-// Hang has no call answered until its client gives up.
+// Hang makes all calls wait until their clients give up.
 func (p *Plugin) Hang() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hanging = true
 }
 
-// Garble has all that is decrypted be something else than what was encrypted, or ends that.
+// Garble sets whether the plugin decrypts keys to something else than what was encrypted.
 func (p *Plugin) Garble(garbled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.garbled = garbled
 }
 
-// EncryptWith has the key of an id encrypt, although the status names another one.
+// EncryptWith makes the plugin encrypt with the key of an id, although its status has another id.
 func (p *Plugin) EncryptWith(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.encryptsWith = id
 }
 
-// RefuseToEncrypt has no key encrypted any more, with an error that quotes the key.
+// RefuseToEncrypt makes all calls of Encrypt fail with an error that contains the key.
 func (p *Plugin) RefuseToEncrypt() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.quoting = true
 }
 
-// Calls returns how many calls there were.
+// Calls returns the number of calls.
 func (p *Plugin) Calls() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,4 +1,5 @@
-// Package credentialtest is an OpenID Connect issuer for tests of logins. It logs everybody in at once.
+// Package credentialtest has an OpenID Connect issuer for tests of logins. Each login succeeds without any action of a
+// user.
 package credentialtest
 
 import (
@@ -19,16 +20,16 @@ import (
 // ClientID is the only client that the issuer knows.
 const ClientID = "cli"
 
-// Issuer is a running issuer. Fields may be set before it is asked.
+// Issuer is a running issuer. Its fields may be set before the first request.
 type Issuer struct {
 	*httptest.Server
-	// Lifetime of ID tokens. Default: an hour.
+	// Lifetime is the lifetime of ID tokens. Default: an hour.
 	Lifetime time.Duration
 	// Deny is the error with which logins and refreshes are refused; empty for none.
 	Deny string
-	// Metadata replaces fields of its discovery document.
+	// Metadata has values that replace fields of the discovery document.
 	Metadata map[string]string
-	// Answer is added to the redirects to the client.
+	// Answer has query parameters that are set in the redirects to the client.
 	Answer url.Values
 
 	mu        sync.Mutex // guards what follows
@@ -54,26 +55,26 @@ func Start(t *testing.T) *Issuer {
 	return i
 }
 
-// Issuer is how a gateway names it.
+// Issuer returns the issuer in the form in which a gateway announces it.
 func (i *Issuer) Issuer() credential.Issuer {
 	return credential.Issuer{Name: "corp", URL: i.URL, ClientID: ClientID, Scopes: []string{"openid"}}
 }
 
-// Revoked are the refresh tokens that were revoked.
+// Revoked returns the refresh tokens that were revoked.
 func (i *Issuer) Revoked() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.revoked
 }
 
-// Issued is how many ID tokens were issued. The n-th refresh token is refresh-n.
+// Issued returns the number of ID tokens that were issued. The n-th refresh token is refresh-n.
 func (i *Issuer) Issued() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.issued
 }
 
-// Token is an ID token with an end that nobody verifies.
+// Token returns an ID token with the claims n and exp. Its signature is invalid.
 func Token(n int, expires time.Time) string {
 	claims := fmt.Sprintf(`{"n":%d,"exp":%d}`, n, expires.Unix())
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
@@ -143,7 +144,7 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// refusal is the error code of a request for tokens; empty for none.
+// refusal returns the error code for a request for tokens; empty if the request is accepted.
 func (i *Issuer) refusal(r *http.Request) string {
 	if r.PostFormValue("client_id") != ClientID {
 		return "invalid_client"
