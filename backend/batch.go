@@ -60,9 +60,9 @@ const (
 	OpCheck Op = iota
 	// OpPut stores Action.Put, whether or not the key exists.
 	OpPut
-	// OpDelete removes the key. If the key is absent it fails with ErrNotFound, also if the condition allows that. It
-	// also removes a resource that cannot be decoded, if its condition is about presence only. The last state in the
-	// result then has only the key.
+	// OpDelete removes the key. If the key is absent, it fails with ErrNotFound, even if the condition does not require
+	// the key to be present. It also removes a resource that cannot be decoded, if its condition is about presence
+	// only. The last state in the result then has only the key.
 	OpDelete
 	// OpRebind replaces the references of a resource, and the fingerprint of the declarations from which they were
 	// derived. It is used after declarations have changed, while the resource has not.

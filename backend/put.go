@@ -76,8 +76,8 @@ func (p Put) validateTimes(a Action) error {
 	return nil
 }
 
-// validateRebind checks that a rebind has references and their fingerprint, and nothing
-// else.
+// validateRebind checks that the condition of a rebind names the revision and the binding version, and that p has
+// nothing but valid references and their fingerprint.
 func (p Put) validateRebind(a Action, shards Sharder) error {
 	if a.If.Revision.IsZero() || a.If.BindingVersion == 0 {
 		return fmt.Errorf("%s: a rebind without the revision and the binding version it is of: %w", a.Key, ErrInvalid)

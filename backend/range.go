@@ -85,7 +85,7 @@ func Pages(ctx context.Context, s Store, r Range) iter.Seq2[Page, error] {
 	}
 }
 
-// Validate returns ErrInvalid for a malformed range of a store with that many shards.
+// Validate returns ErrInvalid for a malformed range. shards is the number of shards of the store.
 func (r Range) Validate(shards int) error {
 	switch {
 	case r.Kind == "" && r.Referenced == nil && r.Shard == 0:
@@ -162,8 +162,8 @@ type Ranger interface {
 	Ranges(ctx context.Context, rs []Range) ([]Page, error)
 }
 
-// ValidateRanges returns ErrInvalid for a malformed call of [Ranger.Ranges] of a store with that
-// many shards.
+// ValidateRanges returns ErrInvalid for malformed arguments of [Ranger.Ranges]. shards is the number of shards of the
+// store.
 func ValidateRanges(rs []Range, shards int) error {
 	if len(rs) > MaxRanges {
 		return fmt.Errorf("ranges: %d, at most %d: %w", len(rs), MaxRanges, ErrInvalid)

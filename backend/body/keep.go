@@ -10,8 +10,9 @@ import (
 )
 
 // Keep parses a body that will be kept for long. It is like [Shape.Read], but copies everything that must be kept into
-// one piece of memory, which is not shared: the tape, the body, the name and the uid of the resource, and the result of
-// more, which is returned as made. It does so even if the body is unreadable. size is the size of the piece in bytes.
+// one piece of memory, which is not shared: the tape, and the body, the name and the uid of the resource. It changes r
+// to use the copies, even if the body is unreadable. If the body is readable, Keep also calls more with it, copies the
+// result into the piece, and returns it as made. size is the size of the piece in bytes.
 func (a *Arena) Keep(
 	s *Shape, r *backend.Resource, more func(*Body) []byte,
 ) (kept Body, made string, size int, err error) {

@@ -156,8 +156,8 @@ func (r *parser) object(i int, s *Shape) (t Table, end int, err error) {
 }
 
 // name parses a name and the colon after it. It returns the slot of the field, -1 if the shape has no such field. The
-// service stores names in a fixed order, and place is the index of the next expected name, so that name and the
-// following ones are tried first.
+// service stores names in a fixed order. place is the index of the next expected name: this one and the names after it
+// are compared first.
 func (r *parser) name(i int, s *Shape, place int) (slot, next int, err error) {
 	rest := r.raw[i:]
 	for _, name := range s.stored[place:min(place+maxAbsent, len(s.stored))] {

@@ -82,7 +82,7 @@ func (c *core) backup(ctx context.Context) (out *Backup, err error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(to.Name()) // so that nothing is left if the process is killed; not all systems can
+	_ = os.Remove(to.Name()) // so that nothing is left if the process is killed; fails on some systems
 	out = &Backup{file: to, done: func() {}}
 	defer func() {
 		if err != nil {

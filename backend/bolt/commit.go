@@ -221,8 +221,8 @@ const (
 )
 
 // gatherTarget returns how many calls the next group waits for, and for how long. calls is the number of calls in the
-// last group and queued behind it, and took is how long the group took. The group waits for as many calls, for as long
-// as took, or twice as long if there are many.
+// last group and queued behind it, and took is how long the last group took. The next group waits for as many calls, at
+// most as long as the last group took, or twice as long if there are many calls. Constants limit all these values.
 func gatherTarget(calls int, took time.Duration) (want int, limit time.Duration) {
 	want, limit = min(calls, groupCalls), min(took, maxGather)
 	if want >= longGroup {
@@ -378,9 +378,9 @@ func finishAll(group []*call, err error) {
 	}
 }
 
-// refuse sets the errors of a group that was not committed. Calls that would have succeeded get uncommitted. Calls
-// whose condition was not met get unjudged, because another change in the same group may have been the reason. Other
-// errors are kept.
+// refuse sets the errors of a group that was not committed, and answers its calls. A call that would have succeeded
+// gets the error uncommitted. A call whose condition was not met gets the error unjudged, because another change in the
+// same group may have been the reason. Other errors are kept.
 func refuse(group []*call, uncommitted, unjudged error) {
 	for _, call := range group {
 		var ce *backend.ConditionError

@@ -42,7 +42,7 @@ const (
 func checkPages(path string, o *bbolt.Options) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil //nolint:nilerr // bbolt meets it again
+		return nil //nolint:nilerr // bbolt reports it
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if meta, _ := newestMeta(f); meta == nil || freePagesListed(meta) {
@@ -58,7 +58,7 @@ func checkPages(path string, o *bbolt.Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, locked.Close()) }()
-	meta, size := newestMeta(f) // the one before may have been replaced before the lock was free
+	meta, size := newestMeta(f) // read again: it may have changed before the file was locked
 	if meta == nil || freePagesListed(meta) {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// purgeRound is the maximum number of resources that a call purges. trimRound is how many entries a transaction removes
-// from the log, or more if it adds more.
+// purgeRound is the maximum number of resources that a call purges. trimRound is the maximum number of entries that a
+// transaction removes from the log, unless it adds many: then it may remove twice as many as it adds.
 const (
 	purgeRound = 256
 	trimRound  = 256
@@ -80,7 +80,7 @@ func (w *writer) trim(now time.Time) {
 		w.err, w.changed = cursor.Delete(), true
 		w.log.Count--
 		w.log.Bytes = max(w.log.Bytes-size, 0)
-		// Otherwise the key is damaged.
+		// If the revision is not within the log, the key of the entry is damaged.
 		if log := &w.log.State; rev.Compare(log.Trimmed) > 0 && rev.Compare(log.Head()) <= 0 {
 			log.Trim(rev)
 		}

@@ -80,7 +80,7 @@ type scan struct {
 	// cursors has a cursor for each bucket that was read.
 	cursors map[string]*bbolt.Cursor
 
-	r     backend.Range // that is read
+	r     backend.Range // the range that is read
 	kind  []byte        // how the keys of its resources begin, empty if it is of all kinds
 	count int
 }
@@ -102,7 +102,7 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 			if r.Kind != "" {
 				s.kind = backend.AppendString(s.kind, r.Kind)
 			}
-			if err := ctx.Err(); err != nil { // a short range does not look
+			if err := ctx.Err(); err != nil { // walk checks ctx only in long ranges
 				return err
 			}
 			if err := s.run(ctx); err != nil {
@@ -158,14 +158,14 @@ func (s *scan) elsewhere(key []byte) bool {
 // skip skips a resource that does not decode.
 func (s *scan) skip(key []byte, err error) {
 	s.core.skip("range", key, err)
-	k, _ := backend.DecodeKey(key) // the zero Key for an entry that leads to none
+	k, _ := backend.DecodeKey(key) // the zero Key if the entry does not lead to a key
 	s.page.Skip(k)
 }
 
 // visit adds an encoded resource to the page. It returns false if the page is full.
 func (s *scan) visit(key, form []byte) bool {
 	gone, err := expiredForm(form, s.now)
-	if err == nil && (gone || s.r.Count) { // others are decoded, which checks it
+	if err == nil && (gone || s.r.Count) { // other resources are decoded below, which checks the sum
 		err = checkSum(key, form)
 	}
 	switch {

@@ -32,8 +32,8 @@ type space struct {
 }
 
 // isNoSpace reports whether a commit has failed because there was no space for its pages. Such a commit has had no
-// effect: bbolt writes last the page that makes it valid, and has rolled back. After a failed sync that is not certain,
-// so such an error does not count.
+// effect: bbolt has rolled back, and it writes the page that makes a commit valid last. After a failed sync that is not
+// certain, so such an error does not count.
 func isNoSpace(err error) bool {
 	full := func(errno syscall.Errno) bool {
 		var write *fs.PathError

@@ -13,7 +13,7 @@ import (
 func roomFor(path string, want int64) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(path, &disk); err != nil {
-		return nil //nolint:nilerr // then it is not known, and writing tells
+		return nil //nolint:nilerr // the space is not known; writing shows whether it is enough
 	}
 	if free := int64(disk.Bavail) * int64(disk.Bsize); free < want {
 		return errNoRoom(free, want)

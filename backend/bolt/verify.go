@@ -102,7 +102,7 @@ func (c *verifier) record(k, v []byte) (backend.Key, *backend.Resource) {
 }
 
 // records checks that each record decodes, that the other buckets have all entries that should lead to it, and that it
-// is as the log has left it.
+// agrees with the log.
 func (c *verifier) records(ctx context.Context, tx *bbolt.Tx) error {
 	log, err := readLogRecord(tx)
 	if err != nil {
@@ -176,7 +176,7 @@ func (c *verifier) leads(
 		}
 		c.memory = arena{}
 		r, err := c.memory.resource(key, to, form)
-		if err == nil && !agrees(k, r) { // what does not decode was told
+		if err == nil && !agrees(k, r) { // records reports what does not decode
 			c.Tell(backend.Damage{
 				Part: part, Key: key, Problem: fmt.Sprintf("an entry leads to it that it does not have: %q", k),
 			})
@@ -209,12 +209,12 @@ func (c *verifier) expiries(ctx context.Context, tx *bbolt.Tx) error {
 		})
 }
 
-// log checks that the log has no gaps between the trim mark and the head, and that each stored resource is as its last
-// entry has left it.
+// log checks that the log has no gaps between the trim mark and the head, and that each stored resource agrees with its
+// last entry.
 func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
 	log, err := readLogRecord(tx)
 	if err != nil {
-		return nil // it was told
+		return nil // records has reported it
 	}
 	ends := map[uint64]uint64{}
 	for _, e := range log.State.Epochs {
@@ -278,7 +278,7 @@ func (c *verifier) holds(resources *bbolt.Cursor, absent *storekit.Absent, e *ba
 	c.memory = arena{keysOnly: true}
 	r, err := c.memory.resource(key, key.Append(nil), form)
 	if err != nil {
-		return // it was told
+		return // records has reported it
 	}
 	if order := r.Revision.Compare(e.Revision); order < 0 || order == 0 && e.Type == backend.Deleted {
 		c.Tell(backend.Damage{Part: backend.PartRecord, Key: key, Revision: e.Revision, Problem: fmt.Sprintf("the log has a change that is not stored: what is stored is of %s", r.Revision)})

@@ -108,7 +108,7 @@ func (h *Hub) Position() backend.Position {
 }
 
 // Reserve counts a subscriber, or returns [ErrFull]. A subscriber is a stream of a client, which may use any number of
-// watches. The watches are not counted, because the gateway itself uses some too. release gives the place back; further
+// watches. The watches are not counted, because the gateway itself uses some too. release ends the reservation; further
 // calls of it have no effect.
 func (h *Hub) Reserve() (release func(), err error) {
 	h.mu.Lock()

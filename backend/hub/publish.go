@@ -146,7 +146,7 @@ func (w *Watcher) reset(was, now backend.Position, lost *loss) bool {
 	if w.state != live {
 		w.emptyQueue()
 		if w.replayTo.Shards() == now.Shards() {
-			now = later(w.replayTo, now) // the watch still owes what the store had when it began
+			now = later(w.replayTo, now) // the watch must still read what the store had when it began
 		}
 		w.replayTo = now
 		return true

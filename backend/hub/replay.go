@@ -81,8 +81,9 @@ func (h *Hub) newWatcher(req Watch) *Watcher {
 }
 
 // start makes the watch live, or opens a watch of the store if the log must be read before the queue. It asks the store
-// for its position. Therefore a watch from now on never delivers a write that its caller has made before, and a watch
-// that has caught up has delivered everything that there was.
+// for its present position, because the hub may be behind. A zero from means that position, so that the watch delivers
+// no write that its caller has made before. The log is read at least up to that position, so a watch that has caught up
+// has delivered everything that the store had when the watch began.
 func (w *Watcher) start(ctx context.Context, from backend.Position) error {
 	at, err := w.hub.cfg.Store.Position(ctx)
 	if err != nil {

@@ -177,9 +177,10 @@ func (w *Watcher) Empty() bool {
 }
 
 // Cover replaces Watch.Covers between two deliveries of the store, and then calls f. While f runs, the followers have
-// exactly the changes that the watch has delivered or queued. f must be quick and must not call the hub. queued are the
-// events that were queued by the previous function. If ok is false, nothing has changed: the watch is reading the log,
-// is ahead of the hub, or has ended. Cover may be called only by the goroutine that calls Next.
+// exactly the changes that the watch has delivered or queued. f must be quick and must not call the hub. queued has the
+// events that were in the queue, which the previous function covers. If ok is false, f was not called and nothing has
+// changed: the watch is reading the log, is ahead of the hub, or has ended. Cover may be called only by the goroutine
+// that calls Next.
 func (w *Watcher) Cover(covers func(backend.Key) bool, f func()) (queued backend.Delivery, ok bool, err error) {
 	h := w.hub
 	h.relay.Lock()

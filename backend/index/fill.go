@@ -298,6 +298,6 @@ func (f *filler) put(part []keyChange) {
 		}
 	})
 	if f.fit() {
-		f.publish() // what was given up is not served any more
+		f.publish() // kinds that were given up are no longer served
 	}
 }

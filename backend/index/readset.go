@@ -27,7 +27,7 @@ type ReadSet struct {
 func (v View) Recorded(s *ReadSet) View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.view.index != nil { // what was read before is of another state
+	if s.view.index != nil { // earlier reads were of another state
 		s.incomplete = true
 	}
 	s.view = v

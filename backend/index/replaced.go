@@ -10,10 +10,10 @@ import (
 // changedKeys.
 const (
 	maxReplaced      = 256
-	maxReplacedBytes = 4 << 20 // and no more than the keys of changes
+	maxReplacedBytes = 4 << 20
 )
 
-// replaced is a resource that the change with the revision by has replaced.
+// replaced is a resource that a change has replaced. by is the revision of the change.
 type replaced struct {
 	by    backend.Revision
 	entry *Entry

@@ -31,8 +31,8 @@ type item[P any] struct {
 //
 // Most trees, such as those of labels and conditions, have few distinct values. So a leaf in which all items have the
 // same value stores the value once, and each item takes only the eight bytes of a pointer. To preserve that, a full
-// leaf is split where its value changes. A leaf to which items are appended stays full; while a kind is filled, that is
-// the case for all leaves.
+// leaf is split where its value changes. A leaf stays full if items are added only at its end. While a kind is filled,
+// that is so for all leaves.
 //
 //	                [ |net-a... |net-q... ]        keys that separate the branches, and how many items each has
 //	               /     |          \
@@ -485,9 +485,9 @@ func (r *rows) shared(value string, s *slot) string {
 		return known
 	}
 	switch {
-	case strings.HasPrefix(s.created, value): // of CreatedIndex
+	case strings.HasPrefix(s.created, value): // a value of CreatedIndex
 		return s.created[:len(value)]
-	case strings.HasSuffix(s.created, value): // of NameIndex
+	case strings.HasSuffix(s.created, value): // a value of NameIndex
 		return s.created[len(s.created)-len(value):]
 	}
 	value = strings.Clone(value)

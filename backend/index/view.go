@@ -88,10 +88,10 @@ func (x *Index) Recent(key backend.Key) *backend.Resource {
 	return &r
 }
 
-// Await returns a state that serves a kind and has everything that the store had acknowledged. It waits at most
-// [Patience], and then returns a [FillingError]. ok is false if there is no room for the kind or the index does not
-// have it; the caller then reads the store. before is a view that does not serve the kind. If the store did not answer
-// when before was taken, it is not asked again.
+// Await returns a state that serves a kind and has everything that the store had acknowledged when Await was called. It
+// waits at most [Patience], and then returns a [FillingError]. ok is false if there is no room for the kind or the
+// index does not have it; the caller then reads the store. before is a view that does not serve the kind. If the store
+// did not answer when before was taken, it is not asked again.
 func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok bool, err error) {
 	k := x.byName[kind]
 	if k == nil || x.leftToStore(k) {
@@ -279,7 +279,7 @@ func (k *Kind) Has(index string) bool { return index == "" || k.Number(index) >=
 
 // Get returns the resource with a name; nil if there is none. It may have expired.
 func (k *Kind) Get(namespace, name string) *Entry {
-	const around = 4 // bytes of tuple beside the two names, unless they hold zeros
+	const around = 4 // the other bytes of the tuple; more if a name has a 0x00
 	place := make([]byte, 0, len(namespace)+len(name)+around)
 	return k.At(backend.AppendString(backend.AppendString(place, namespace), name))
 }

@@ -23,8 +23,8 @@ const maxSkew = 2 * time.Second
 // offset relates the clock of a server to the monotonic clock of the gateway. It is the latest measurement that was
 // quick.
 type offset struct {
-	at    time.Time // the server's time when it was
-	local time.Time // this on the monotonic clock
+	at    time.Time // the server's time when it was measured
+	local time.Time // the same moment on the monotonic clock
 	trip  time.Duration
 }
 
@@ -268,7 +268,7 @@ func (c *core) deadlineArgument(deadline time.Time, node string) string {
 		return ""
 	}
 	if c.cfg.Clock != nil && c.cfg.Clock().After(deadline) {
-		return "0" // the script cannot compare as finely
+		return "0" // the script compares microseconds, which may be equal
 	}
 	return micros(deadline.Add(c.clocks.ahead(node)))
 }

@@ -13,7 +13,7 @@ const countWalk = 1024
 
 // count returns the number of resources in a range that the server can count: the number of members minus those that
 // lead to expired resources. If no resource of the kind is waiting to be purged, it reads neither members nor records.
-// The resources that it has to read are added to the page's number.
+// If it must read the resources of a run, the page that is being built counts them, and total does not include them.
 func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*shardRange) (total int, err error) {
 	byName := r.Referenced == nil && !r.Deleting
 	whole := byName && r.Namespace == "" && r.Start == nil && r.End == nil

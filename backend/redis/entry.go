@@ -28,7 +28,7 @@ const (
 	typeAdded    = "a"
 	typeModified = "m"
 	typeDeleted  = "d"
-	typeDamaged  = "x" // the delete of what did not decode
+	typeDamaged  = "x" // the delete of a resource that did not decode
 	typeStart    = "s"
 )
 

@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// upcoming returns the keys of the next members of a range whose records were not read yet, at most most, in the order
-// of the range across all shards.
+// upcoming visits the next members of a range, in the order of the range across all shards, and returns the keys whose
+// records were not read yet. most is the maximum number of members to visit.
 func (sc *scanner) upcoming(runs []*shardRange, most int) []backend.Key {
 	rest := make(map[*shardRange][]found, len(runs))
 	for _, n := range runs {
@@ -25,14 +25,14 @@ func (sc *scanner) upcoming(runs []*shardRange, most int) []backend.Key {
 		}
 		rest[n] = rest[n][1:]
 		if len(rest[n]) == 0 && n.more {
-			break // the next member of all runs may be one of this run that was not read
+			break // the next member may be one of this run that was not read yet
 		}
 	}
 	return keys
 }
 
-// prefetch reads the resources of all pages at once, as far as there is room in one call. It includes the resources
-// that only show that a page has a successor.
+// prefetch reads the resources of all pages at once, as far as there is room in one call. For each page it reads one
+// more resource, which shows whether others follow.
 func (sc *scanner) prefetch(ctx context.Context) error {
 	var keys []backend.Key
 	seen := map[backend.Key]bool{}
@@ -121,8 +121,8 @@ func (sc *scanner) resource(
 	return out, nil
 }
 
-// freeze is the first step of the last try, and of a try that reads only heads. In each shard a single script reads the
-// members of all ranges and their resources. Counts are read as in begin.
+// freeze is the first step of the last try, and of every try if heads is set. It reads the counts by calling begin.
+// Then, in each shard, a single script reads the members of all other ranges and their resources.
 func (sc *scanner) freeze(ctx context.Context) error {
 	if err := sc.begin(ctx); err != nil {
 		return err

@@ -129,8 +129,9 @@ func streamID(r backend.Revision) string {
 	return strconv.FormatUint(r.Epoch, 10) + "-" + strconv.FormatUint(r.Seq, 10)
 }
 
-// follow decodes entries of one shard as long as they follow the revision at without a gap. It returns the events, and
-// the revision of the last entry. If an entry is missing or does not decode, the error is ErrPositionExpired.
+// follow decodes entries of one shard, the first of which must follow the revision that the reader has reached, without
+// a gap. It returns the events, and the revision of the last entry. If an entry is missing or does not decode, follow
+// returns the events before it, and ErrPositionExpired.
 func follow(
 	state *storekit.LogState, at backend.Revision, entries []goredis.XMessage,
 ) ([]backend.Event, backend.Revision, error) {

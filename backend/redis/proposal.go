@@ -277,7 +277,7 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 				res.Resources[i] = &backend.Resource{Key: a.Key}
 			}
 		case backend.OpCheck:
-			if said != "" { // a record that does not decode is left out: reading it reports that
+			if said != "" { // a record that does not decode is left out; a read reports it
 				res.Resources[i], _ = decodeRecord(a.Key, said)
 			}
 		default:

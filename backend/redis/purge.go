@@ -83,7 +83,7 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (n int,
 		a.more = packed(nil, []byte(m))
 		p.keys, p.actions = append(p.keys, sh.key(k)), append(p.actions, a)
 	}
-	if len(bad) > 0 { // they would come up again in every round
+	if len(bad) > 0 { // otherwise every round would find them again
 		err := s.read(ctx, "purge", func(ctx context.Context, ses *session) error {
 			return ses.client.ZRem(ctx, sh.members, bad...).Err()
 		})

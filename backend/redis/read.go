@@ -157,7 +157,7 @@ func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error)
 		clock = l.store.askTime(ctx, pipe)
 	}
 	cmds := make([]*goredis.SliceCmd, 0, 1)
-	var at [][]int // the places of what each command reads
+	var at [][]int // for each command, the indexes of its keys
 	byShard := make(map[int][]int, 1)
 	for i, k := range keys {
 		n := l.store.Shard(k.Namespace)

@@ -225,8 +225,8 @@ func bareRecord(k backend.Key, value string) (*backend.Resource, error) {
 	return h.checked(k, "")
 }
 
-// checked returns the resource of a header without its references, if all sums match. body is the end of the body,
-// which does not follow the header.
+// checked returns the resource of a header without its references, if all sums match. body is the part of the body that
+// was stored separately: it continues the part that follows the header.
 func (h *header) checked(k backend.Key, body string) (*backend.Resource, error) {
 	if err := h.check(k); err != nil {
 		return nil, err

@@ -177,7 +177,7 @@ func (c *verifier) lookAgain(ctx context.Context, node goredis.UniversalClient, 
 		}
 		now, err := decodeRecord(one.resource.Key, record.Val())
 		if err != nil {
-			return nil // it is looked at as long as it was not changed
+			return nil // it was changed meanwhile, and the new state does not decode
 		}
 		if now.Revision == one.resource.Revision && now.BindingVersion == one.resource.BindingVersion {
 			for _, d := range asked.wrong() {
@@ -325,8 +325,8 @@ func memberProblem(m string, record *goredis.StringCmd) string {
 // errTrimmed means that entries were removed from a log before they were read.
 var errTrimmed = errors.New("trimmed meanwhile")
 
-// log checks that a shard's log has no gaps between the trim mark and the head, and that each stored resource is as its
-// last entry has left it.
+// log checks that a shard's log has no gaps between the trim mark and the head, and that each stored resource agrees
+// with its last entry.
 func (c *verifier) log(ctx context.Context, sh *shard) error {
 	for try := 1; ; try++ {
 		v := &logVerifier{verifier: c, shard: sh, absent: storekit.NewAbsent(), last: try == verifyTries}
@@ -511,7 +511,7 @@ func (v *logVerifier) compare(ctx context.Context, events []backend.Event) error
 		v.absent.Take(e.Resource.Key) // it was absent at an earlier entry, and is stored again
 		r, err := recordHead(e.Resource.Key, heads[i].Val())
 		if err != nil {
-			continue // it was told
+			continue // scanned reports records that do not decode
 		}
 		if order := r.Revision.Compare(e.Revision); order < 0 || order == 0 && e.Type == backend.Deleted {
 			v.found = append(v.found, backend.Damage{

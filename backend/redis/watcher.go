@@ -221,7 +221,8 @@ func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err er
 	return d, d.CaughtUp || !slices.Equal(w.pos, from), nil
 }
 
-// deliver adds the events of a shard to a delivery, and moves the position of the shard to the revision at.
+// deliver adds the events of a shard to a delivery, and moves the position of the shard to a revision. The revision may
+// be after the last event, because not every entry of a log is an event.
 func (w *watcher) deliver(d *backend.Delivery, shard int, at backend.Revision, events []backend.Event) {
 	for _, e := range events {
 		w.pos[shard] = e.Revision

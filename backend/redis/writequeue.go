@@ -24,8 +24,7 @@ const (
 	// single call may be larger.
 	pipelineCalls = 32
 	pipelineBytes = 512 << 10
-	// waitingCalls is the maximum number of calls in run, whether they wait or were sent. Further calls wait for a
-	// slot.
+	// waitingCalls is the maximum number of calls that are admitted at a time. Further calls wait for a slot.
 	waitingCalls = 1024
 )
 
@@ -45,11 +44,11 @@ const (
 //	sender:  yield -> take -> send -> yield -> ...
 //	                            |
 //	                            scriptRuns   calls that can share a script
-//	                            sendRuns     one pipeline; scripts that the server does not know again
+//	                            sendRuns     one pipeline; then again what needs the source of the script
 type writeQueue struct {
 	session *session
 	on      *goredis.Client
-	slots   chan struct{} // has a value for each call in run
+	slots   chan struct{} // has a value for each admitted call
 
 	mu      sync.Mutex    // guards all below
 	queue   []*scriptCall // not sent yet

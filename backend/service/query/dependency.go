@@ -278,9 +278,9 @@ func (r *Reader) lookTargets(ctx context.Context, reqs []DependencyRequest, page
 	return nil
 }
 
-// lookGuards corrects Guarded in pages of dependencies. The declarations of this catalogue are right unless the
-// resource's stored references were derived by other declarations. Then the store is asked. The index would not do,
-// because it is not updated when references are rebound.
+// lookGuards corrects Guarded in pages of dependencies. That is necessary if the stored references of a resource were
+// derived by the declarations of another catalogue. They are read from the store, because the index is not updated when
+// references are rebound.
 func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
 	var resources []*Resource
 	for _, p := range pages {
@@ -304,8 +304,8 @@ func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
 	return nil
 }
 
-// Guards has the stored references of resources, by key, whose references were derived by declarations of another
-// catalogue.
+// Guards maps the keys of resources to the stored resources with their references. It has only resources whose
+// references were derived by the declarations of another catalogue.
 type Guards map[backend.Key]*backend.Resource
 
 // Guards reads from the store those resources whose references were derived by another catalogue. If there are none, it
@@ -340,8 +340,8 @@ func (r *Reader) foreign(stored *backend.Resource) bool {
 	return err == nil && stored.Declared != "" && stored.Declared != k.Declared
 }
 
-// Holds reports whether the resource of guards its target. If the references of the resource were derived by another
-// catalogue, the stored references decide; otherwise the result is declared.
+// Holds reports whether a resource, given by its key, guards a target. If g has the resource, its stored references
+// decide. Otherwise the result is the argument declared: whether the declarations of this catalogue guard the target.
 func (g Guards) Holds(of, target backend.Key, declared bool) bool {
 	stored := g[of]
 	if stored == nil {

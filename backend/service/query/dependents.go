@@ -65,7 +65,7 @@ func (sc *dependents) begin() {
 func resourceOf(key []byte) []byte {
 	rest := key
 	for range 3 {
-		rest, _ = backend.SkipElement(rest) // it was checked
+		rest, _ = backend.SkipElement(rest) // the key has the form of a sort key
 	}
 	return bytes.Clone(key[:len(key)-len(rest)])
 }
@@ -97,7 +97,7 @@ func (sc *dependents) request(left int) backend.Range {
 		Start:      sc.start,
 		End:        sc.end,
 		Reverse:    sc.Backward,
-		// Bare leaves out what is not needed: the guarded references are in Refs.
+		// Only Dependents needs Refs, to find out which references are guarded: BoundOnly excludes the others.
 		Limit: max(min(sc.Limit()-len(sc.found), backend.MaxLimit, left), 1),
 		Bare:  sc.Relation != Dependents,
 	}
@@ -231,7 +231,7 @@ func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *bo
 			out = append(out, one)
 		}
 	}
-	if len(out) == 0 { // other declarations have taken it
+	if len(out) == 0 { // only other declarations have the reference
 		out = append(out, rel.place(stored.Key, "", state))
 	}
 	for i := range out {
@@ -287,7 +287,7 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 	}
 	for _, sc := range scans {
 		why, looked := plan.ExplanationFrom(ctx), sc.looked
-		if !sc.rights.All() { // how much there is beside it is not for the caller
+		if !sc.rights.All() { // the caller may not know how many others there are
 			looked = len(sc.found)
 		}
 		if looked > 0 {
@@ -333,7 +333,7 @@ func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 	var counts []page.RangeRequest
 	var scans []*dependents
 	one := backend.Range{Referenced: &rel.key, BoundOnly: rel.Relation != Dependents, Count: true}
-	rest := one // of kinds that this catalogue does not know to refer to it
+	rest := one // covers the kinds that are not in rel.kinds
 	for _, k := range rel.kinds {
 		rest.End = backend.AppendString(nil, k.Name)
 		counts = append(counts, page.RangeRequest{Range: rest})
@@ -347,7 +347,7 @@ func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 	}
 	rest.End = nil
 	counts = append(counts, page.RangeRequest{Range: rest})
-	if rel.Relation == Dependents { // which are of known kinds alone
+	if rel.Relation == Dependents { // has only the kinds in rel.kinds
 		counts = slices.DeleteFunc(counts, func(r page.RangeRequest) bool { return r.Range.Kind == "" })
 	}
 	n := 0

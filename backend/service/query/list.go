@@ -17,10 +17,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// List returns a page, by the algorithm of the Relay cursor specification. Writes between two pages do not disturb the
-// others: a resource whose position in the order stays the same is on exactly one page. Very long pages that are read
-// from the store are an exception, described in docs/decisions.md, "Reads from memory". Resources that cannot be read
-// are left out, counted and logged.
+// List returns a page, by the algorithm of the Relay cursor specification. If resources are written while a client
+// reads one page after the other, each resource whose position in the order stays the same is still on exactly one
+// page. Very long pages that are read from the store are an exception, described in docs/decisions.md, "Reads from
+// memory". Resources that cannot be read are left out, counted and logged.
 func (r *Reader) List(ctx context.Context, req ListRequest) (*Page, error) {
 	pages, errs := r.ListMany(ctx, []ListRequest{req})
 	return pages[0], errs[0]
@@ -94,8 +94,8 @@ func (l *listing) result(read *page.Read, err error) (*Page, error) {
 type lister struct {
 	reader *Reader
 	view   *index.View
-	// known has the part of a query that several requests share. lastKey and last are the key and the value that the
-	// previous request used, since the pages of one level usually share it.
+	// known has the parts of queries that several requests share. last is the part that the previous request used, and
+	// lastKey its key: the next request usually has the same.
 	known   map[commonKey]*plan.Common
 	last    *plan.Common
 	lastKey commonKey
@@ -105,7 +105,8 @@ type lister struct {
 	rights *access.Rights
 	// listable is the last kind for which the caller was found to have LIST.
 	listable *kind.Kind
-	// awaited is a kind that could not be loaded, and lost the error. It is not awaited again.
+	// awaited is a kind that could not be loaded into memory, and lost is the error. The lister does not wait for that
+	// kind again.
 	awaited *kind.Kind
 	lost    error
 }
@@ -157,13 +158,14 @@ type commonKey struct {
 	filter                uintptr
 }
 
-// common returns the part of the query that many requests of a level share. Each filter is parsed only once, even if it
-// is invalid: parsing is not charged to the budget, and a level may have thousands of requests.
+// common returns the part of the query that a request shares with other requests for the same field. A filter that they
+// share is parsed only once, even if it is invalid: parsing is not charged to the budget, and there may be thousands of
+// requests.
 func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 	key := commonKey{kind: k, reference: req.Parent.Reference, parentKind: req.Parent.Key.Kind}
 	if m, ok := req.Filter.(map[string]any); ok {
 		key.filter = reflect.ValueOf(m).Pointer()
-	} else if req.Filter != nil { // no other request has it
+	} else if req.Filter != nil { // not shared with other requests
 		f, err := filter.Parse(k, req.Filter, req.FieldNames)
 		return t.newCommon(key, f, req.OrderBy), err
 	}
@@ -271,7 +273,7 @@ func (t *lister) prepare(ctx context.Context, req *ListRequest, q *connection) (
 		served, err = t.serve(ctx, k)
 	}
 	if err == nil {
-		err = t.use(ctx, k) // by the rights of a later view
+		err = t.use(ctx, k) // again: serve may have taken a later view, with other rights
 	}
 	if err != nil {
 		return nil, access.About(err, backend.Key{Kind: k.Name, Namespace: req.namespace()})

@@ -133,7 +133,7 @@ func (r *Reader) occupied(ctx context.Context) (out occupied, err error) {
 		if k.Scope == descriptor.Global || t.rights.Use(k.Kind, descriptor.VerbList) != nil {
 			continue
 		}
-		if _, err := t.serve(ctx, k); err != nil { // it may take a later state
+		if _, err := t.serve(ctx, k); err != nil { // may replace the view and the rights by later ones
 			return nil, err
 		}
 		kinds = append(kinds, k)
@@ -200,7 +200,7 @@ func (all occupied) next(ctx context.Context, after string) (*Namespace, error) 
 		if len(ns.Counts) > 0 {
 			return &ns, nil
 		}
-		after = ns.Name // all there has expired, or cannot be read
+		after = ns.Name // all its resources have expired or cannot be read
 	}
 }
 

@@ -32,8 +32,8 @@ type Page struct {
 	hash         atomic.Uint64
 	in           plan.Interval // exclusive bounds in the order
 	backward     bool
-	ahead        bool // it is known whether there is more in the page's direction
-	cut          bool // there is
+	ahead        bool // cut is known
+	cut          bool // more resources follow in the page's direction, within the bounds
 	changeCursor *string
 	// total is the number of resources in the connection, if it was counted with the page; else nil.
 	total *int
@@ -95,7 +95,7 @@ func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w pla
 	if w.Size, err = p.size(first, last); err != nil {
 		return w, err
 	}
-	if after != nil { // most have none: then nothing is made for it
+	if after != nil { // most requests have no cursor, and p.cursors allocates
 		if p.in.After, err = p.cursors().Key("after", after); err != nil {
 			return w, err
 		}

@@ -80,7 +80,7 @@ func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 	*c = connection{Query: plan.Query{Common: common}, named: req.Names != nil}
 	if req.Namespace != nil {
 		c.Namespace = *req.Namespace
-		if req.Parent.Key.Namespace == "" && req.Names == nil { // otherwise a resource has given it
+		if req.Parent.Key.Namespace == "" && req.Names == nil { // otherwise the namespace comes from a resource
 			if k.Scope == descriptor.Global {
 				return failure.BadInput("namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name)
 			}
@@ -110,7 +110,7 @@ func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 		if len(req.Names) > filter.MaxValues {
 			return failure.Limited("names", "more than %d names", filter.MaxValues)
 		}
-		c.Names = append([]string{}, req.Names...) // not nil: that is all
+		c.Names = append([]string{}, req.Names...) // not nil, which would mean all names
 		slices.Sort(c.Names)
 		c.Names = slices.Compact(c.Names)
 	}
@@ -129,7 +129,7 @@ func (c *connection) hash() uint32 {
 	}
 	if c.named {
 		names, _ := json.Marshal(c.Names)               // strings always marshal
-		text += `{"name":{"in":` + string(names) + `}}` // as the filter that says the same
+		text += `{"name":{"in":` + string(names) + `}}` // like the filter with the same meaning
 	}
 	asked := c.Namespace
 	if c.narrowed {

@@ -161,7 +161,7 @@ func (r *Reconciler) SetControlled(ctx context.Context, k *kind.Kind, controlled
 	if err == nil && changed {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.changes++ // even if they are what was known: a reading may have begun before
+		c.changes++ // even if the kinds stay the same: a read that began before must be ignored
 		c.set(record.Kinds)
 	}
 	return err

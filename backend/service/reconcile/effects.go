@@ -186,7 +186,7 @@ func (f *follower) finish(ctx context.Context, c effects) error {
 			return err
 		}
 	}
-	for keys := slices.Collect(maps.Keys(c.released)); len(keys) > 0; { // never all at once: they may be large
+	for keys := slices.Collect(maps.Keys(c.released)); len(keys) > 0; { // in parts, because the resources may be large
 		got, err := f.r.getFirst(ctx, keys, dependency.FromStore)
 		if err != nil {
 			return err

@@ -173,8 +173,8 @@ func (r *Reconciler) RunReadOnly(ctx context.Context) error {
 	return nil
 }
 
-// retry repeats do until it succeeds, ctx ends or the store is closed. what describes the
-// work in the log.
+// retry calls do until it succeeds, ctx ends or the store is closed. It logs each failure; the argument what names the
+// work in the message.
 func (r *Reconciler) retry(ctx context.Context, shard int, what string, do func() error) error {
 	backoff := wait.Backoff{Least: minPause, Most: maxPause}
 	for {

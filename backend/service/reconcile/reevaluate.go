@@ -342,7 +342,7 @@ func (r *Reconciler) write(one *candidate, j dependency.Decision) (put backend.A
 		return put, false, nil
 	}
 	put.Put.Refs, put.Put.Declared = j.Refs, one.kind.Declared
-	if put.Op == backend.OpRebind || put.Put.Declared != "" { // no pass over the references came between
+	if put.Op == backend.OpRebind || put.Put.Declared != "" { // fails if the references were derived again meanwhile
 		put.If.BindingVersion = one.stored.BindingVersion
 	}
 	return put, true, nil
@@ -393,7 +393,7 @@ func (b *reevaluationBatch) add(one *candidate, put backend.Action, checks []bac
 		}
 	}
 	if put.Op != backend.OpRebind && put.Put.Declared == "" {
-		return // the references stay
+		return // the put keeps the references
 	}
 	for _, ref := range one.stored.Refs {
 		if ref.Bound && !slices.Contains(put.Put.Refs, ref) && !slices.Contains(b.released, ref.Key) {

@@ -105,7 +105,7 @@ func (f *follower) saveAndScan(ctx context.Context) error {
 	return err
 }
 
-// look calls save, and updates which shards were scanned.
+// look calls save, and then updates whether the shard is in Reconciler.scanned. It returns the result of save.
 func (f *follower) look(ctx context.Context) (stale []staleKind, err error) {
 	stale, err = f.save(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 			}
 		}
 	}
-	if scanned { // deletions that were held by references which the scan has removed
+	if scanned { // finish deletions that were held by references which are gone now
 		return f.finishAll(ctx)
 	}
 	return nil
@@ -255,7 +255,7 @@ func (f *follower) noteScan(ctx context.Context, k *kind.Kind, by string, next [
 	return f.r.update(ctx, f.shard, func(rec *record) bool {
 		s := rec.Scan
 		if s == nil || s.Kind != k.Name || s.By != by || s.Holder != f.r.holder {
-			return false // another gateway has gone on
+			return false // another gateway has continued or finished the scan
 		}
 		if !done {
 			s.Start = next

@@ -21,8 +21,8 @@ import (
 // attempted again.
 var ErrLost = errors.New("lost on the way to the store")
 
-// refusalGrace is how long after its deadline a batch is certainly refused by the store. It is longer than the error of
-// the estimate of the store's clock.
+// refusalGrace is the time after the deadline of a batch from which the store certainly refuses it. It is longer than
+// the error with which the gateway estimates the clock of the store.
 const refusalGrace = 250 * time.Millisecond
 
 // The shortest and the longest pause between two attempts to find out what became of a batch.
@@ -103,8 +103,9 @@ type attempt struct {
 	events []*backend.Event
 }
 
-// outcome returns the result of a batch whose answer was lost, or ErrLost. If it cannot find out what became of the
-// batch, it returns the error unknown. A batch without log entries is such a case.
+// outcome returns the result of a batch whose answer was lost, or ErrLost if the batch was not applied. If it cannot
+// find out what became of the batch, for example because the batch has no log entries, the error is the argument
+// unknown.
 func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, error) {
 	if !slices.ContainsFunc(t.batch.Actions, isLogged) {
 		return backend.Result{}, unknown

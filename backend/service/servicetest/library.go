@@ -228,7 +228,8 @@ func ErrorOf(t testing.TB, err error) (failure.Code, *failure.Error) {
 	return known.Code, known
 }
 
-// Setting returns the number in an environment variable; otherwise if it is not set.
+// Setting returns the number in an environment variable, or a default, the argument otherwise, if the variable is not
+// set. It fails the test if the variable has no number.
 func Setting(t testing.TB, name string, otherwise uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)

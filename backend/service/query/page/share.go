@@ -33,8 +33,8 @@ type slots struct {
 // pending is a scan that waits for a slot. Scans with the same result wait for it.
 type pending struct {
 	done chan struct{} // closed when it has ended
-	// found is the result of the scan, set before done is closed; nil if the scan failed. In that case each of the
-	// others runs by itself.
+	// found is the result of the scan, set before done is closed; nil if the scan failed. In that case each scan that
+	// has waited for it runs by itself.
 	found *Read
 }
 
@@ -44,7 +44,7 @@ func (s *slots) acquire(ctx context.Context) (end func(), err error) {
 		patient, cancel := context.WithTimeout(ctx, scanPatience)
 		defer cancel()
 		spent := budget.From(ctx)
-		spent.BeginWait() // gives up the processor's turn, for which the scan that has the slot may wait
+		spent.BeginWait() // lends the CPU slot, for which a scan in progress may wait
 		err := s.free.Acquire(patient, 1)
 		spent.EndWait(ctx)
 		if err != nil && ctx.Err() != nil {

@@ -181,7 +181,7 @@ func (p *Plan) Make(q *Query, trees *index.Kind, w *Want) {
 			p.Sorting = Sorted
 		}
 	case trees != nil && q.Plain(w):
-		run := q.parentRange() // without a reference: of the names, whose index is ""
+		run := q.parentRange() // without a reference the index is "", the tree of names
 		r := index.Run{Index: q.Reference, Start: run.Start, End: run.End}
 		if in := &w.In; in.After != nil || in.Before != nil || in.From != nil {
 			r = q.clip(w.In, r, q.parentValue())
@@ -331,7 +331,7 @@ func (p *planner) alongNames(c choice) Plan {
 func (p *planner) clip(r index.Run) index.Run {
 	var value []byte
 	if r.Index != "" {
-		value = r.Start[:len(r.Start)-len(p.q.places.Start)] // valued has put value before the places
+		value = r.Start[:len(r.Start)-len(p.q.places.Start)] // valued puts the value before places.Start
 	}
 	return p.q.clip(p.want.In, r, value)
 }
