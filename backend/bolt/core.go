@@ -38,8 +38,8 @@ type core struct {
 	progress     storekit.Broadcast
 	// gathered has capacity for one element; see awaited.
 	gathered chan struct{}
-	// behind is the number of calls that were queued behind the last group when it was on disk, or when it was taken if
-	// nothing was committed. It is used only by the goroutine that commits.
+	// behind is the length of the queue after the commit of the last group. If the group was not committed, it is the
+	// length after the group was taken from the queue. It is used only by the goroutine that commits.
 	behind int
 	// damaged is the first damage that a call has found. unwritable is the reason why no more changes are accepted.
 	// Both are nil if there is none.

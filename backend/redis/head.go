@@ -81,7 +81,8 @@ func (qs *headQuestions) ask(s *Store) {
 	}
 }
 
-// askHeads asks the primaries for the heads. If there is something new, it ends the pauses of watchers.
+// askHeads asks the primaries of all shards for the heads of their logs. If the answer differs from the last one, it
+// ends the pause of a watcher.
 func (s *Store) askHeads() (backend.Position, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
 	defer cancel()

@@ -40,9 +40,9 @@ type action struct {
 	// size is the size of the resource without references and body.
 	size          int
 	body, bodySum []byte
-	// more is the sum of the change and the change, for a put. For other operations it lists index members that must be
-	// removed and that the script cannot derive: all members of an unreadable resource, or the expiry member of a
-	// resource that does not exist.
+	// more depends on op. For opPut it is the checksum of Put.Change, followed by Put.Change; empty without a change.
+	// For opDeleteDamaged it lists all index members of the resource, whose record cannot be read. For opExpire it is
+	// the expiry member that was due; the script removes it even if the resource does not exist.
 	more []byte
 	// created and updated are the times of a resource that was copied from another store, as in a record.
 	created, updated string

@@ -16,9 +16,9 @@ import (
 const (
 	// watchPage is the maximum number of entries of a shard that are read at once.
 	watchPage = 256
-	// waitPage is the number of entries after which a wait on the server ends, for all shards together, but at least
-	// one for each. It is small, because XREAD has no limit in bytes. Further entries are read by readLog, which has
-	// one.
+	// waitPage is the maximum number of entries that one XREAD returns. It is divided among the shards on which XREAD
+	// waits, but each may return at least one. It is small, because XREAD cannot limit the bytes of its answer. The
+	// remaining entries are read by readLog, which can.
 	waitPage = 8
 	// linger is how long a watcher pauses after it has delivered all changes, so that a busy log is not read entry by
 	// entry. A change after a time without changes is delivered at once, and so is one for which a reader of the heads

@@ -86,7 +86,7 @@ func (w *Writer) Close(e End) (End, error) {
 	return e, err
 }
 
-// endLine returns the only valid form of an end line.
+// endLine encodes an end line. [Reader] accepts no other encoding of it.
 func endLine(e End) ([]byte, error) {
 	text, err := json.Marshal(struct {
 		End End `json:"end"`

@@ -170,7 +170,8 @@ func (r *run) null(ctx context.Context, buf []byte, f *field, err error) ([]byte
 	return buf, false
 }
 
-// bodyWriter returns the writer of a field of a body; nil for a scalar, which object writes itself.
+// bodyWriter returns the writer of a field of a body. It returns nil for scalars that need no conversion, such as
+// strings and integers; [run.object] writes these itself.
 func bodyWriter(of *body.Field) fieldWriter {
 	switch {
 	case of.Type == descriptor.TypeMap:

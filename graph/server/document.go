@@ -57,7 +57,7 @@ type document struct {
 	useDeprecated func(oc *graphql.OperationContext, coordinate string)
 }
 
-// Parse returns the document with a text, or all errors that it has.
+// Parse implements [transport.Documents]. Only valid documents are cached.
 func (d *documents) Parse(ctx context.Context, query string) (transport.Document, gqlerror.List) {
 	if doc := d.cache.get(documentKey{d.api, query}); doc != nil {
 		return doc, nil

@@ -95,8 +95,8 @@ type Config struct {
 	// written together. Default 1 ms; if negative, there is no pause.
 	Gather time.Duration
 
-	// SocketsOpened, StreamsOpened and Started are called when the number of WebSocket connections, of event streams,
-	// and of operations on WebSocket connections changes, respectively. Default: no call.
+	// SocketsOpened is called with 1 when a WebSocket connection begins, and with -1 when it ends. StreamsOpened is the
+	// same for event streams, and Started for operations on WebSocket connections. Default: no call.
 	SocketsOpened, StreamsOpened, Started func(delta int)
 	// Closed is called with the close code when the gateway, not the client, closes a WebSocket connection. Default: no
 	// call.

@@ -77,7 +77,7 @@ func (t *transition) forgetRegained(waiting []Change) {
 	t.regained = nil
 }
 
-// rest returns the ranges that lie after the current position.
+// rest returns the held ranges that end after the current position. The first one may begin before it.
 func (t *transition) rest() []keyRange {
 	held := t.held
 	for len(held) > 0 && (held[0].kind < t.kind || held[0].kind == t.kind && string(held[0].end) <= string(t.after)) {

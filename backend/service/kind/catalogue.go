@@ -29,7 +29,8 @@ type Kind struct {
 	Body *body.Shape
 	// Rows extracts the index rows and references of the kind's resources.
 	Rows *Rows
-	// Placed maps each top-level key of manifests to the name of the spec field that stands there.
+	// Placed has the spec fields that stand at the top level of the kind's manifests. It maps the key there to the name
+	// of the field.
 	Placed map[string]string
 	// Conditions is the shape of a condition in the status; nil if the status has no conditions.
 	Conditions *descriptor.Shape

@@ -44,8 +44,9 @@ func (s *PendingGoal) observe(c *client.Change) error {
 	return s.check(c.Resource)
 }
 
-// lastLook reads the resource once more after the timeout. It returns nil if the goal is not reached, or if the
-// resource cannot be read.
+// lastLook reads the resource once more after the timeout. It returns errReached if the goal is reached, errAbsent if
+// the gateway returns no resource, and another error if the goal cannot be evaluated. It returns nil if the goal is not
+// reached, or if the request fails.
 func (s *PendingGoal) lastLook(ctx context.Context, from *client.Client) error {
 	switch r, err := from.Get(ctx, s.Kind, s.Namespace, s.Name, ""); {
 	case err == nil && r == nil:

@@ -138,7 +138,7 @@ func (p *Plugin) RefuseToEncrypt() {
 	p.quoting = true
 }
 
-// Calls returns the number of calls.
+// Calls returns how many calls the plugin has received since its start, including those that failed.
 func (p *Plugin) Calls() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -97,7 +97,8 @@ func (p *plan) fill(m protoreflect.Message, r owner.Resource) []owner.Violation 
 	return e.violations
 }
 
-// put puts a resource into a request.
+// put sets the field of *request that holds the resource. If the method's request is the resource itself, put replaces
+// *request by it.
 func (m *method) put(request *protoreflect.Message, resource protoreflect.Message) {
 	if m.resourceItself {
 		*request = resource

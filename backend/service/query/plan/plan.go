@@ -100,7 +100,8 @@ const (
 	Grouped
 )
 
-// Plan describes how a query is read: by its names, by the length of runs, or by reading runs one after the other.
+// Plan describes how a query is executed: the resources in Query.Names are read one by one, or runs are read one after
+// the other. The number of matches may be taken from the lengths of the runs, without reading them.
 type Plan struct {
 	// ByName reports whether the resources in Query.Names are read one by one.
 	ByName bool

@@ -145,8 +145,8 @@ func (p *planner) begin() []byte {
 func (p *planner) valueRun(w walk, value, place []byte, upward bool) Run {
 	var b filter.Range
 	single := len(p.q.Order) == 1
-	// Rows with the same value are ordered by name, in either order of values, so a forward page reads them upward. If
-	// values are read downward, the rows of each value must be reversed.
+	// On a page, ties are in ascending order of names, even if the values descend. So a forward page needs them upward,
+	// and a backward page downward. If the values are read in the other direction, each group of ties must be reversed.
 	turned := single && upward == p.want.Backward
 	if !p.many(w.by) {
 		b, _ = p.q.Filter.Range(w.by)
