@@ -74,8 +74,9 @@ test-all: redis-server tmux python postgres ## vet and run all tests in full, wi
 # These read files and run programs: the race detector has nothing to look at.
 PLAIN := ./cmd/sluicerelease ./internal/arch
 
+# One package at a time, since e2e runs beside them.
 test-packages:
-	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m $$($(GO) list ./... | grep -v -e '/e2e$$' $(PLAIN:.%=-e '%$$'))
+	$(if $(RACE),CGO_ENABLED=1) $(GO) test $(RACE) -p 1 -vet=off -shuffle=on -timeout 20m $$($(GO) list ./... | grep -v -e '/e2e$$' $(PLAIN:.%=-e '%$$'))
 
 # On Redis without the race detector, which is of no use to what drives a binary: it looks once at the tests themselves.
 # The binary is built with the variables of make, not with those of the race detector.

@@ -225,7 +225,7 @@ func TestADeletionThatWaitsSaysWhatHoldsTheResource(t *testing.T) {
 		g.expect(0, "Subnet "+name+" DELETED\n", "", "delete", "subnet", name)
 	}
 	g.expect(0, "Subnet e FINALIZING: finalizers example.org/x and example.org/y hold it\n", "", "delete", "subnet/e")
-	g.expect(1, "Network net-a PENDING: subnet/e holds it\n", "sluice: Network net-a: not gone after 200ms: PENDING: subnet/e holds it\n", "delete", "network", "net-a", "--wait", "--timeout", "200ms")
+	g.expect(1, "Network net-a PENDING: subnet/e holds it\n", "sluice: Network net-a: not gone after 3s: PENDING: subnet/e holds it\n", "delete", "network", "net-a", "--wait", "--timeout", "3s")
 	if _, errOut, code := g.cli("", "delete", "network", "net-a", "--wait", "--dry-run"); code != 2 || !strings.Contains(errOut, "dry run") {
 		t.Errorf("exit %d %s", code, errOut)
 	}

@@ -81,7 +81,7 @@ func TestScreenOfAStatusThatIsEditedWhileOthersWrite(t *testing.T) {
 	s.runs("sluice control network", "sluice apply -f a.yaml")
 	s.edits(`sed -i '/^status:/,$d' "$1"; echo 'status: {conditions: [{type: Available, status: "True"}]}' >> "$1"`)
 	s.runs("sluice edit network net-a --subresource=status", "sluice wait network/net-a --for=condition=Available", "sluice get networks",
-		"sluice wait network/net-a --for=condition=Available=False --timeout 100ms; echo exit $?")
+		"sluice wait network/net-a --for=condition=Available=False --timeout 3s; echo exit $?")
 	s.records("the status is written, and waited for")
 	s.edits(`sluice label network net-a stage=prod; sed -i 's/"True"/"False"/' "$1"`)
 	s.runs("sluice edit network net-a --subresource=status; echo exit $?")
@@ -174,7 +174,7 @@ func TestScreenOfADeletionThatWaits(t *testing.T) {
 	t.Parallel()
 	s := openTerminal(t, map[string]string{"a.yaml": wired("sub-a", "sub-b", "sub-c", "sub-d")})
 	s.runs("sluice apply -f a.yaml", "sluice delete network net-a --dry-run", "sluice finalize subnet sub-d --add example.org/cloud", "sluice delete network net-a",
-		"sluice get networks", "sluice delete subnets -l '!team'", "sluice delete network net-a --wait --timeout 200ms; echo exit $?")
+		"sluice get networks", "sluice delete subnets -l '!team'", "sluice delete network net-a --wait --timeout 3s; echo exit $?")
 	s.records("others rely on it")
 	s.types("clear; sluice delete network net-a --wait; echo exit $?")
 	s.sees("PENDING: subnet/sub-d holds it")
