@@ -29,7 +29,9 @@ func TestAnIntrospectionThatIsRefusedCostsLittle(t *testing.T) {
 	spent := budget.New(budget.Limits{budget.Steps: most})
 	next, ctx := g.exec.DispatchOperation(budget.With(t.Context(), spent), oc)
 	res := next(ctx)
-	if n := spent.Spent(budget.Steps); string(res.Data) != "null" || !strings.Contains(res.Errors.Error(), "limit-steps") || n <= most || n > 2*most {
+	n := spent.Spent(budget.Steps)
+	within := n > most && n <= 4*most // lists that are written at the same time each charge what they have begun
+	if string(res.Data) != "null" || !strings.Contains(res.Errors.Error(), "limit-steps") || !within {
 		t.Errorf("%d steps, %.100s %v", n, res.Data, res.Errors)
 	}
 }
