@@ -53,8 +53,8 @@ const (
 	MaxEpoch = 1<<53 - 1
 )
 
-// NextEpoch returns an epoch that differs from those of all other histories, with a probability of error of one in a
-// million. Thus two copies of a store that are continued separately get different epochs. It is max(previous, unix
+// NextEpoch returns an epoch for a new history. It equals the epoch of another history with a probability of one in a
+// million, so two copies of a store that are continued separately get different epochs. It is max(previous, unix
 // seconds << 20) + 1 + random(2^20).
 func NextEpoch(previous uint64, now time.Time, rnd *rand.Rand) (uint64, error) {
 	if now.Unix() > MaxEpoch>>epochRandomBits {

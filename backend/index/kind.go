@@ -46,7 +46,7 @@ const (
 	MaxRowBytes = 2048
 )
 
-// The indexes of every kind, in addition to those of its definition.
+// The indexes that every kind has. The definition of a kind can add more.
 const (
 	// CreatedIndex and UpdatedIndex order all resources by a time, which is encoded by kind.AppendTime.
 	CreatedIndex = "createdAt"

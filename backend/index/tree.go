@@ -29,10 +29,10 @@ type item[P any] struct {
 // rowTree is a B+ tree that is shared with readers: a change copies the nodes on its path, except those that were made
 // after the tree was last published.
 //
-// Most trees, such as those of labels and conditions, have few distinct values. So a leaf in which all items have the
-// same value stores the value once, and each item takes only the eight bytes of a pointer. To preserve that, a full
-// leaf is split where its value changes. A leaf stays full if items are added only at its end. While a kind is filled,
-// that is so for all leaves.
+// Most trees, for example the trees of labels and conditions, have few distinct values. So a leaf in which all items
+// have the same value stores the value once, and each item takes only the eight bytes of a pointer. To preserve that, a
+// full leaf is split where its value changes. A leaf stays full if items are added only at its end, as in all leaves
+// while a kind is filled.
 //
 //	                [ |net-a... |net-q... ]        keys that separate the branches, and how many items each has
 //	               /     |          \

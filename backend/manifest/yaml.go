@@ -37,8 +37,8 @@ func ParseYAML(text string) (*yaml.Node, error) {
 	return nil, notYAML(withoutValues(err, text))
 }
 
-// NodeJSON converts a node within a parsed YAML text to JSON, like [ToJSON]. Line numbers in errors are those of the
-// whole text. It returns an error for an alias whose anchor is outside of the node.
+// NodeJSON converts a node within a parsed YAML text to JSON, like [ToJSON]. Line numbers in errors count from the
+// beginning of the text. It returns an error for an alias whose anchor is outside of the node.
 func NodeJSON(n *yaml.Node) ([]byte, error) {
 	var aliases []*yaml.Node
 	inside := map[*yaml.Node]bool{}
@@ -146,7 +146,7 @@ type member struct {
 	value *yaml.Node
 }
 
-// members returns the members of a mapping: first its own members, then those of merge keys (<<).
+// members returns the members of a mapping, followed by the members that merge keys (<<) add.
 func (c *converter) members(n *yaml.Node) (members []member, err error) {
 	seen := map[string]bool{}
 	var merged []*yaml.Node

@@ -131,7 +131,7 @@ func (s *Store) Sync(ctx context.Context, namespace string) error {
 			return err
 		}
 		pipe := on.Pipeline()
-		// WAIT concerns the last write of its own connection, so a write must precede it.
+		// WAIT waits for the last write that was sent on the same connection, so there must be one.
 		pipe.HIncrBy(ctx, sh.meta, "syncs", 1)
 		wait := s.core.waitForReplica(ctx, pipe)
 		if _, err := pipe.Exec(ctx); err != nil {

@@ -9,7 +9,7 @@ import (
 	pb "github.com/sluicegw/sluice/schema/kms/v2/kmsv2"
 )
 
-// The limits of the parts of a wrapped key. They are those of Kubernetes.
+// The maximum sizes of the parts of a wrapped key, the same as in Kubernetes.
 const (
 	maxCiphertext  = 1 << 10
 	maxKeyID       = 1 << 10

@@ -117,7 +117,7 @@ func SetConditions(
 	return withConditions(status, list)
 }
 
-// KeepConditions returns status with the conditions Available and Progressing of another status in place of its own.
+// KeepConditions returns status with its conditions Available and Progressing replaced by the ones of another status.
 func KeepConditions(status, of map[string]any) map[string]any {
 	list := slices.DeleteFunc(slices.Clone(ConditionsOf(status)), IsOwned)
 	for i, c := range ConditionsOf(of) {
