@@ -101,17 +101,24 @@ func rotatedFiles(path string) (rotated []*rotatedFile, left []string, err error
 }
 
 // tidy removes and compresses rotated files as configured. No process writes these files, so it may be called while
-// lines are written. It does nothing while the present file is empty, because the gateway may then need the last line
-// of the newest rotated file to continue.
+// lines are written. It does nothing while the present file is empty or, in the middle of a rotation, absent, because
+// the gateway may then need the last line of the newest rotated file to continue.
 func (f *File) tidy(ctx context.Context) error {
 	if f.Path == "" || f.MaxAge == 0 && f.MaxFiles == 0 && !f.Compress {
 		return nil
 	}
 	path, err := filepath.EvalSymlinks(f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || info.Size() == 0 {
 		return err
 	}
 	rotated, left, err := rotatedFiles(path)

@@ -293,7 +293,7 @@ func TestReceive_CharsetsDoNotLoosenWhatIsAccepted(t *testing.T) {
 func TestReceive_WhatAMessageInflatesToIsChargedBeforeItIsInMemory(t *testing.T) {
 	w := open(t)
 	zeros := zipped(make([]byte, 4<<20))
-	if len(zeros) > 8<<10 {
+	if len(zeros) > 16<<10 {
 		t.Fatal("it has", len(zeros), "bytes")
 	}
 	grpc := raw{
