@@ -176,8 +176,9 @@ func (c *verifier) lookAgain(ctx context.Context, node goredis.UniversalClient, 
 			return nil // it is gone
 		}
 		now, err := decodeRecord(one.resource.Key, record.Val())
-		if err != nil {
-			return nil // it was changed meanwhile, and the new state does not decode
+		if err != nil { // it was changed meanwhile, and the new state does not decode
+			c.Tell(backend.Damage{Part: backend.PartRecord, Key: one.resource.Key, Problem: err.Error()})
+			return nil
 		}
 		if now.Revision == one.resource.Revision && now.BindingVersion == one.resource.BindingVersion {
 			for _, d := range asked.wrong() {

@@ -92,3 +92,44 @@ func TestVerify_NamesFieldsThatAHeadLacks(t *testing.T) {
 		}
 	}
 }
+
+// TestVerify_ReportsARecordThatIsDamagedMeanwhile damages a record after the verification has read it, and before it
+// reads it a second time because the index lacks it.
+func TestVerify_ReportsARecordThatIsDamagedMeanwhile(t *testing.T) {
+	t.Parallel()
+	srv := server.Server(t)
+	prefix := redistest.Prefix()
+	st, err := redis.Open(t.Context(), redis.Config{URL: srv.URL(), Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	other := map[string]string{"a": "b", "b": "a"}
+	for name := range other {
+		k := backend.Key{Kind: "Net", Namespace: "ns", Name: name}
+		put := backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}
+		if _, err := st.Apply(t.Context(), batchOf(st, backend.Action{Key: k, Op: backend.OpPut, Put: put})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	srv.Do("DEL", prefix+"x:{0}")
+	spoilt := ""
+	var problems []string
+	found := func(d backend.Damage) {
+		if d.Part == backend.PartRecord && d.Key.Name == spoilt {
+			problems = append(problems, d.Problem)
+		}
+		if spoilt != "" {
+			return
+		}
+		spoilt = other[d.Key.Name]
+		k := backend.Key{Kind: "Net", Namespace: "ns", Name: spoilt}
+		srv.Do("SET", string(k.Append([]byte(prefix+"i:{0}:"))), "rubbish")
+	}
+	if _, err := st.Verify(t.Context(), backend.Verification{Found: found}); err != nil {
+		t.Fatal(err)
+	}
+	if len(problems) != 1 {
+		t.Errorf("of %q it reports %q", spoilt, problems)
+	}
+}
