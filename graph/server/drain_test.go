@@ -86,7 +86,7 @@ func TestWhoLooksSeesThatTheGatewayWillStop(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- g.stop() }()
 		synctest.Wait()
-		for path, status := range map[string]int{"/readyz": 503, "/healthz": 200, "/graphql?query={__typename}": 200} {
+		for path, status := range map[string]int{"/readyz": 503, "/healthz": 200, "/metrics": 200, "/graphql?query={__typename}": 200} {
 			c := g.dial()
 			_, _ = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
 			res, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -96,6 +96,9 @@ func TestWhoLooksSeesThatTheGatewayWillStop(t *testing.T) {
 			text, _ := io.ReadAll(res.Body)
 			if res.StatusCode != status || !res.Close {
 				t.Errorf("%s: %s %s, closes %v", path, res.Status, text, res.Close)
+			}
+			if path == "/metrics" && !strings.Contains(string(text), "sluice_ready 0\n") {
+				t.Error("sluice_ready is not 0")
 			}
 			_ = c.Close()
 		}

@@ -513,13 +513,8 @@ func (h healthChecker) Check(ctx context.Context, req *grpchealth.CheckRequest) 
 			Message: "there is no such service; a name like sluice.kinds.v1.TeamService, or none, is accepted",
 		})
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTime)
-	defer cancel()
-	if s.draining.Err() != nil || s.cfg.Ready(ctx) != nil {
+	if s.ready(ctx) != nil {
 		return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
 	}
 	return &grpchealth.CheckResponse{Status: grpchealth.StatusServing}, nil
 }
-
-// readyTime is the maximum time for finding out whether the gateway is ready.
-const readyTime = 2 * time.Second

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -137,6 +138,17 @@ func newMetrics(s *Server) (*metrics, error) {
 		m.closed,
 		waiting("memory", s.memory.Waiting),
 		waiting("turn", s.cpuSlots.Waiting),
+		gaugeFunc(
+			"sluice_ready",
+			"1 if /readyz answers that the gateway is ready, else 0. It is found out at each scrape, which takes "+
+				"two seconds if the store does not answer.",
+			func() float64 {
+				if s.ready(context.Background()) != nil {
+					return 0
+				}
+				return 1
+			},
+		),
 		gaugeFunc(
 			"sluice_request_bytes",
 			"Bytes of limit-memory that are in use: requests, what operations hold, answers and events that are "+

@@ -166,10 +166,24 @@ type NotReadyError struct{ Why string }
 
 func (e *NotReadyError) Error() string { return e.Why }
 
+// readyTime is the maximum time for finding out whether the gateway is ready.
+const readyTime = 2 * time.Second
+
+// errDraining is the reason why a gateway that is being stopped is not ready.
+var errDraining = errors.New("draining")
+
+// ready returns the reason why the gateway is not ready; nil if it is.
+func (s *Server) ready(ctx context.Context) error {
+	if s.draining.Err() != nil {
+		return errDraining
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	return s.cfg.Ready(ctx)
+}
+
 // readyz answers whether the gateway is ready.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-	defer cancel()
 	var details strings.Builder
 	readOnly := ""
 	if s.cfg.ReadOnly {
@@ -181,8 +195,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 			details.WriteString("\n" + line)
 		}
 	}
-	switch err := s.cfg.Ready(ctx); {
-	case s.draining.Err() != nil:
+	switch err := s.ready(r.Context()); {
+	case errors.Is(err, errDraining):
 		http.Error(w, "draining", http.StatusServiceUnavailable)
 	case errors.Is(err, backend.ErrDamaged):
 		http.Error(w, "the store is damaged; restore a copy", http.StatusServiceUnavailable)
