@@ -40,7 +40,7 @@ type AppStatus {
 }
 `
 
-// catalogue makes a folder of the kinds of this release and one more file.
+// catalogue makes a folder of the built-in kinds and one more file.
 func catalogue(t *testing.T, sdl string) string {
 	t.Helper()
 	dir := t.TempDir()

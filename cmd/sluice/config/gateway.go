@@ -120,7 +120,7 @@ func (i Identities) Validate() error {
 
 // Catalogue has the settings of the catalogue.
 type Catalogue struct {
-	// Dir is the folder of the SDL files. Default: the catalogue of this release.
+	// Dir is the folder of the SDL files. Default: the built-in kinds.
 	Dir           string
 	AllowBreaking bool
 	// AdminSocket is the socket for operators, for example to reload the catalogue. Default: [DefaultAdminSocket] for
@@ -163,34 +163,34 @@ func (g *Gateway) Settings() []Setting {
 	id := &g.Identities
 	by := &g.Server.Caller
 	return []Setting{
-		{Name: "listen", Value: &g.Listen, Help: "address to listen on; port 0 picks a free one; one that is not loopback needs `tokens`, `oidc`, `tls-client-ca`, `trust-proxy` or `allow-anonymous`", Check: g.checkListen},
-		{Name: "service-listen", Value: &g.ServiceListen, Auto: "none", Help: "address on which the kinds are served as standard methods over gRPC, gRPC-Web and Connect, with the same credentials, TLS and limits as on `listen`; needs `field-numbers`", Check: g.checkServiceListen},
-		{Name: "field-numbers", Value: &g.FieldNumbers, Needs: "service-listen", Help: "file with the numbers of the fields of messages that `sluice proto print` keeps; read again with the catalogue"},
+		{Name: "listen", Value: &g.Listen, Help: "address to listen on; port 0 picks a free port. Another address than loopback needs `tokens`, `oidc`, `tls-client-ca`, `trust-proxy` or `allow-anonymous`", Check: g.checkListen},
+		{Name: "service-listen", Value: &g.ServiceListen, Auto: "none", Help: "address on which the kinds are served over gRPC, gRPC-Web and Connect, with the credentials, TLS and limits of `listen`; needs `field-numbers`", Check: g.checkServiceListen},
+		{Name: "field-numbers", Value: &g.FieldNumbers, Needs: "service-listen", Help: "file of protobuf field numbers that `sluice proto print` writes; read again with the catalogue"},
 		{
 			Name:  "allow-anonymous",
 			Value: &g.AllowAnonymous,
 			Help:  "serve everybody who reaches an address that is not loopback",
 			Check: g.checkAnonymous,
 		},
-		{Name: "tls-cert", Value: &id.Certificates.Cert, Help: "file with the gateway's certificate and its chain (PEM), for TLS 1.2 and newer; read again when it changes"},
+		{Name: "tls-cert", Value: &id.Certificates.Cert, Help: "file with the gateway's certificate and its chain (PEM); read again when it changes"},
 		{Name: "tls-key", Value: &id.Certificates.Key, Help: "file with the key (PEM) of the certificate in `tls-cert`"},
-		{Name: "tls-client-ca", Value: &id.Certificates.ClientCA, Needs: "tls-cert", Help: "file with the CA certificates (PEM) of clients. The user is cert:NAME, by the first URI or else the common name of the certificate; its organizations are the groups"},
-		{Name: "tokens", Value: &id.Tokens, Help: "file of static tokens that `sluice token create` writes, of mode 0600, read again when it changes; their users are token:NAME"},
+		{Name: "tls-client-ca", Value: &id.Certificates.ClientCA, Needs: "tls-cert", Help: "file with the CA certificates (PEM) of clients; their users are cert:NAME"},
+		{Name: "tokens", Value: &id.Tokens, Help: "file of static tokens that `sluice token create` writes; read again when it changes. Their users are token:NAME"},
 		{Name: "oidc", Value: &id.Issuers, Help: "file with the issuers of OpenID Connect (YAML) whose tokens are accepted; their users are oidc:ISSUER:NAME"},
-		{Name: "trust-proxy", Value: &id.Proxies, Help: "addresses (IP or CIDR) of proxies, or cert: and the names in their certificates, that may give the user and the groups in the headers " + identity.UserHeader + " and " + identity.GroupsHeader + "; their users are proxy:NAME"},
-		{Name: "admin-group", Value: &id.AdminGroup, Help: "group of the administrators, who may do everything, whatever roles they have: like oidc:corp:platform, or " + access.Authenticated + " for every identified caller", Check: g.checkAdminGroup},
+		{Name: "trust-proxy", Value: &id.Proxies, Help: "proxies, by address (IP or CIDR) or as cert:NAME of their certificate, that may give the user and the groups in the headers " + identity.UserHeader + " and " + identity.GroupsHeader + "; their users are proxy:NAME"},
+		{Name: "admin-group", Value: &id.AdminGroup, Help: "group whose members may do everything: like oidc:corp:platform, or " + access.Authenticated + " for every identified caller", Check: g.checkAdminGroup},
 		{
 			Name:  "catalogue",
 			Value: &g.Catalogue.Dir,
-			Auto:  "the kinds of this release",
+			Auto:  "the built-in kinds",
 			Help:  "folder of the SDL files of the kinds to serve",
 		},
 		{Name: "allow-breaking", Value: &g.Catalogue.AllowBreaking, Help: "start with a catalogue that cannot read everything that is stored; each such change is logged"},
-		{Name: "admin-socket", Value: &g.Catalogue.AdminSocket, Auto: "`admin.sock` in the folder of the embedded store, none with `redis`", Help: "socket in the file system over which `sluice catalogue apply` and `reload` replace the catalogue; only the gateway's own user can open it"},
+		{Name: "admin-socket", Value: &g.Catalogue.AdminSocket, Auto: "`admin.sock` in the folder of the embedded store, none with `redis`", Help: "Unix socket for `sluice catalogue`, `backup` and `export`; only the gateway's own user can open it"},
 		{
 			Name:  "services",
 			Value: &g.Services,
-			Help:  "resource services of other teams, by the names in @resource(service:). In the configuration file, each has a mapping with address, protocol, mapping, ca, cert, key, server-name, timeout, in-flight and compare-interval; as a flag, NAME=ADDRESS separated by commas, or that mapping in JSON",
+			Help:  "resource services of other teams, by the names in @resource(service:). In the configuration file, each is a mapping with address, protocol, mapping, ca, cert, key, server-name, timeout, in-flight and compare-interval. The flag takes NAME=ADDRESS separated by commas, or JSON",
 			Check: func() error { return g.Services.Validate() },
 		},
 		{
@@ -199,19 +199,19 @@ func (g *Gateway) Settings() []Setting {
 			Help:  "folder of the embedded store; one process at a time",
 			Check: g.checkData,
 		},
-		{Name: "bootstrap", Value: &g.Bootstrap, Help: "file of `sluice export`, or manifests in a file or a folder, to fill a new store with before anything is served; a store that was filled before is served as it is"},
-		{Name: "read-only", Value: &g.ReadOnly, Help: "serve reads and streams, and write nothing to the store; several such processes can have one embedded store open"},
+		{Name: "bootstrap", Value: &g.Bootstrap, Help: "file of `sluice export`, or manifests in a file or a folder, to fill a new store with; a store that was filled before is served as it is"},
+		{Name: "read-only", Value: &g.ReadOnly, Help: "serve reads and streams only, and write nothing to the store"},
 		{Name: "redis", Value: &st.URL, Help: "URL of a Redis to store on instead: redis://host:port/db, redis-sentinel://host:port,.../master or redis-cluster://host:port,...; rediss for TLS"},
-		{Name: "redis-password-file", Value: &st.PasswordFile, Needs: "redis", Help: "file with the password for Redis, which stays out of process lists"},
-		{Name: "redis-prefix", Value: &st.Prefix, Needs: "redis", Help: "what all keys on Redis begin with"},
+		{Name: "redis-password-file", Value: &st.PasswordFile, Needs: "redis", Help: "file with the password for Redis"},
+		{Name: "redis-prefix", Value: &st.Prefix, Needs: "redis", Help: "prefix of all keys on Redis"},
 		{
 			Name:  "redis-shards",
 			Value: &st.Shards,
 			Needs: "redis",
 			Auto:  "1, and 16 for a cluster",
-			Help:  "number of shards, at most 256, fixed when the store is made",
+			Help:  "number of shards, at most 256; fixed when the store is created",
 		},
-		{Name: "redis-durability", Value: &st.Durability, Needs: "redis", Help: "when a write is acknowledged: async, or replica when a replica has it, too", Check: oneOf(&st.Durability, "async", "replica")},
+		{Name: "redis-durability", Value: &st.Durability, Needs: "redis", Help: "when a write is acknowledged: async at once, replica when a replica has it", Check: oneOf(&st.Durability, "async", "replica")},
 		{
 			Name:  "redis-ca",
 			Value: &st.CA,
@@ -225,12 +225,12 @@ func (g *Gateway) Settings() []Setting {
 			Help:  "file with the gateway's own certificate (PEM) for Redis; read again when it changes",
 		},
 		{Name: "redis-key", Value: &st.Key, Needs: "redis", Help: "file with the key (PEM) of the certificate in `redis-cert`"},
-		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, one a line, each as id:base64 of 32 bytes. The first encrypts, all decrypt; if the word plain precedes it, nothing is encrypted. The variable SLUICE_ENCRYPTION_KEYS can have the keys instead, separated by commas"},
-		{Name: "encryption-kms", Value: &g.KMS, Help: "socket of a KMS plugin for Kubernetes (version v2), like /run/kms/plugin.sock, that unwraps the keys which `sluice key` has wrapped with it. It is asked only at the start"},
-		{Name: "index-memory", Value: &g.IndexMemory, Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of the index in memory, from which reads are answered. If it is too small, the largest kinds are left out; with less than 1 MiB there is no index. With garbage, the process takes up to two and a half times as much", Check: g.checkIndex},
+		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, one a line; `sluice key create` writes it. The variable SLUICE_ENCRYPTION_KEYS can have the keys instead"},
+		{Name: "encryption-kms", Value: &g.KMS, Help: "socket of a KMS plugin for Kubernetes (version v2), like /run/kms/plugin.sock, that unwraps these keys at the start"},
+		{Name: "index-memory", Value: &g.IndexMemory, Auto: "a quarter of GOMEMLIMIT, or of the memory of the control group or machine", Help: "most bytes of the index, which answers reads from memory. If they are too few, the largest kinds are left out; with less than 1 MiB there is no index", Check: g.checkIndex},
 		{Name: "answers-memory", Value: &sv.AnswersMemory, Help: "most bytes of kept answers to queries, at most an eighth of `index-memory`; 0 keeps none"},
 		{Name: "ready-timeout", Value: &g.ReadyTimeout, Auto: "1m on Redis, 0 on the embedded store", Help: "how long a start tries to reach Redis, and how long `/readyz` answers 503 while kinds are read into memory", Check: g.checkReady},
-		{Name: "retain-entries", Value: &st.LogEntries, Help: "most changes kept for listeners that resume; on Redis in each shard"},
+		{Name: "retain-entries", Value: &st.LogEntries, Help: "most changes kept for streams that resume; on Redis in each shard"},
 		{Name: "retain-bytes", Value: &st.LogBytes, Help: "most bytes of changes kept; on Redis in each shard"},
 		{Name: "retain-age", Value: &st.LogAge, Help: "longest time that changes are kept"},
 		{Name: "allowed-hosts", Value: &sv.AllowedHosts, Help: "Host names to serve besides IP addresses and localhost, without a port"},
@@ -241,14 +241,14 @@ func (g *Gateway) Settings() []Setting {
 			Help:  "debug, info, warn or error",
 			Check: oneOf(&g.LogLevel, "debug", "info", "warn", "error"),
 		},
-		{Name: "slow-log", Value: &sv.SlowLog, Auto: "none", Help: "log queries, mutations and events of subscriptions that took longer, by operation name, hash of the document and what they spent"},
-		{Name: "access-log", Value: &sv.AccessLog, Help: "log each query and mutation when it is answered, each subscription when it begins, and each refused request: its name, type and kind, the hash of its document, the client's name and address, the caller, the code and the time"},
-		{Name: "audit", Value: &g.Audit, Help: "file of the audit log, or stdout: a line of JSON for each change of the store, with who made it, and one for each refused request, each reveal and each replaced catalogue"},
+		{Name: "slow-log", Value: &sv.SlowLog, Auto: "none", Help: "log queries, mutations and events of subscriptions that took longer than this"},
+		{Name: "access-log", Value: &sv.AccessLog, Help: "log each query and mutation when it is answered, each subscription when it begins, and each refused request"},
+		{Name: "audit", Value: &g.Audit, Help: "file of the audit log, or stdout: who changed what in the store, and which requests were refused"},
 		{
 			Name:  "audit-max-size",
 			Value: &g.Rotation.MaxSize,
 			Needs: "audit",
-			Help:  "size at which the file of the audit log is renamed, with the time added to its name, and a new one begins",
+			Help:  "size at which the file of the audit log is renamed and a new one begins",
 		},
 		{
 			Name:  "audit-max-age",
@@ -262,7 +262,7 @@ func (g *Gateway) Settings() []Setting {
 			Value: &g.Rotation.MaxFiles,
 			Auto:  "all",
 			Needs: "audit",
-			Help:  "how many renamed files of the audit log are kept, besides the one that is written",
+			Help:  "how many renamed files of the audit log are kept",
 		},
 		{
 			Name:  "audit-compress",
@@ -273,7 +273,7 @@ func (g *Gateway) Settings() []Setting {
 		{
 			Name:  "otel-endpoint",
 			Value: &g.TracesEndpoint,
-			Help:  "URL of a collector for traces (OTLP over HTTP with protobuf), like http://localhost:4318; `/v1/traces` is added. It takes precedence over OTEL_EXPORTER_OTLP_ENDPOINT; all other variables of OpenTelemetry apply",
+			Help:  "URL of a collector for traces (OTLP over HTTP with protobuf), like http://localhost:4318; `/v1/traces` is added. The other settings are variables of OpenTelemetry",
 			Check: g.checkTraces,
 		},
 		{
@@ -287,8 +287,8 @@ func (g *Gateway) Settings() []Setting {
 			Name:  "debug-listen",
 			Value: &g.DebugListen,
 			Auto:  "none",
-			Help: "loopback address on which Go's profiles (`/debug/pprof/`) and what the gateway does now (`/debug/state`) " +
-				"are shown to everybody on this machine",
+			Help: "loopback address for Go's profiles (`/debug/pprof/`) and the state of the gateway (`/debug/state`); " +
+				"everybody on this machine can read them",
 			Check: g.checkDebugListen,
 		},
 		{Name: "limit-body", Value: &l.Body, Help: "most bytes of the body of a request, and of a WebSocket message", Why: "a bulk of manifests fits; a request is held in memory while it runs"},
@@ -308,7 +308,7 @@ func (g *Gateway) Settings() []Setting {
 			Help:  "most resources that an operation may read from the store",
 			Why:   "0.1 s of reading a store in memory, more on disk",
 		},
-		{Name: "limit-steps", Value: &l.Steps, Help: "most work of an operation, in steps of about 0.1 µs of one processor. Steps: 2 for looking at a resource in memory, 1 for each test of a filter on it (contains 9), 25 for reading a resource from the store, 10 for returning one, 250 for a page or a count, 4 for each resource that a store counts, 60 for a value of an introspection, 75 for an object without a kind and 15 for each of its fields. Inputs count by their size, rules by the cost that CEL gives them", Why: "about a second of one processor; a page of 1,000 with 19 counts for each is half of it, the whole schema of the 27 kinds of the binary two thirds"},
+		{Name: "limit-steps", Value: &l.Steps, Help: "most work of an operation, in steps of about 0.1 µs of one processor. Steps: 2 for looking at a resource in memory, 1 for each test of a filter on it (contains 9), 25 for reading a resource from the store, 10 for returning one, 250 for a page or a count, 4 for each resource that a store counts, 60 for a value of an introspection, 75 for an object without a kind and 15 for each of its fields. Inputs count by their size, rules by the cost that CEL gives them", Why: "about a second of one processor; a page of 1,000 with 19 counts for each is half of it, an introspection of the 27 built-in kinds is two thirds"},
 		{Name: "limit-answer", Value: &l.Answer, Help: "most bytes of an answer", Why: "what one client makes the gateway hold; browsers are slow with more"},
 		{Name: "limit-held", Value: &l.Held, Help: "most bytes of stored resources and of coerced arguments that an operation holds at a time", Why: "a page is read before it is written; 20,000 small resources, or 30 of the largest"},
 		{Name: "limit-sockets", Value: &l.Sockets, Help: "most WebSocket connections, and as many that receive server-sent events; each needs a file descriptor", Why: "an idle one takes 15 to 30 KB"},
@@ -329,10 +329,10 @@ func (g *Gateway) Settings() []Setting {
 		},
 		{Name: "limit-caller-sockets", Value: &by.Sockets, Help: "most WebSocket connections of one caller", Why: "a tenth of `limit-sockets`"},
 
-		{Name: "trusted-documents", Value: &d.Trusted, Help: "manifests of documents that the compilers of Apollo, Relay or GraphQL Code Generator wrote"},
-		{Name: "trusted-only", Value: &d.TrustedOnly, Help: "execute documents of those manifests and of the command line only"},
+		{Name: "trusted-documents", Value: &d.Trusted, Help: "manifests of trusted documents that the compilers of Apollo, Relay or GraphQL Code Generator wrote"},
+		{Name: "trusted-only", Value: &d.TrustedOnly, Help: "execute only trusted documents and those of the command line"},
 		{Name: "hide-introspection", Value: &sv.HideIntrospection, Help: "refuse introspection"},
-		{Name: "drain-delay", Value: &sv.DrainDelay, Help: "how long the gateway goes on serving after SIGTERM while `/readyz` answers 503, so that a load balancer can notice"},
+		{Name: "drain-delay", Value: &sv.DrainDelay, Help: "how long the gateway serves after SIGTERM while `/readyz` answers 503, so that load balancers notice"},
 	}
 }
 
@@ -344,7 +344,7 @@ func (g *Gateway) Validate(f *pflag.FlagSet) error {
 		errs = append(errs, errors.New("data, redis: choose one of the two stores"))
 	}
 	if f.Changed("catalogue") && g.Catalogue.Dir == "" {
-		errs = append(errs, errors.New("catalogue: it is empty; name a folder, or leave it out for the kinds of this release"))
+		errs = append(errs, errors.New("catalogue: it is empty; name a folder, or leave it out for the built-in kinds"))
 	}
 	if g.Audit == AuditStdout {
 		for _, name := range []string{"audit-max-size", "audit-max-age", "audit-max-files", "audit-compress"} {

@@ -16,7 +16,7 @@ func CatalogueCommand(std terminal.Streams) *cobra.Command {
 		&cobra.Command{
 			Use:     "catalogue",
 			Short:   "Check, print and compare catalogues of kinds, and give them to a running gateway",
-			Long:    "Check, print and compare catalogues of kinds, and give them to a running gateway.\n\nA catalogue is a folder of SDL files, as `sluice serve --catalogue` takes it. Without a folder, the catalogue of this release is used.",
+			Long:    "Check, print and compare catalogues of kinds, and give them to a running gateway.\n\nA catalogue is a folder of SDL files, as `sluice serve --catalogue` takes it. Without a folder, the built-in kinds are used.",
 			Example: "  sluice catalogue check ./kinds\n  sluice catalogue diff ./kinds --from ./kinds-of-yesterday",
 			// There is nothing to clean up, so a signal may end the process immediately.
 			PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },

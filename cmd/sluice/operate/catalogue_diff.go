@@ -120,7 +120,7 @@ type folders struct {
 var folderFlags = []string{"from", "from-version", "to-version"}
 
 func (f *folders) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.from, "from", "", "folder of the catalogue to compare with; empty: that of this release")
+	cmd.Flags().StringVar(&f.from, "from", "", "folder of the catalogue to compare with; empty: the built-in kinds")
 	cmd.Flags().StringVar(
 		&f.fromVersion,
 		"from-version",

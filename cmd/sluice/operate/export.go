@@ -69,7 +69,7 @@ func ExportCommand(std terminal.Streams) *cobra.Command {
 	flags.StringVar(&f.from, "from", "", "file that an export has written, to print resources of it")
 	flags.StringVarP(&f.output, "output", "o", "", "form of what is printed with --from: manifest")
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the resources that are printed with --from (default: all, and GLOBAL ones)")
-	flags.StringVar(&f.catalogue, "catalogue", "", "folder of the kinds for --from (default: the kinds of this release)")
+	flags.StringVar(&f.catalogue, "catalogue", "", "folder of the kinds for --from (default: the built-in kinds)")
 	f.store.register(cmd)
 	return cmd
 }
