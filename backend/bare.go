@@ -9,7 +9,8 @@ type BareGetter interface {
 	GetBare(ctx context.Context, keys ...Key) ([]*Resource, error)
 }
 
-// GetBare gets resources that are only shown, see [Range.Bare].
+// GetBare reads the live resources under keys for display, see [Range.Bare]. It calls
+// s.GetBare if s is a [BareGetter], and s.Get otherwise.
 func GetBare(ctx context.Context, s Store, keys ...Key) ([]*Resource, error) {
 	if bare, ok := s.(BareGetter); ok {
 		return bare.GetBare(ctx, keys...)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// The limits of a batch, and of a resource.
+// Limits of a [Batch] and of one resource. MaxWrites and MaxChecks are numbers of actions, MaxRefs and MaxFinalizers
+// are numbers per resource. The other limits are in bytes.
 const (
 	MaxWrites        = 64
 	MaxChecks        = 256
@@ -29,7 +30,7 @@ const (
 // Batch is a set of changes in one shard. A store applies all of them or none. All its writes have the same namespace.
 // Its checks may also name keys of GLOBAL kinds in the same shard.
 type Batch struct {
-	// RequestID identifies the batch in the log: 1 to MaxRequestID bytes. Each attempt to apply a batch needs another
+	// RequestID identifies the batch in the log: 1 to MaxRequestID bytes. Each attempt to apply a batch needs a new
 	// one.
 	RequestID string
 	// Deadline is a time of the store's clock, after which the store refuses the batch. Once it has passed, the log
@@ -42,19 +43,18 @@ type Batch struct {
 	Actions []Action
 }
 
-// Action is a condition on a key and an operation.
+// Action checks a condition of one key, and then applies an operation to the key.
 type Action struct {
 	Key Key
 	If  Condition
 	Op  Op
-	// Put is what an OpPut stores. An OpRebind uses only its Declared and Refs.
+	// Put has the values that an OpPut stores. An OpRebind uses only Put.Declared and Put.Refs.
 	Put Put
 }
 
 // Op is what an action does once all conditions of the batch hold.
 type Op uint8
 
-// The operations.
 const (
 	// OpCheck changes nothing.
 	OpCheck Op = iota
@@ -77,8 +77,8 @@ const (
 
 // Result is the result of an applied batch.
 type Result struct {
-	// Resources are parallel to the actions: the stored resource for a put or a rebind, the last state for a delete,
-	// and the checked state for a check, nil if there is none.
+	// Resources are parallel to the actions. An element is the stored resource for a put or a rebind, and the last
+	// state for a delete. For a check it is the checked state, which is nil if the key is absent.
 	Resources []*Resource
 	// Revisions are parallel to the actions: the revision of each put and delete, zero for others.
 	Revisions []Revision

@@ -1,17 +1,18 @@
 package backend
 
-// Presence is what a condition requires of the existence of a key.
+// Presence states whether a condition requires its key to be present or absent.
 type Presence uint8
 
-// The requirements.
+// Absent requires that there is no live resource under the key. Present requires that there is one. Any requires
+// neither.
 const (
 	Any Presence = iota
 	Absent
 	Present
 )
 
-// Condition must hold for a batch to be applied. The fields that are set are checked in their order, but BindingVersion
-// together with Revision. An expired resource counts as absent.
+// Condition must hold for a batch to be applied. The fields that are set are checked in the order in which they are
+// declared, except that BindingVersion is checked directly after Revision. An expired resource counts as absent.
 type Condition struct {
 	Presence Presence
 	// The following fields, if set, require the key to be present.
@@ -29,8 +30,9 @@ type Condition struct {
 	BindingVersion uint32
 }
 
-// Check checks the condition against the live resource; nil if there is none. bound reports whether another resource
-// has a bound reference to it. It is called only if needed.
+// Check checks the condition against current, the live resource under the key, which is nil if there is none. It
+// returns nil, an error of a condition such as ErrConflict, or the error of bound. bound reports whether another
+// resource has a bound reference to the key. It is called only if Unreferenced is set and the fields before it hold.
 func (c Condition) Check(current *Resource, bound func() (bool, error)) error {
 	if c.Presence == Absent {
 		if current != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Errors of a condition of a batch that did not hold. The batch changed nothing. Each
-// is wrapped in a [*ConditionError] with the key and the current state.
+// Errors of a batch with a condition that does not hold. The batch changed nothing. Each error is wrapped in a
+// [*ConditionError], which has the key and the current state.
 var (
 	// ErrNotFound: the condition requires the key to be present, but it is absent or expired.
 	ErrNotFound = errors.New("not found")
@@ -95,7 +95,7 @@ type ExpiredError struct {
 	Shared []Revision
 }
 
-// Lose adds a shard on which the watch cannot continue. shared is its element of Shared.
+// Lose adds a shard on which the watch cannot continue. shared becomes the shard's element of Shared.
 func (e *ExpiredError) Lose(shard int, shared Revision) {
 	e.Shards, e.Shared = append(e.Shards, shard), append(e.Shared, shared)
 }
@@ -124,7 +124,7 @@ func (e *ConditionError) Error() string { return fmt.Sprintf("%s: %v", e.Key, e.
 // Unwrap returns Err.
 func (e *ConditionError) Unwrap() error { return e.Err }
 
-// LaggedError has the position from which a watcher that was too slow can resume.
+// LaggedError ends a watch whose watcher was too slow. A new watch can resume at Position.
 type LaggedError struct{ Position Position }
 
 func (e *LaggedError) Error() string { return ErrLagged.Error() }

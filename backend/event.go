@@ -5,14 +5,15 @@ import "time"
 // EventType is the type of a change.
 type EventType uint8
 
-// The types.
+// A put that creates a resource is Added, and a put that replaces one is Modified. A delete, and the purge of an
+// expired resource, is Deleted.
 const (
 	Added EventType = iota + 1
 	Modified
 	Deleted
 )
 
-// String is the type's name in the API.
+// String returns the type's name in the API, such as "ADDED".
 func (t EventType) String() string {
 	if t < Added || t > Deleted {
 		return "UNKNOWN"
@@ -28,7 +29,7 @@ type Event struct {
 	// Resource is the resource after the change. For a Deleted event it is the last state, with the revision that it
 	// had.
 	Resource *Resource
-	// Before has facts of the envelope before the change. It is nil unless the type is Modified.
+	// Before has a part of the envelope from before the change. It is nil unless the type is Modified.
 	Before *Before
 	// Change is the [Put.Change] of the put; nil if that is empty.
 	Change []byte
@@ -42,7 +43,7 @@ type Event struct {
 	Position Position
 }
 
-// Before is the part of the envelope of a replaced state that a log entry keeps.
+// Before has the facts that a log entry keeps about a resource before a modification.
 type Before struct {
 	Revision             Revision
 	UpdatedAt, ExpiresAt time.Time
@@ -51,7 +52,7 @@ type Before struct {
 	Bound []Key
 }
 
-// BeforeOf returns the part of r's envelope that a log entry keeps.
+// BeforeOf returns the facts that a log entry keeps about r when a put replaces r.
 func BeforeOf(r *Resource) *Before {
 	return &Before{
 		Revision:  r.Revision,
@@ -62,7 +63,7 @@ func BeforeOf(r *Resource) *Before {
 	}
 }
 
-// Size returns the number of bytes that the entry counts in the log.
+// Size returns the number of bytes that count against the limits of the log and of a delivery.
 func (e *Event) Size() int {
 	n := e.Resource.Size() + len(e.Change) + len(e.Actor) + 64
 	if e.Before != nil {

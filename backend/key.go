@@ -17,14 +17,15 @@ const internalPrefix = "_"
 // catalogue can have kinds with such names.
 func (k Key) Internal() bool { return strings.HasPrefix(k.Kind, internalPrefix) }
 
-// Sensitive returns the key of the record with the sensitive values of the resource under k. These records lie next to
-// each other, apart from resources and the log.
+// Sensitive returns the key of the internal record that has the sensitive values of the resource under k. These
+// records lie next to each other, apart from resources and the log.
 func (k Key) Sensitive() Key {
 	k.Kind = SensitiveKind(k.Kind)
 	return k
 }
 
-// SensitiveKind returns the kind of the records with the sensitive values of a kind.
+// SensitiveKind returns the internal kind of the records that have the sensitive values of a kind's resources:
+// "_sensitive.Database" for the kind "Database".
 func SensitiveKind(kind string) string { return internalPrefix + "sensitive." + kind }
 
 // valid reports whether a resource can have the key.
@@ -36,7 +37,8 @@ func errKey() error {
 	return fmt.Errorf("key with a kind and a name of at most %d bytes in all wanted: %w", MaxKeyBytes, ErrInvalid)
 }
 
-// String returns the key for logs; it is never sent to a client.
+// String returns the key as "kind/namespace/name", or "kind/name" if the namespace is empty. It is for logs and is
+// never sent to a client.
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Kind + "/" + k.Name

@@ -1,6 +1,7 @@
 package backend
 
-// Observer takes measured values, as a histogram of Prometheus does. It is safe for concurrent use and quick.
+// Observer receives measured values. A histogram of Prometheus implements it. Observe must return quickly and be
+// safe for concurrent use.
 type Observer interface{ Observe(value float64) }
 
 // WriteObservers receive the measured values of a store's writes. A store writes batches in groups: a group is one
@@ -17,7 +18,7 @@ type WriteObservers struct {
 	Sync Observer
 }
 
-// WithDefaults returns the observers. Each nil one is replaced by an observer that does nothing.
+// WithDefaults returns o. Each observer that is nil is replaced by one that does nothing.
 func (o WriteObservers) WithDefaults() WriteObservers {
 	for _, one := range []*Observer{&o.Wait, &o.Size, &o.Duration, &o.Sync} {
 		*one = ObserverOr(*one)

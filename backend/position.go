@@ -11,7 +11,7 @@ import (
 // The zero value means "now" when a watch begins; a store never returns it.
 type Position struct {
 	shards []Revision
-	text   string // what String returns; "" if that is to be made
+	text   string // the result of String, if it was computed in advance
 }
 
 // NewPosition returns the position after all changes up to the given revision of each shard.

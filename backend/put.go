@@ -15,7 +15,8 @@ type Put struct {
 	// MaxFinalizers. Nil keeps the number, which is 0 for a new resource.
 	Finalizers *int
 	ExpiresAt  time.Time
-	// Caller marks a change of the spec, or of metadata that callers set. It sets [Envelope.SpecRevision].
+	// Caller marks a change of the spec, or of metadata that callers set. The store then sets [Envelope.SpecRevision]
+	// to the revision of the put.
 	Caller bool
 	// Declared is the fingerprint of the declarations from which Refs were derived, at most MaxFingerprint bytes. If it
 	// is empty, the resource keeps its fingerprint and references; a new resource then has none.
@@ -23,9 +24,9 @@ type Put struct {
 	// Refs are the references, without duplicates. If Declared is empty, there must be none.
 	Refs []Ref
 	Body []byte
-	// Change describes the state that the put replaces, see [Event.Change]. It has at most MaxChange bytes, which the
-	// store does not interpret. It may be empty. The condition of a put with a Change must name the revision of that
-	// state.
+	// Change describes the state that the put replaces. The log entry has it as [Event.Change]. It has at most
+	// MaxChange bytes, which the store does not interpret. It may be empty. The condition of a put with a Change must
+	// name the revision of that state.
 	Change []byte
 	// CreatedAt and UpdatedAt are the times of a resource that comes from another store, in milliseconds. Either both
 	// are set, and the condition is [Absent], or both are zero: then the store uses the present time.
@@ -60,7 +61,8 @@ func (p Put) validate(a Action, shards Sharder) error {
 	return p.validateRefs(a.Key, shards)
 }
 
-// validateTimes checks that the times are both zero or both set, and that times are only set if the key must be absent.
+// validateTimes checks that the times are both zero or both set, and that they are set only if the condition requires
+// the key to be absent.
 func (p Put) validateTimes(a Action) error {
 	if p.CreatedAt.IsZero() && p.UpdatedAt.IsZero() {
 		return nil

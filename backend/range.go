@@ -21,7 +21,7 @@ type Range struct {
 	// order of (kind, namespace, name). A key of a GLOBAL kind may have referrers in all namespaces, and so in all
 	// shards.
 	Referenced *Key
-	// BoundOnly leaves out references that are not bound.
+	// BoundOnly leaves out resources whose reference to the key is not bound.
 	BoundOnly bool
 	// Deleting selects resources whose deletion was requested. It cannot be combined with Referenced.
 	Deleting bool
@@ -45,7 +45,7 @@ type Range struct {
 	Count bool
 }
 
-// Page is a part of a range.
+// Page has the first resources of a range, as many as [Range.Limit] and MaxPageBytes allow.
 type Page struct {
 	Resources []*Resource
 	// More reports whether the range has resources after the last one of the page.
@@ -129,7 +129,8 @@ func (r Range) Prefix() []byte {
 	return AppendString(nil, r.Kind)
 }
 
-// Bounds returns the half-open interval of the range among the driver's keys.
+// Bounds returns the half-open interval of the driver's keys that contains the range. If the range has Referenced and
+// Namespace, but no Kind, the interval also contains referrers in other namespaces.
 func (r Range) Bounds() (start, end []byte) {
 	prefix := r.Prefix()
 	start = slices.Concat(prefix, r.Start)
@@ -148,8 +149,8 @@ func (r Range) Bounds() (start, end []byte) {
 	return start, end
 }
 
-// MayRefer reports whether resources in a namespace may refer to Referenced. A resource in a namespace is referred to
-// only from its namespace, a GLOBAL one from all.
+// MayRefer reports whether resources in a namespace may refer to Referenced. Resources in all namespaces may refer to a
+// GLOBAL resource. Only resources in the same namespace may refer to any other resource.
 func (r Range) MayRefer(namespace string) bool {
 	return r.Referenced.Namespace == "" || r.Referenced.Namespace == namespace
 }
@@ -158,7 +159,7 @@ func (r Range) MayRefer(namespace string) bool {
 type Ranger interface {
 	// Ranges answers each range as Range does, from one state of the store. There may be at most MaxRanges. If one
 	// fails, the call fails. All pages together have at most MaxPageBytes: once these are used up, each further page
-	// has only its first resource, and More.
+	// has only the first resource of its range. More reports whether the range has others.
 	Ranges(ctx context.Context, rs []Range) ([]Page, error)
 }
 

@@ -25,8 +25,7 @@ type Envelope struct {
 	Revision Revision
 	// SpecRevision is the revision of the last put with [Put.Caller]. The store sets it.
 	SpecRevision Revision
-	// BindingVersion is the number of times that Refs were derived from the present body: 1, plus one for each
-	// [OpRebind]. The store sets it.
+	// BindingVersion is 1 for a new resource. Each [OpRebind] adds one, and a put keeps it. The store sets it.
 	BindingVersion uint32
 	// Deleting reports whether deletion was requested.
 	Deleting bool
@@ -57,7 +56,7 @@ func (r *Resource) Size() int {
 	return n
 }
 
-// The first byte of a body, which gives its encoding.
+// The first byte of a stored body names the encoding of the rest.
 const (
 	// BodyJSON is followed by plain JSON.
 	BodyJSON byte = 'j'
@@ -70,7 +69,8 @@ func EncodeBody(json []byte) []byte {
 	return append(append(make([]byte, 0, len(json)+1), BodyJSON), json...)
 }
 
-// DecodeBody returns the JSON of a stored body. The result shares its memory.
+// DecodeBody returns the JSON of a stored body, or ErrUnreadable if the body is not in plain JSON. The result shares
+// the memory of body.
 func DecodeBody(body []byte) ([]byte, error) {
 	if len(body) == 0 || body[0] != BodyJSON {
 		return nil, fmt.Errorf("unknown body codec: %w", ErrUnreadable)

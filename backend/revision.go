@@ -16,7 +16,7 @@ type Revision struct{ Epoch, Seq uint64 }
 // IsZero reports whether r stands for no revision.
 func (r Revision) IsZero() bool { return r == Revision{} }
 
-// Compare orders revisions of one shard: -1, 0 or +1.
+// Compare returns -1, 0 or +1 if r is before, equal to or after o. Both must be revisions of one shard.
 func (r Revision) Compare(o Revision) int {
 	if r.Epoch != o.Epoch {
 		return cmp.Compare(r.Epoch, o.Epoch)

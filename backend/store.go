@@ -28,8 +28,8 @@ type Store interface {
 	Position(ctx context.Context) (Position, error)
 }
 
-// Clock is implemented by a store that does not use the clock of the gateway. Its clock decides on deadlines and
-// expiry.
+// Clock is implemented by a store that does not use the clock of the gateway for deadlines and expiry. Now returns the
+// time of the store's clock.
 type Clock interface{ Now() time.Time }
 
 // ClockOf returns the clock of a store: its own if it is a [Clock], otherwise the clock of this process.

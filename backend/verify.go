@@ -16,7 +16,7 @@ type Verifier interface {
 type Verification struct {
 	// Found is called for each damaged or missing part. Required.
 	Found func(Damage)
-	// Progress is called now and then with the counts so far. Default: no call.
+	// Progress, if not nil, is called from time to time with the counts so far.
 	Progress func(Verified)
 }
 
@@ -24,7 +24,8 @@ type Verification struct {
 const (
 	// PartRecord is the record of a resource.
 	PartRecord = "record"
-	// PartReference, PartDeletion, PartExpiry and PartName are entries of the indexes that lead to a resource.
+	// PartReference, PartDeletion, PartExpiry and PartName are index entries of a resource: for a reference, a
+	// requested deletion, the time of expiry, and the name.
 	PartReference = "reference"
 	PartDeletion  = "deletion"
 	PartExpiry    = "expiry"
@@ -62,8 +63,8 @@ func (d Damage) String() string {
 
 // Verified counts what a verification has read.
 type Verified struct {
-	// Records is the number of resources and of the gateway's own records. Entries is the number of index entries that
-	// lead to them. Changes is the number of entries of the log.
+	// Records is the number of resources and of the gateway's own records. Entries is the number of their index
+	// entries. Changes is the number of log entries.
 	Records, Entries, Changes int64
 	// Damaged is the number of calls of Found.
 	Damaged int64

@@ -40,7 +40,8 @@ type Body struct {
 	wide bool
 }
 
-// At returns the span of the field with a slot, in the object with the table t.
+// At returns the span of a field of the object whose table is t. slot is the index of the field in the object's
+// [Shape].
 func (b *Body) At(t Table, slot int) Span { return b.span(int(t) + 1 + slot) }
 
 func (b *Body) span(at int) Span {
@@ -73,7 +74,7 @@ func (b *Body) Objects(s Span) iter.Seq2[int, Table] {
 			if !yield(i, at) {
 				return
 			}
-			at = Table(b.span(int(at)).begin) // the head of a table leads to the next one of its list
+			at = Table(b.span(int(at)).begin) // the head of a table has the position of the next table in its list
 		}
 	}
 }

@@ -37,7 +37,7 @@ type Manager struct {
 	Annotations []string `json:"annotations,omitempty"`
 }
 
-// Owner is the information about a resource that a resource service owns.
+// Owner describes a resource that a resource service owns.
 type Owner struct {
 	// Tag is the tag that the service has given to this version; empty if there is none.
 	Tag string `json:"tag,omitempty"`

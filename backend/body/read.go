@@ -187,8 +187,7 @@ func (r *parser) name(i int, s *Shape, place int) (slot, next int, err error) {
 // maxAbsent is the number of expected names that are compared before the name is looked up.
 const maxAbsent = 8
 
-// separator parses what follows an element: a comma before another element. Before the closing bracket there is nothing
-// to parse.
+// separator parses the comma between two elements. After the last element it parses nothing.
 func (r *parser) separator(i int, closing byte) (int, error) {
 	i = r.space(i)
 	if r.is(i, closing) {
@@ -314,7 +313,7 @@ func (r *parser) scalar(i int, t descriptor.FieldType) (end int, ready bool, err
 	case descriptor.TypeEnum:
 		end, _, err = r.text(i)
 		return end, false, err
-	case descriptor.TypeTime: // a malformed time is accepted here, and null where it is shown
+	case descriptor.TypeTime: // a malformed time is accepted here; where it is shown, it is null
 		end, err = r.skip(i)
 		return end, false, err
 	case descriptor.TypeBoolean:

@@ -132,7 +132,7 @@ func (c *Compiler) Kind(k *descriptor.Kind) *Shape {
 	return s
 }
 
-// newShape returns a shape whose fields are stored in the order that the comparison before defines.
+// newShape returns a shape. before compares two fields by the order in which the service stores them.
 func newShape(name string, fields []Field, before func(a, b storedName) int) *Shape {
 	s := &Shape{Name: name, Fields: fields, slots: make(map[string]int, len(fields)), places: make([]int, len(fields))}
 	for i := range fields {

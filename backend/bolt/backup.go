@@ -17,14 +17,15 @@ import (
 
 // A backup is a copy of the store's file as one commit has left it. The copy is made at the speed of the disk, in the
 // folder of the file, and clients read from the copy. A slow client must not read the file itself: while a transaction
-// is open, bbolt uses no pages again, and if the file grew beyond its mapped size, all reads and writes would wait for
-// the client (https://github.com/etcd-io/bbolt/issues/850).
+// folder of the file, and clients read from the copy. A slow client must not read the file itself: while a transaction
+// is open, bbolt does not reuse pages, and if the file grew beyond its mapped size, all reads and writes would wait
+// for the client (https://github.com/etcd-io/bbolt/issues/850).
 
 const (
 	// copySuffix precedes the random end in the name of a copy.
 	copySuffix = ".copy-"
-	// copyStep is the number of bytes after which a copy is synced. A commit waits at most for the sync of so many
-	// bytes.
+	// copyStep is the number of bytes after which a copy is synced, so that a commit waits at most for the sync of
+	// that many bytes.
 	copyStep = 4 << 20
 	// copyMargin is how many bytes must be free on the disk in addition to the size of the copy, so that the store can
 	// still write.
@@ -144,7 +145,6 @@ func (w *syncedWriter) Write(p []byte) (int, error) {
 	return n, w.to.Sync()
 }
 
-// errNoRoom returns the error for a copy for which there is no space.
 func errNoRoom(free, want int64) error {
 	return fmt.Errorf("the copy needs %d bytes beside the file, and %d are free: %w", want, free, backend.ErrNoSpace)
 }

@@ -72,7 +72,7 @@ func (w *call) ended() bool {
 // errCancelled is the error of a call whose caller has given up before it was committed.
 var errCancelled = errors.New("the caller waits no longer")
 
-// answer returns the error of a call that has ended, for its caller. ctx is the context of the caller.
+// answer returns the error for the caller of a call that has ended. ctx is the context of the caller.
 func (w *call) answer(ctx context.Context) error {
 	if errors.Is(w.err, errCancelled) {
 		return ctx.Err()
@@ -231,8 +231,8 @@ func gatherTarget(calls int, took time.Duration) (want int, limit time.Duration)
 	return want, limit
 }
 
-// gather waits until want calls are queued, but at most limit. A commit costs much, and another call in it little. So
-// writers that the last group has answered get time to queue their next calls. A writer that is alone never waits.
+// gather waits until want calls are queued, but at most limit. A commit is expensive, and another call in it is cheap.
+// So writers that the last group has answered get time to queue their next calls. A single writer never waits.
 //
 //	commit A           B, C, D and E queue meanwhile: they are behind
 //	gather             want 1+4: waits for the next call of A

@@ -17,7 +17,7 @@ type Config struct {
 	Path string
 	// Clock returns the time of the store's clock. Default [time.Now].
 	Clock func() time.Time
-	// Rand is used to make epochs. Default: seeded by the runtime.
+	// Rand generates epochs. Default: a generator with a random seed.
 	Rand *rand.Rand
 	// LogEntries is how many entries the log keeps. Default 100,000.
 	LogEntries int

@@ -45,8 +45,8 @@ type core struct {
 	// Both are nil if there is none.
 	damaged    atomic.Pointer[damage]
 	unwritable atomic.Pointer[error]
-	// forms allocates what a transaction puts into the buckets. It is needed until the commit, when bbolt makes pages
-	// of it. It is used only by the goroutine that commits.
+	// forms allocates the encoded values that a transaction puts into the buckets. Its memory is in use until the
+	// commit, when bbolt copies the values to pages. It is used only by the goroutine that commits.
 	forms slab.Slab[byte]
 
 	mu      sync.Mutex // guards all below
@@ -66,8 +66,8 @@ type core struct {
 	// queue has the calls that wait. committing reports whether a goroutine is committing them.
 	queue      []*call
 	committing bool
-	// awaited is the number of calls that gather waits for; 0 if it does not wait. When so many are queued, enqueue
-	// sets it to 0 and sends to gathered.
+	// awaited is the number of calls that gather waits for; 0 if it does not wait. When that many are queued, enqueue
+	// sets awaited to 0 and sends to gathered.
 	awaited int
 	// abandoned are the calls whose callers have given up during the commit.
 	abandoned []*call
@@ -93,7 +93,7 @@ func (c *core) setHead() {
 	c.head.Store(&at)
 }
 
-// release closes a handle. With the last handle it closes the file.
+// release closes a handle. If it is the last one, release also closes the file.
 func (c *core) release() error {
 	c.mu.Lock()
 	c.handles--
@@ -161,7 +161,7 @@ func (c *core) viewEarly(ctx context.Context, read func(*bbolt.Tx) error) error 
 			return err
 		}
 		tx, err := db.Begin(false)
-		if err != nil { // the file was given up since
+		if err != nil { // the file was closed in the meantime
 			if err := ctx.Err(); err != nil {
 				return err
 			}

@@ -26,7 +26,7 @@ func (c *core) create() (db *bbolt.DB, log logRecord, err error) {
 		if err != nil && db != nil {
 			err, db = errors.Join(err, db.Close()), nil
 		}
-		_ = os.Remove(name) // the store has its own name by now
+		_ = os.Remove(name) // the file has its final name by now, unless there was an error
 	}()
 	if err := f.Close(); err != nil {
 		return nil, logRecord{}, pathCause(err)
@@ -51,7 +51,7 @@ func (c *core) create() (db *bbolt.DB, log logRecord, err error) {
 	if err != nil {
 		return db, logRecord{}, pathCause(err)
 	}
-	unfinished, _ := filepath.Glob(c.cfg.Path + newSuffix + "*") // by processes that have crashed
+	unfinished, _ := filepath.Glob(c.cfg.Path + newSuffix + "*") // left by processes that have crashed
 	for _, name := range unfinished {
 		_ = os.Remove(name)
 	}

@@ -22,7 +22,7 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// damage is a panic caused by a damaged page.
+// damage is the error for a panic that a damaged page has caused.
 type damage struct {
 	cause string
 	stack []byte
@@ -45,14 +45,14 @@ func (c *core) noteDamage(err error) {
 	}
 }
 
-// stopWriting makes the store refuse all changes, because a transaction has found damage. bbolt may still hold its
-// lock.
+// stopWriting makes the store refuse all changes after a transaction has found damage, because bbolt may still
+// hold its lock.
 func (c *core) stopWriting(err error) {
 	c.noteDamage(err)
 	c.unwritable.Store(&err)
 }
 
-// writable returns the reason why the store accepts no changes; nil if it does.
+// writable returns the reason why the store accepts no changes; nil if it accepts them.
 func (c *core) writable() error {
 	if err := c.unwritable.Load(); err != nil {
 		return *err

@@ -34,7 +34,7 @@ func part(b []byte, version byte) (d decoder, rest []byte, err error) {
 	return decoder{rest: b[:n:n]}, b[n:], nil
 }
 
-// share makes all strings share one copy of the part.
+// share copies the part. All results of [decoder.string] share the copy, so share must be called first.
 func (d *decoder) share() { d.text = string(d.rest) }
 
 func (d *decoder) uvarint() uint64 {
@@ -101,7 +101,7 @@ func (d *decoder) finalizers() int {
 	return int(n)
 }
 
-// bindingVersion decodes a binding version. It is 0 if a resource that could not be decoded was deleted.
+// bindingVersion decodes a binding version. It is 0 in the log entry of a delete whose resource could not be decoded.
 func (d *decoder) bindingVersion() uint32 {
 	n := d.uvarint()
 	if n > math.MaxUint32 {
@@ -171,7 +171,7 @@ func (d *decoder) before() (b *backend.Before, bound bool) {
 // entryParts are the parts of a log entry.
 type entryParts struct {
 	size   int64
-	event  backend.Event // without a resource and a change
+	event  backend.Event // without Resource and Change
 	key    backend.Key
 	change []byte
 	// bound is false if event.Before.Bound was not stored, because the resource has the same bound references after the

@@ -90,7 +90,7 @@ func appendResource(b []byte, r *backend.Resource) []byte {
 	})
 	b = append(b, r.Body...)
 	end := len(b)
-	b = r.Key.Append(b) // for the sum alone; in an array on the stack it would be allocated each time
+	b = r.Key.Append(b) // only for the sum; a separate array would be allocated each time
 	setSum(b[end:], b[begin:end])
 	return b[:end]
 }
@@ -135,7 +135,7 @@ func appendEvent(b []byte, e *backend.Event) (entry, resource []byte) {
 	})
 	b = append(b, e.Change...)
 	n := len(b)
-	b = appendEntryKey(b, e.Revision) // for the sum alone, as in appendResource
+	b = appendEntryKey(b, e.Revision) // only for the sum, as in appendResource
 	setSum(b[n:], b[begin:n])
 	b = b[:n]
 	b = appendResource(b, e.Resource)

@@ -183,7 +183,7 @@ func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, file *os.File, err e
 	return db, file, err
 }
 
-// openCause returns the error for the user, which is a single line.
+// openCause converts an error of opening the file to an error for the user, which is a single line.
 func openCause(err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
@@ -275,10 +275,10 @@ func (c *core) database(ctx context.Context) (*bbolt.DB, error) {
 	}
 }
 
-// startOpening closes the file if it is open, and opens it in another goroutine, unless one is already doing that. The
-// channel is closed when that has ended. cause is the reason why the file is reopened; nil leaves the previous reason.
-// The caller holds mu. In addition, the core must not be closed, or running must count the caller, so that release
-// waits for the goroutine.
+// startOpening closes the file if it is open, and opens it again in another goroutine. The returned channel is closed
+// when that has ended. cause is the reason why the file is reopened; nil leaves the previous reason. The caller holds
+// mu, and no other goroutine is opening the file. In addition, the core must not be closed, or running must count the
+// caller, so that release waits for the goroutine.
 func (c *core) startOpening(cause error) <-chan struct{} {
 	old, done := c.db, make(chan struct{})
 	c.db, c.opening = nil, done

@@ -16,7 +16,7 @@ const (
 	tailBytes   = 16 << 20
 )
 
-// readBytes is how many bytes one read of the log takes from the file, not counting the first entry.
+// readBytes is the number of bytes after which a read of the log takes no further entry from the file.
 const readBytes = 8 << 20
 
 // tail has the newest changes in memory, so that watchers that keep up never read the file.

@@ -73,7 +73,6 @@ func decodeLogRecord(b []byte) (logRecord, error) {
 	return l, nil
 }
 
-// readLogRecord reads the state of the log in a transaction.
 func readLogRecord(tx *bbolt.Tx) (logRecord, error) {
 	return decodeLogRecord(tx.Bucket([]byte(metaBucket)).Get([]byte(logKey)))
 }
@@ -119,7 +118,6 @@ func entryTarget(key, value []byte) ([]byte, error) {
 	return key[at:], nil
 }
 
-// bucketNames returns the names of the buckets of a store.
 func bucketNames() []string {
 	return []string{metaBucket, resourceBucket, deletingBucket, refBucket, expiryBucket, logBucket}
 }

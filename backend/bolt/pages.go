@@ -16,10 +16,10 @@ import (
 // The pages of bbolt, in the byte order of the machine. A page may continue on the pages that follow it:
 //
 //	head     id uint64, flags uint16, elements uint16, further pages uint32
-//	branch   for each element: place of its key from the element on uint32, length of the key uint32, page uint64
-//	leaf     for each element: flags uint32, place of its key uint32, lengths of key and value uint32
+//	branch   for each element: offset of its key from the element uint32, length of the key uint32, page uint64
+//	leaf     for each element: flags uint32, offset of its key uint32, lengths of key and value uint32
 //	free     uint64 for each free page; if there are 65,535 or more, elements is 65,535 and their number comes first
-//	bucket   the value of an element of a leaf with the flag of buckets: root page uint64, 0 if a page follows, 8 bytes
+//	bucket   the value of a leaf element with bucketFlag: root page uint64 (0: a page follows in the value), 8 more bytes
 const (
 	pageHead     = 16
 	elementBytes = 16
@@ -27,8 +27,8 @@ const (
 	leafPage     = 2
 	freePage     = 16
 	bucketFlag   = 1
-	// manyFree is the number of elements in a page of free pages that stands for a larger number, which comes first in
-	// the page.
+	// manyFree as the number of elements means that the page of free pages begins with the real number, which is at
+	// least as large.
 	manyFree   = 65_535
 	bucketHead = 16
 	// maxPageDepth is a depth that no tree of pages on a disk reaches.
@@ -113,7 +113,7 @@ type pageChecker struct {
 	seen pageSet
 	// dense requires that each element begins where the previous one ends.
 	dense bool
-	// least is the minimum of the next key in the bucket. If above is set, the key must be greater.
+	// least is the minimum of the next key in the bucket. If above is set, the key must be greater than least.
 	least []byte
 	above bool
 }
@@ -134,7 +134,8 @@ func (c *pageChecker) next(key []byte, above bool) error {
 	return nil
 }
 
-// bucket calls walk to check the pages of a nested bucket, with a minimum that begins again.
+// bucket calls walk to check the pages of a nested bucket. The first key there has no minimum. After walk, the previous
+// minimum applies again.
 func (c *pageChecker) bucket(walk func() error) error {
 	least, above := c.least, c.above
 	c.least = nil
@@ -145,7 +146,7 @@ func (c *pageChecker) bucket(walk func() error) error {
 	return err
 }
 
-// child checks a page to which a branch leads. bbolt never writes an empty one.
+// child checks a page to which a branch page points. bbolt never writes such a page without elements.
 func (c *pageChecker) child(id uint64, depth int) error {
 	var head [pageHead]byte
 	_, err := c.f.ReadAt(head[:], int64(id)*c.size)

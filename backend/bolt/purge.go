@@ -43,7 +43,8 @@ func (w *writer) purge(now time.Time) (n int) {
 	return n
 }
 
-// expired returns the resource to which an expiry key leads.
+// expired returns the resource whose expiry entry has the key k. If there is no such resource, or it is not expired,
+// that is an error.
 func (w *writer) expired(k []byte, now time.Time) (*backend.Resource, error) {
 	target, err := backend.SkipElement(k)
 	if err != nil {
@@ -60,8 +61,8 @@ func (w *writer) expired(k []byte, now time.Time) (*backend.Resource, error) {
 	return r, err
 }
 
-// trim removes the oldest entries beyond the limits of the log, and those that do not decode, but never the last entry.
-// Watches that still need a removed entry end: see readEntries.
+// trim removes the oldest entries beyond the limits of the log, and entries that do not decode, but never the last
+// entry. If a watch still needs a removed entry, it ends: see readEntries.
 func (w *writer) trim(now time.Time) {
 	cfg := &w.core.cfg
 	cursor, most := w.logEntries.Cursor(), max(trimRound, 2*len(w.events))

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// skip counts and logs a resource that a read has skipped. The log has only the key.
+// skip counts and logs a resource that a read has skipped. It logs the key, but no other part of the resource.
 func (c *core) skip(during string, key []byte, err error) {
 	c.unreadable.Add(1)
 	c.cfg.Logger.Warn(
@@ -75,13 +75,13 @@ type scan struct {
 	now    time.Time
 	page   *storekit.PageBuilder
 	memory arena
-	// resources is a cursor for finding the resources to which other buckets lead.
+	// resources is a cursor for looking up the resources of entries in other buckets.
 	resources *bbolt.Cursor
 	// cursors has a cursor for each bucket that was read.
 	cursors map[string]*bbolt.Cursor
 
 	r     backend.Range // the range that is read
-	kind  []byte        // how the keys of its resources begin, empty if it is of all kinds
+	kind  []byte        // the prefix of the keys of its resources; empty if the range has all kinds
 	count int
 }
 
@@ -145,8 +145,8 @@ func (s *scan) run(ctx context.Context) error {
 	})
 }
 
-// elsewhere reports whether the key of a referrer is outside the namespace of the range. Only if the range has a kind
-// do the bounds of the keys exclude other namespaces.
+// elsewhere reports whether the key of a referrer is outside the namespace of the range. The bounds of the range
+// exclude other namespaces only if the range has a kind.
 func (s *scan) elsewhere(key []byte) bool {
 	if s.r.Namespace == "" || s.r.Kind != "" {
 		return false
@@ -158,7 +158,7 @@ func (s *scan) elsewhere(key []byte) bool {
 // skip skips a resource that does not decode.
 func (s *scan) skip(key []byte, err error) {
 	s.core.skip("range", key, err)
-	k, _ := backend.DecodeKey(key) // the zero Key if the entry does not lead to a key
+	k, _ := backend.DecodeKey(key) // the zero Key if it does not decode
 	s.page.Skip(k)
 }
 

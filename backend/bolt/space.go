@@ -32,8 +32,8 @@ type space struct {
 }
 
 // isNoSpace reports whether a commit has failed because there was no space for its pages. Such a commit has had no
-// effect: bbolt has rolled back, and it writes the page that makes a commit valid last. After a failed sync that is not
-// certain, so such an error does not count.
+// effect: bbolt has rolled back, and the page that makes a commit valid is written last. isNoSpace reports false for a
+// failed sync, after which the effect is not known.
 func isNoSpace(err error) bool {
 	full := func(errno syscall.Errno) bool {
 		var write *fs.PathError
@@ -47,7 +47,7 @@ func isNoSpace(err error) bool {
 	return full(syscall.ENOSPC) || full(syscall.EDQUOT) || full(syscall.EFBIG)
 }
 
-// outOfSpace answers a group for which there was no space.
+// outOfSpace records that the disk is full, and answers the group for whose changes there was no space.
 func (c *core) outOfSpace(group []*call, cause error) {
 	size := 0
 	for _, call := range group {
@@ -65,7 +65,7 @@ func (c *core) outOfSpace(group []*call, cause error) {
 
 func errNoSpace() error { return fmt.Errorf("%w: %w", backend.ErrUnavailable, backend.ErrNoSpace) }
 
-// postpone sets the time of the next probe.
+// postpone doubles the pause, within its limits, and sets the time of the next probe.
 func (s *space) postpone() {
 	s.pause = min(max(2*s.pause, minSpacePause), maxSpacePause)
 	s.probeAt = time.Now().Add(s.pause)
@@ -96,7 +96,7 @@ func (c *core) checkSpace() error {
 }
 
 // probeSlack is how many bytes a probe writes in addition to twice the size of the changes that did not fit. A change
-// also rewrites the pages that lead to its page.
+// also rewrites the pages above its page.
 const probeSlack = 1 << 20
 
 // probeSpace writes a file of a given size in the folder of the store's file, and removes it.
@@ -114,7 +114,8 @@ func (c Config) probeSpace(bytes int) (err error) {
 	return f.Sync()
 }
 
-// Ready returns an error if the store cannot serve requests: the file is not open, or there is no space for changes.
+// Ready returns an error if the store cannot serve requests: the file is not open or is damaged, or there is no space
+// for changes.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err

@@ -3,7 +3,7 @@
 //
 //	commit.go, writer.go   how batches become a transaction
 //	core.go, read.go       reads: no change is shown before it is on disk
-//	file.go, space.go      a file that cannot be written: its states
+//	file.go, space.go      the states of a file that cannot be written
 //	meta.go, encode.go     what the file has
 //
 // The package starts at most two goroutines: one commits while calls are queued, and one reopens the file. The last
@@ -61,8 +61,8 @@ func Open(cfg Config) (*Store, error) {
 	return &Store{core: c, closed: make(chan struct{})}, nil
 }
 
-// Handle returns another Store on the same open file. The file is closed with the last of them. The handle of a closed
-// Store is closed too.
+// Handle returns another Store on the same open file. The file is closed when its last Store is closed. If s is closed,
+// the new Store is closed too.
 func (s *Store) Handle() *Store {
 	h := &Store{core: s.core, closed: make(chan struct{})}
 	s.core.mu.Lock()

@@ -44,7 +44,6 @@ func (s *Store) Verify(ctx context.Context, v backend.Verification) (backend.Ver
 	return c.Verified, nil
 }
 
-// verifier verifies a file.
 type verifier struct {
 	storekit.Inspector
 	core *core
@@ -101,8 +100,8 @@ func (c *verifier) record(k, v []byte) (backend.Key, *backend.Resource) {
 	return key, r
 }
 
-// records checks that each record decodes, that the other buckets have all entries that should lead to it, and that it
-// agrees with the log.
+// records checks that each record decodes, that the other buckets have all its entries, and that the log has an entry
+// of its last change.
 func (c *verifier) records(ctx context.Context, tx *bbolt.Tx) error {
 	log, err := readLogRecord(tx)
 	if err != nil {
@@ -145,14 +144,13 @@ func (c *verifier) records(ctx context.Context, tx *bbolt.Tx) error {
 	})
 }
 
-// has reports whether a bucket has a key.
 func has(c *bbolt.Cursor, key []byte) bool {
 	k, _ := c.Seek(key)
 	return bytes.Equal(k, key)
 }
 
-// leads checks the entries of a bucket that leads to records. target returns the key of the record to which an entry
-// leads. agrees reports whether the record should have that entry.
+// leads checks the entries of an index bucket. target returns the key of the record to which an entry belongs. agrees
+// reports whether the record should have that entry.
 func (c *verifier) leads(
 	ctx context.Context, tx *bbolt.Tx, bucket, part string,
 	target func(k, v []byte) ([]byte, error), agrees func(entry []byte, r *backend.Resource) bool,
@@ -176,7 +174,7 @@ func (c *verifier) leads(
 		}
 		c.memory = arena{}
 		r, err := c.memory.resource(key, to, form)
-		if err == nil && !agrees(k, r) { // records reports what does not decode
+		if err == nil && !agrees(k, r) { // verifier.records reports a record that does not decode
 			c.Tell(backend.Damage{
 				Part: part, Key: key, Problem: fmt.Sprintf("an entry leads to it that it does not have: %q", k),
 			})
@@ -214,7 +212,7 @@ func (c *verifier) expiries(ctx context.Context, tx *bbolt.Tx) error {
 func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
 	log, err := readLogRecord(tx)
 	if err != nil {
-		return nil // records has reported it
+		return nil // verifier.records has reported it
 	}
 	ends := map[uint64]uint64{}
 	for _, e := range log.State.Epochs {
@@ -267,7 +265,8 @@ func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
 	return c.tellAbsent(ctx, tx, absent)
 }
 
-// holds compares a log entry with the stored resource.
+// holds reports damage if the stored resource is older than a log entry of it. If the resource is not stored, holds
+// notes its key in absent.
 func (c *verifier) holds(resources *bbolt.Cursor, absent *storekit.Absent, e *backend.Event) {
 	key := e.Resource.Key
 	form := valueOf(resources, key.Append(nil))
@@ -278,7 +277,7 @@ func (c *verifier) holds(resources *bbolt.Cursor, absent *storekit.Absent, e *ba
 	c.memory = arena{keysOnly: true}
 	r, err := c.memory.resource(key, key.Append(nil), form)
 	if err != nil {
-		return // records has reported it
+		return // verifier.records has reported it
 	}
 	if order := r.Revision.Compare(e.Revision); order < 0 || order == 0 && e.Type == backend.Deleted {
 		c.Tell(backend.Damage{Part: backend.PartRecord, Key: key, Revision: e.Revision, Problem: fmt.Sprintf("the log has a change that is not stored: what is stored is of %s", r.Revision)})

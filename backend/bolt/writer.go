@@ -20,7 +20,7 @@ type writer struct {
 	events                                        []backend.Event
 	// changed reports whether there is anything to commit.
 	changed bool
-	// err is the first error of the file. After it, nothing is changed.
+	// err is the first error of the file. After it, nothing more is written.
 	err error
 	// trims reports whether finish must trim the log.
 	trims bool
@@ -30,7 +30,7 @@ type writer struct {
 	key []byte
 }
 
-// newWriter returns a writer for a group with a number of calls.
+// newWriter returns a writer for the transaction of a group. calls is the number of calls in the group.
 func newWriter(c *core, tx *bbolt.Tx, calls int) (*writer, error) {
 	log, err := readLogRecord(tx)
 	if err != nil {
@@ -131,7 +131,7 @@ func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 	return false, nil
 }
 
-// write makes a change and logs it.
+// write makes a change, and appends its log entry if it has one.
 func (w *writer) write(c *storekit.Write) {
 	w.changed = true
 	if !c.Logged() {
@@ -168,7 +168,7 @@ func (w *writer) remove(b *bbolt.Bucket, key []byte) {
 	}
 }
 
-// store replaces a resource and the entries that lead to it. form is the encoded resource after the change.
+// store replaces a resource and its index entries. form is the encoded resource after the change.
 func (w *writer) store(c *storekit.Write, form []byte) {
 	r := c.After
 	if r == nil {
@@ -206,8 +206,8 @@ func (w *writer) store(c *storekit.Write, form []byte) {
 	w.put(w.resources, key, form)
 }
 
-// sweep removes all entries that lead to a resource that does not decode, so that it is not known which entries these
-// are. It reads all references and all expiries.
+// sweep removes all index entries of a resource that does not decode. The resource cannot show which entries it has,
+// so sweep reads all references and all expiries.
 func (w *writer) sweep(key []byte) {
 	w.remove(w.deleting, key)
 	w.removeAll(w.refs, func(rk, v []byte) bool {
@@ -220,7 +220,6 @@ func (w *writer) sweep(key []byte) {
 	})
 }
 
-// removeAll removes the entries that match.
 func (w *writer) removeAll(b *bbolt.Bucket, match func(k, v []byte) bool) {
 	var old [][]byte
 	cursor := b.Cursor()

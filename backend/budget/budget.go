@@ -14,7 +14,6 @@ import (
 // Thing is something that a budget counts.
 type Thing int
 
-// The things.
 const (
 	// Rows are the resources that were read, or looked at by a scan.
 	Rows Thing = iota

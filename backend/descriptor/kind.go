@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Scope is whether the resources of a kind belong to namespaces.
+// Scope determines whether the resources of a kind belong to namespaces.
 type Scope string
 
-// The scopes.
+// A resource of a Namespaced kind belongs to a namespace. A resource of a Global kind does not.
 const (
 	Namespaced Scope = "NAMESPACED"
 	Global     Scope = "GLOBAL"
@@ -33,7 +33,7 @@ const DefaultNamespace = "default"
 //   - Rights.verbs in access/rights.go and cmd/sluice/auth/auth_explain.go, if it needs another verb as well.
 type Verb string
 
-// The verbs.
+// The verbs, with their names in the API.
 const (
 	VerbGet    Verb = "GET"
 	VerbList   Verb = "LIST"
@@ -178,8 +178,9 @@ type Column struct {
 	Wide bool
 }
 
-// Reference is a field with the name of a resource, or a list of names. All have the same kind, and the same namespace
-// as the referring resource, or none if the kind is GLOBAL. GLOBAL kinds refer only to GLOBAL kinds.
+// Reference is a field with the name of a resource, or a list of names. All named resources have the same kind. They
+// are in the namespace of the referring resource, or in none if the kind is GLOBAL. GLOBAL kinds refer only to GLOBAL
+// kinds.
 type Reference struct {
 	// Path is the path from the root of the body, joined by dots. It may lead through lists, such as
 	// "spec.resource.addresses.subnetRef".
@@ -236,11 +237,11 @@ const (
 	TypeMap FieldType = "Map"
 )
 
-// ListType selects how lists are compared. In a SET, order and repetition do not matter. In a MAP, elements are matched
-// by the keys of its objects. An ATOMIC list is compared as a whole.
+// ListType selects how lists are compared. In a SET, order and repetition do not matter. The elements of a MAP are
+// objects, which are matched by their keys. An ATOMIC list is compared as a whole.
 type ListType string
 
-// The list types.
+// The list types, with their names in SDL.
 const (
 	ListSet    ListType = "SET"
 	ListMap    ListType = "MAP"
@@ -281,14 +282,13 @@ type Field struct {
 	// Default is the effective default in stored form; nil if there is none. A number is a [json.Number]. The default
 	// applies when the field is read, and is never stored.
 	Default any
-	// Deprecated is the reason of the deprecation; empty if the field is not deprecated.
+	// Deprecated is the reason for the deprecation; empty if the field is not deprecated.
 	Deprecated string
 }
 
 // Format is a syntax of strings.
 type Format string
 
-// The formats.
 const (
 	// FormatUUID is a UUID in the text form of RFC 9562.
 	FormatUUID Format = "uuid"

@@ -13,7 +13,7 @@ var timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z
 // ParseTime parses a time in RFC 3339 form and returns it in UTC. It refuses times that cannot be stored: with
 // fractions of nanoseconds, with a leap second, or with a year that does not have four digits in UTC.
 func ParseTime(text string) (time.Time, error) {
-	text = strings.ToUpper(text) // T and Z are in either case
+	text = strings.ToUpper(text) // T and Z may be in either case
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || !timeForm.MatchString(text) { // time.Parse takes more than RFC 3339 has
 		return time.Time{}, errors.New(`a time in RFC 3339 form is accepted, like "2026-01-31T12:00:00Z", with at most nine digits of a second`)

@@ -16,7 +16,7 @@ type Config struct {
 	Store backend.Store
 	// Logger receives messages when the watch of the store is interrupted. Default: none.
 	Logger *zap.Logger
-	// Rand makes the pauses between attempts random. It is used only by Run. Default: seeded by the runtime.
+	// Rand makes the pauses between attempts random. It is used only by Run. Default: a generator with a random seed.
 	Rand *rand.Rand
 	// Lag receives, for each delivery, the time between its oldest change and the moment when the hub has passed it on,
 	// in seconds. Default: none.

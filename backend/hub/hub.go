@@ -212,7 +212,7 @@ func (h *Hub) report(err error, warn bool) {
 }
 
 // follow resets the lost shards, and then publishes the deliveries of one watch of the store until that watch ends.
-// After that, lost are the shards to be reset before the next attempt. answered reports whether the store has delivered
+// After that, lost has the shards to be reset before the next attempt. answered reports whether the store has delivered
 // anything, and progress whether it has delivered events.
 func (h *Hub) follow(ctx context.Context, lost *loss) (answered, progress bool, err error) {
 	if err := h.resetLost(ctx, lost); err != nil {

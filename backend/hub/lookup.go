@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Lookup restricts a watch to changes with certain values. The hub calls Covers only for changes that have one of them,
-// which it finds by a table.
+// Lookup restricts a watch to changes with certain values. The hub finds these changes by a table, and calls
+// Watch.Covers only for them.
 type Lookup struct {
 	// By is the attribute whose values are looked up. Watches with an equal By share a table.
 	By Attribute
@@ -16,14 +16,14 @@ type Lookup struct {
 	Values []string
 }
 
-// Attribute returns values of a change. Implementations must be comparable.
+// Attribute extracts from a change the values that a [Lookup] is compared with. Implementations must be comparable.
 type Attribute interface {
 	// Values returns the values before and after a change. If unknown is true, the values are not known, and the change
 	// may concern every watch. Values is called for every change, so it must be quick.
 	Values(e *backend.Event) (values [][]byte, unknown bool)
 }
 
-// lookupTable has the attached watches with one attribute.
+// lookupTable has the attached watches whose Lookup has the same attribute.
 type lookupTable struct {
 	byValue map[string][]*Watcher
 	// watches has each watch of the table once.
@@ -124,8 +124,9 @@ func (h *Hub) valuesOf(events []backend.Event) map[Attribute][]found {
 	return out
 }
 
-// dispatch offers changes to the watches that want one of their values. values is nil if the table has no attribute, or
-// was created after valuesOf was called; the changes are then offered to all watches. The caller holds the hub's mu.
+// dispatch offers each change to the watches whose Lookup has one of the change's values. values has the values of each
+// entry. It is nil if the table has no attribute, or was created after valuesOf was called; all changes are then
+// offered to all watches. The caller holds the hub's mu.
 func (t *lookupTable) dispatch(entries []entry, values []found) {
 	if values == nil {
 		t.retain(func(w *Watcher) bool { return w.offer(entries) })

@@ -27,7 +27,7 @@ func later(p, q backend.Position) backend.Position {
 	return backend.NewPosition(out...)
 }
 
-// merge returns p, with the revisions of q on the shards of a set.
+// merge returns p with the revisions of q on the shards in from.
 func merge(p, q backend.Position, from *shards) backend.Position {
 	out := make([]backend.Revision, p.Shards())
 	for i := range out {

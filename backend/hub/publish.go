@@ -47,7 +47,7 @@ func (h *Hub) reset(at backend.Position, lost *loss) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	was := h.Position()
-	if was.Shards() != at.Shards() { // the hub begins, or the store was divided differently
+	if was.Shards() != at.Shards() { // the hub begins, or the store has another number of shards
 		lost = &loss{shards: allShards()}
 	}
 	if !lost.all {

@@ -222,7 +222,6 @@ func (w *Watcher) dropSource(ctx context.Context, err error) error {
 	return nil
 }
 
-// is reports whether the watch is in state s.
 func (w *Watcher) is(s watchState) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -293,7 +292,6 @@ func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 	return d, d.CaughtUp || len(d.Events) > 0, nil
 }
 
-// covered returns the events that the watch covers.
 func (w *Watcher) covered(events []backend.Event) (out []backend.Event) {
 	for i := range events {
 		key := events[i].Resource.Key

@@ -47,7 +47,7 @@ type Watcher struct {
 	// state is changed only by the goroutine that calls Next, except that join changes alone to replaying.
 	state watchState
 	// replayTo is the position of the hub from which changes are queued. A replaying watch reads the log up to there.
-	// Zero once the watch is live.
+	// It is zero once the watch is live.
 	replayTo backend.Position
 	// queue has at most Config.Events events and Config.Bytes bytes. bytes is its size.
 	queue []*entry

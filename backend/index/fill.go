@@ -151,8 +151,8 @@ func differences(names *rowTree[*Entry], r Run, stored []*backend.Resource) (key
 	return keys
 }
 
-// pages calls take with each page of a range. It then reads the keys that take returns, and the keys of resources that
-// did not decode, once more.
+// pages calls take with each page of a range. Then it rereads the keys that take returns, and the keys of resources on
+// the page that did not decode.
 func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.Page) []backend.Key) error {
 	for page, err := range backend.Pages(ctx, f.cfg.Store, r) {
 		if err != nil {
@@ -213,8 +213,8 @@ func (f *filler) stored(key backend.Key, r *backend.Resource) keyChange {
 	return keyChange{key: key, revision: r.Revision, entry: f.kind.newEntry(r), overrides: true}
 }
 
-// find reads the keys that [backend.Store.Get] did not return with [backend.Store.Range]. Get leaves out resources that
-// do not decode.
+// find looks up with [backend.Store.Range] the keys for which [backend.Store.Get] has returned nil. Get also returns
+// nil for a resource that does not decode.
 func (f *filler) find(ctx context.Context, made []keyChange, absent []int) error {
 	if len(absent) == 0 {
 		return nil

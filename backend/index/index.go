@@ -1,5 +1,5 @@
-// Package index keeps the resources of kinds in memory, in trees ordered by everything that queries ask for, so that
-// reads need not ask the store for data.
+// Package index keeps the resources of kinds in memory, in trees ordered by the values by which queries select and
+// sort, so that reads need no data from the store.
 //
 // The index is a follower of the hub: it has a change before any subscriber receives it. A kind is filled from the
 // store page by page, while changes continue. It is served as soon as it shows a single state of the store. Readers
@@ -228,7 +228,8 @@ func (x *Index) deprioritize(last *kindIndex) {
 	x.order = append(slices.DeleteFunc(x.order, func(k *kindIndex) bool { return k == last }), last)
 }
 
-// retry makes kinds that were given up be filled again, if there is room for the resources that the store has now.
+// retry schedules kinds that were given up to be filled again, if there is room for the resources that the store has
+// now.
 func (x *Index) retry(ctx context.Context) {
 	for _, k := range x.kinds {
 		x.mu.Lock()

@@ -15,7 +15,7 @@ import (
 
 // Definition describes a kind to the index.
 type Definition struct {
-	// Name is the name of the kind.
+	// Name is the name of the kind, as in [backend.Key].
 	Name string
 	// Pinned reports whether the kind is kept in memory however large it is.
 	Pinned bool
@@ -46,12 +46,13 @@ const (
 	MaxRowBytes = 2048
 )
 
-// The indexes that every kind has. The definition of a kind can add more.
+// The names of indexes whose rows the package makes itself. Every kind has these indexes, except NameIndex.
 const (
 	// CreatedIndex and UpdatedIndex order all resources by a time, which is encoded by kind.AppendTime.
 	CreatedIndex = "createdAt"
 	UpdatedIndex = "updatedAt"
-	// NameIndex orders the resources of all namespaces by name. Only kinds whose definitions name it have it.
+	// NameIndex orders the resources of all namespaces by name. Only kinds with this name in Definition.Indexes have
+	// it.
 	NameIndex = "name"
 	// expiryIndex orders the resources that expire by their expiry.
 	expiryIndex = "expiresAt"
@@ -90,7 +91,7 @@ func (e *Entry) ExpiredAt(now time.Time) bool { return e.expires && e.Resource.E
 
 // row is a row of an entry.
 type row struct {
-	index int // among the trees of the kind
+	index int // the number of the tree: see kindIndex.trees
 	value string
 }
 
@@ -119,7 +120,6 @@ func (e *Entry) Place() string { return e.slot.place() }
 // of which no change was lost continues to be served.
 type fillState int
 
-// The states.
 const (
 	// waiting: the kind has to be filled.
 	waiting fillState = iota
@@ -170,7 +170,7 @@ type kindIndex struct {
 	bytes int64
 	// bodyBytes is the total size of the stored bodies.
 	bodyBytes int64
-	mean      int64 // of a resource, when the kind was given up
+	mean      int64 // the mean size of a resource when the kind was given up
 	// tooLarge reports whether the kind was given up because there was no room.
 	tooLarge bool
 	// failed is how often the kind was given up since it was last served. backoffRounds is how many rounds of retry it
@@ -293,7 +293,7 @@ func (k *kindIndex) damagedEntry(key backend.Key, revision backend.Revision) *En
 	return e
 }
 
-// rowsOf returns the rows of a resource, in order.
+// rowsOf returns the rows of a resource, in the order of compareRows.
 func (k *kindIndex) rowsOf(r *backend.Resource, found []Row) []row {
 	n := 4*timeBytes + len(r.Name) + 2
 	for _, f := range found {

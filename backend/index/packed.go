@@ -12,7 +12,6 @@ import (
 // the value.
 type packed string
 
-// pack packs rows.
 func pack(rows []row) []byte {
 	dst := make([]byte, 0, usualRow*len(rows))
 	for _, r := range rows {

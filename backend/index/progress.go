@@ -7,11 +7,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// progress is the progress of filling a kind.
 type progress struct {
 	begin       time.Time
 	done, total int           // resources
-	took        time.Duration // for the ones that are done
+	took        time.Duration // to read the resources that are done
 }
 
 // left estimates the time until the kind is filled, at the rate so far. It returns false if nothing was read yet.

@@ -7,12 +7,12 @@ type Stats struct {
 	// Bytes is the approximate size of the kinds, and Limit its maximum.
 	Bytes, Limit int64
 	// Kinds is the number of all kinds, Served the number of kinds that are read from the index, and Filling the number
-	// that will be.
+	// of kinds that are being filled or will be.
 	Kinds, Served, Filling int
 	// Resources is the number of resources of served kinds.
 	Resources int
-	// Reads is the number of requests for a state that the index has answered, and Fallbacks the number that were left
-	// to the store.
+	// Reads is the number of requests for a state that the index has answered, and Fallbacks the number of requests
+	// that it has left to the store.
 	Reads, Fallbacks uint64
 	// Behind is by how many changes the index is behind the latest known head of the store.
 	Behind uint64

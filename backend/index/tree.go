@@ -145,7 +145,7 @@ func (t *rowTree[P]) put(i item[P]) {
 	}
 }
 
-// branch returns a branch that leads to n. n must have a left neighbour.
+// branch returns a branch for n, which must have a left neighbour.
 func (t *rowTree[P]) branch(n *node[P]) branch[P] {
 	if n.branches != nil {
 		return branch[P]{n.branches[0].from, n, n.len()}
@@ -457,7 +457,7 @@ type rows struct {
 	common map[string]string
 }
 
-// maxCommon is the number of values of a tree whose memory rows share.
+// maxCommon is the maximum number of values in rows.common.
 const maxCommon = 1024
 
 func newRows(created bool) rows { return rows{rowTree: newTree(keyOf(created))} }

@@ -251,7 +251,7 @@ func (v *View) Now() time.Time { return v.now }
 
 // Kind is a kind in one state of the index. It is immutable.
 type Kind struct {
-	of         *kindIndex // what never changes of it
+	of         *kindIndex // only for its fields that never change
 	version    uint64
 	names      *node[*Entry]
 	rows       []*node[*slot]

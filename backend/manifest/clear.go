@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ClearRemoved returns the edited text of a document in which removed values are null. Without the null, an apply would
-// keep the old value. It does so for labels, annotations, description and expiresAt.
+// ClearRemoved returns edited, in which each of the values that were removed from before is null. Without the null, an
+// apply would keep the old value. It does so for labels, annotations, description and expiresAt.
 func ClearRemoved(before, edited string) (string, error) {
 	was, err := members(before)
 	if err != nil {

@@ -84,7 +84,7 @@ func (e *TypeError) Error() string { return e.Path + " must be " + e.Want }
 // maxShown is the maximum length of a key that an error contains, in characters.
 const maxShown = 64
 
-// The keys of a manifest. The gateway owns some of them; these are ignored.
+// The keys of a manifest, separated by spaces. The keys that the gateway owns are ignored.
 const (
 	topKeys       = "apiVersion version kind subKind metadata spec"
 	topOwned      = "status"

@@ -40,8 +40,8 @@ func (d *Document) place(document []byte) ([]byte, error) {
 	return append(b.Bytes(), '\n'), err
 }
 
-// YAML returns the document as YAML, without the keys that the gateway owns. Keys are in alphabetical order. When the
-// text is parsed, all strings are the same again.
+// YAML returns the document as YAML, without the keys that the gateway owns. Keys are in alphabetical order. Parsing
+// the result returns the same strings.
 func (d *Document) YAML() ([]byte, error) {
 	raw, err := d.JSON()
 	if err != nil {
@@ -50,8 +50,7 @@ func (d *Document) YAML() ([]byte, error) {
 	return YAML(raw)
 }
 
-// YAML converts a JSON value to YAML. Keys are in alphabetical order. When the text is parsed, all strings are the same
-// again.
+// YAML converts a JSON value to YAML. Keys are in alphabetical order. Parsing the result returns the same strings.
 func YAML(raw []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

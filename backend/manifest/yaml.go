@@ -72,7 +72,7 @@ func NodeJSON(n *yaml.Node) ([]byte, error) {
 type converter struct{ open map[*yaml.Node]bool }
 
 // expansion caches the sizes of nodes in bytes, with aliases expanded. A node that contains an alias to itself has the
-// size 0; it is an error later.
+// size 0; appendJSON returns an error for it.
 type expansion map[*yaml.Node]int
 
 // of returns the size of a node, or MaxBytes + 1 if it is larger.

@@ -12,7 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// The maximum numbers of resources that one purge removes, and of log entries that it removes.
+// purgeRound is the maximum number of resources that one purge removes. trimRound is the maximum number of entries that
+// are removed from the log at a time.
 const (
 	purgeRound = 256
 	trimRound  = 256
@@ -93,7 +94,7 @@ func (d *Data) store(c *storekit.Write) {
 	if r == nil {
 		return
 	}
-	// Each index entry points to the resource, so also the entries that do not change must be set.
+	// Each index entry points to the resource, so the entries that stay the same must be set, too.
 	key := string(r.Key.Append(nil))
 	d.resources.Set(key, r)
 	if r.Deleting {

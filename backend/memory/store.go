@@ -177,8 +177,8 @@ func (r logReader) ReadLog(ctx context.Context, after backend.Revision, limit in
 	return page, nil
 }
 
-// Purge removes some expired resources, and old entries of the log. It returns the number of removed resources, which
-// is limited for one call.
+// Purge removes expired resources and old entries of the log, up to a limit for one call. It returns the number of
+// removed resources.
 func (s *Store) Purge(ctx context.Context) (int, error) {
 	if err := s.lock(ctx, &s.data.mu); err != nil {
 		return 0, err

@@ -13,7 +13,7 @@ import (
 type Address struct {
 	// Hosts are the servers as host:port: the single server, the Sentinels, or some nodes of the cluster.
 	Hosts []string
-	// Master is the name of the server at the Sentinels; empty if there are none.
+	// Master is the name of the primary at the Sentinels; empty if there are no Sentinels.
 	Master             string
 	Cluster, TLS       bool
 	DB                 int

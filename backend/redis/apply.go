@@ -157,9 +157,9 @@ func (s *session) primary(ctx context.Context, sh *shard) (*goredis.Client, erro
 	return on, nil
 }
 
-// locate makes the cluster client ask again, in the background, which node has which slots, if an error may mean that
-// slots have moved. A node that does not answer is such an error too, because a node that is gone cannot redirect
-// calls.
+// locate makes the cluster clients read again, in the background, which node has which slots. It does so if an error
+// may mean that slots have moved. It also does so if a node does not answer, because a node that is gone cannot
+// redirect calls.
 func (s *session) locate(failed error) {
 	if failed == nil || replied(failed) && !refused(failed) {
 		return
@@ -172,9 +172,9 @@ func (s *session) locate(failed error) {
 }
 
 // takeDamaged prepares a batch to be sent again, after the script has found a resource that does not decode. A delete
-// may remove such a resource if its condition is only about presence. For that it needs the members of the index that
-// lead to the resource, which can be found only in the index itself; so the index of the shard is read, once for all
-// such deletes. For any other action on the resource takeDamaged returns [backend.ErrUnreadable].
+// may remove such a resource if its condition is only about presence. For that it needs the resource's members of the
+// index. They can be found only by reading the whole index of the shard, which takeDamaged does once for all such
+// deletes. For any other action on the resource it returns [backend.ErrUnreadable].
 func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error {
 	i := p.action(text(reply, 1))
 	asked := make(map[string]*action)

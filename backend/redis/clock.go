@@ -16,8 +16,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// maxSkew is by how much the clock of a node may differ from the store's clock. A resource expires by the clock of its
-// node, and times from several nodes can be compared only if their clocks are about the same.
+// maxSkew is the greatest accepted difference between the clock of a node and the store's clock. A resource expires by
+// the clock of its node, and times from several nodes can be compared only if their clocks are about the same.
 const maxSkew = 2 * time.Second
 
 // offset relates the clock of a server to the monotonic clock of the gateway. It is the latest measurement that was
@@ -46,7 +46,8 @@ func (o *offset) note(server, asked, answered time.Time) {
 // when returns the server's time at a local time.
 func (o *offset) when(local time.Time) time.Time { return o.at.Add(local.Sub(o.local)).UTC() }
 
-// clocks are the clocks of the nodes of a cluster, by address. A single server has the name "".
+// clocks has the measured clocks of the nodes of a cluster, by address. Outside a cluster, the address of the server is
+// "".
 type clocks struct {
 	mu    sync.Mutex // guards all below
 	nodes map[string]*offset
@@ -71,7 +72,7 @@ func (c *clocks) known(node string) bool {
 	return c.nodes[node] != nil
 }
 
-// at estimates the time of a node.
+// at estimates the time of a node. If its clock was not measured, at returns the median of the nodes' times.
 func (c *clocks) at(node string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +96,7 @@ func (c *clocks) middle(local time.Time) time.Time {
 	return all[(len(all)-1)/2]
 }
 
-// ahead returns by how much the clock of a node is ahead of the store's clock.
+// ahead returns by how much the clock of a node is ahead of the store's clock; 0 if it was not measured.
 func (c *clocks) ahead(node string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +119,6 @@ func (c *clocks) keep(nodes map[string]bool) {
 	}
 }
 
-// measure measures the clock of a node.
 func (c *core) measure(ctx context.Context, node string, on goredis.UniversalClient) error {
 	asked := time.Now()
 	at, err := on.Time(ctx).Result()
@@ -129,7 +129,7 @@ func (c *core) measure(ctx context.Context, node string, on goredis.UniversalCli
 	return nil
 }
 
-// measureAll measures the clocks of all nodes that have a shard, and forgets the others.
+// measureAll measures the clocks of all nodes that have a shard, and forgets the clocks of other nodes.
 func (s *Store) measureAll(ctx context.Context, ses *session) error {
 	if s.core.cfg.Clock != nil {
 		return nil
@@ -208,7 +208,7 @@ func (s *Store) checkClock(ctx context.Context, on *goredis.Client) (node string
 	return node, nil
 }
 
-// node returns the name of a server in clocks.
+// node returns the key of a server in core.clocks.
 func (c *core) node(on *goredis.Client) string {
 	if !c.at.Cluster {
 		return ""
@@ -248,8 +248,8 @@ func (c *core) skew(node string) time.Duration {
 	return c.cfg.skew(node)
 }
 
-// clockArgument returns the clock argument of a script. It is empty, so that the script asks the server, except in
-// tests.
+// clockArgument returns the clock argument of a script. Except in tests it is empty, and the script uses the server's
+// time.
 func (c *core) clockArgument(node string) string {
 	switch {
 	case c.cfg.Clock != nil:

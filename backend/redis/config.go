@@ -17,7 +17,6 @@ import (
 // Durability defines when a batch is acknowledged.
 type Durability string
 
-// The durabilities.
 const (
 	// DurabilityAsync acknowledges a batch when the primary has it. A fail-over can lose changes that no replica has
 	// yet.
@@ -44,7 +43,7 @@ type Config struct {
 	Durability Durability
 	// Clock replaces the clocks of the servers in tests. Default: the servers' clocks.
 	Clock func() time.Time
-	// Rand is used to make epochs. Default: seeded by the runtime.
+	// Rand generates epochs. Default: a generator with a random seed.
 	Rand *rand.Rand
 	// LogEntries is how many entries the log of a shard keeps. Default 100,000.
 	LogEntries int
@@ -60,14 +59,14 @@ type Config struct {
 	// Timeout is the maximum duration of an exchange with a server. Default 3 s.
 	Timeout time.Duration
 	// Connections is the maximum number of connections to a server that calls share. Default 64. One more connection is
-	// used for asking for the heads.
+	// used for reading heads.
 	Connections int
 	// LostHistory is called when the server of a shard lacks changes that this gateway has seen. It runs in a separate
 	// goroutine, for which Close waits. Default: no call.
 	LostHistory func(History)
-	// ReadOnly opens an existing store without changing it. An epoch whose server does not continue its history remains
-	// until another gateway begins the next one. Apply returns [backend.ErrReadOnly], and expired resources are not
-	// removed.
+	// ReadOnly opens an existing store without changing it. If a server does not continue the history of its epoch, the
+	// epoch remains until another gateway begins the next one. Apply returns [backend.ErrReadOnly], and expired
+	// resources are not removed.
 	ReadOnly bool
 	// Observe receives measurements of writes. Default: none.
 	Observe backend.WriteObservers

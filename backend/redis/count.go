@@ -11,9 +11,9 @@ import (
 // countWalk is how many records a count reads in advance.
 const countWalk = 1024
 
-// count returns the number of resources in a range that the server can count: the number of members minus those that
-// lead to expired resources. If no resource of the kind is waiting to be purged, it reads neither members nor records.
-// If it must read the resources of a run, the page that is being built counts them, and total does not include them.
+// count returns the number of resources in a range that the server can count: the number of members minus the members
+// of expired resources. If no resource of the kind is waiting to be purged, it reads neither members nor records. If
+// it must read the resources of a run, the page that is being built counts them, and total does not include them.
 func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*shardRange) (total int, err error) {
 	byName := r.Referenced == nil && !r.Deleting
 	whole := byName && r.Namespace == "" && r.Start == nil && r.End == nil
@@ -39,8 +39,8 @@ func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*shardRan
 	return total, nil
 }
 
-// countDue returns the number of members in a run by name that lead to expired resources. It reads the expiry members
-// of the kind.
+// countDue returns the number of expired resources in a run that is ordered by name. It reads the expiry members of
+// the kind.
 func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *shardRange) (gone int, err error) {
 	lo, hi := dueBounds(r.Kind, sc.shardTime(ctx, n.shard))
 	from := lo

@@ -91,7 +91,7 @@ func (s *session) warnDurability(ctx context.Context, cn *goredis.Conn, info map
 	})
 }
 
-// logOnce remembers about which servers something was logged. The zero value is empty.
+// logOnce remembers which messages were logged. The zero value is empty.
 type logOnce struct {
 	mu   sync.Mutex
 	keys map[string]bool // guarded by mu

@@ -11,17 +11,18 @@ import (
 
 // An entry of a log stream has the revision of the change as its id, and the fields
 //
-//	h  type, size, time in milliseconds, request id, actor, each ended by a newline; of a
-//	   modification what follows below; the key's tuple; the sum of the head
-//	d  the record after the change; for a delete, the last one
-//	b  the body, which ends the record, unless d has it
-//	c  the sum of the change and the change; nothing if there is none
+//	h  the head: type, size, time in milliseconds, request id and actor, each ended by a newline;
+//	   for a modification, a description of the previous record; the key's tuple; the sum of the head
+//	d  the record after the change; for a delete, the last record
+//	b  the body, if d has the record without its body
+//	c  the sum of the change, and the change ([backend.Put.Change]); empty if there is none
 //
-// For a modification, h also describes the previous record: its revision, updated, expires and deleting, and the length
-// of its list of references if that list was another one, each ended by a newline, followed by that list.
+// The description of the previous record consists of its revision, updated, expires and deleting, and the length of its
+// list of references, each ended by a newline, and of that list. If the change has kept the references, the length is
+// empty and there is no list.
 //
-// The script stores b and c as it gets them. Joining long strings is slow in Lua, which compares each new string with
-// all that it has.
+// The script stores b and c as it gets them. Joining long strings is slow in Lua, which looks up each new string in a
+// table of all its strings.
 //
 // An entry of type s marks the beginning of an epoch and is not a change. Its sequence is 0, and it has no sum.
 const (
@@ -100,7 +101,7 @@ func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	if f.rest, err = checkHead(m.ID, head, f.rest, changeSum); err != nil {
 		return e, false, err
 	}
-	var refs string // before the change, if it replaced them
+	var refs string // the list of references before the change, if the change has replaced it
 	replaced := false
 	if word == typeModified {
 		was, listed := f.envelope(), uint64(0)

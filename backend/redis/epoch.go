@@ -52,7 +52,7 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 		}
 		s.mu.Lock()
 		s.verified[v] = true
-		others := false // there are connections to what was the shard's primary before
+		others := false // whether there are connections to a previous primary of the shard
 		for other := range s.verified {
 			others = others || other.shard == i && other.history != h
 		}
@@ -163,7 +163,6 @@ func (c *core) ask(ctx context.Context, on server, q question) (out answer, err 
 	}
 }
 
-// otherShards returns the error for a store with another number of shards.
 func (c *core) otherShards(stored string) error {
 	return refuse("the store was made with %.20s shards and this gateway is set to %d", stored, len(c.shards))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// patience is how long a call that certainly has changed nothing is repeated.
+// patience is how long a call is repeated if it certainly has changed nothing.
 const patience = time.Second
 
 // refused reports whether the server has answered that it did not execute the call, but may do so soon: it is starting,

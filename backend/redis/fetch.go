@@ -76,8 +76,8 @@ func (sc *scanner) skip(k backend.Key, err error) {
 	sc.built.Skip(k)
 }
 
-// resource returns the resource that a member leads to; nil if it has expired or does not exist. most is how many more
-// resources the range wants.
+// resource returns the resource of a member; nil if it has expired or does not exist. most is how many more resources
+// the range wants.
 func (sc *scanner) resource(
 	ctx context.Context, r *backend.Range, f found, runs []*shardRange, most int,
 ) (*backend.Resource, error) {

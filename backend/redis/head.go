@@ -30,7 +30,7 @@ type headQuestion struct {
 }
 
 // Head implements [backend.Heads]. All callers who wait share one question to the servers, which begins after the last
-// of them has come.
+// of them has called Head.
 func (s *Store) Head(ctx context.Context) (backend.Position, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Position{}, err

@@ -18,8 +18,9 @@ type History struct {
 	Lost uint64
 }
 
-// noteHistory logs that a shard has another history than the newest revision that this gateway has seen. ended is the
-// last sequence number that the server has in the epoch of that revision.
+// noteHistory logs that a shard has begun another history, and reports lost changes to Config.LostHistory. seen is
+// the newest revision that this gateway has seen. ended is the last sequence number that the server has in the epoch
+// of seen.
 func (c *core) noteHistory(h History, seen backend.Revision, ended string) {
 	fields := []zap.Field{
 		zap.Int("shard", h.Shard), zap.Uint64("epochBefore", h.Before), zap.Uint64("epoch", h.Now),

@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// readState decodes the state of a shard's log as read by readLog; Position passes only epoch and sequence. If the
-// epoch is not the one for which the session was verified, the session is renewed.
+// readState decodes the state of a shard's log from the fields that readLog reads. Position passes only the epoch and
+// the sequence. If the epoch is not the one for which the session was verified, readState renews the session.
 func (s *Store) readState(ses *session, shard int, values []any) (storekit.LogState, error) {
 	epoch, seq := text(values, 0), text(values, 1)
 	known := s.core.epochs[shard].Load()
@@ -33,8 +33,8 @@ func (s *Store) readState(ses *session, shard int, values []any) (storekit.LogSt
 	return state, nil
 }
 
-// parseState decodes the trim mark, which may be empty, and the earlier epochs, each with its last sequence number and
-// a space.
+// parseState decodes the trim mark, which may be empty, and the list of earlier epochs. The list has the last revision
+// of each epoch, followed by a space.
 func parseState(head backend.Revision, trimmed, epochs string) (state storekit.LogState, err error) {
 	for _, e := range strings.Fields(epochs) {
 		r, err := backend.ParseRevision(e)
@@ -62,7 +62,7 @@ type logPage struct {
 
 // logRead selects a part of the logs.
 type logRead struct {
-	// after has the revision of each shard after which to read. If it is nil, only the states are read.
+	// after has, for each shard, the revision after which to read. If it is nil, only the states are read.
 	after []backend.Revision
 	// limit is the maximum number of entries from one shard.
 	limit int
@@ -75,7 +75,7 @@ const maxEntryHead = 4 << 10
 
 // readLog reads the state of each shard's log and the entries after a revision. Each shard is read in one step. All
 // entries together have at most [backend.MaxDeliveryBytes], unless there is only one. The number of entries to request
-// is computed as if each were as large as the largest entry of the previous read.
+// is computed as if each were as large as the largest one ever written to the shard, which the previous read has shown.
 func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 	n := len(s.core.shards)
 	err = s.read(ctx, "log", func(ctx context.Context, ses *session) error {
@@ -129,9 +129,9 @@ func streamID(r backend.Revision) string {
 	return strconv.FormatUint(r.Epoch, 10) + "-" + strconv.FormatUint(r.Seq, 10)
 }
 
-// follow decodes entries of one shard, the first of which must follow the revision that the reader has reached, without
-// a gap. It returns the events, and the revision of the last entry. If an entry is missing or does not decode, follow
-// returns the events before it, and ErrPositionExpired.
+// follow decodes entries of one shard. The first one must follow the revision at without a gap, and each other one must
+// follow the previous one. follow returns the events, and the revision of the last entry. If an entry is missing or
+// does not decode, follow returns the events before it, and ErrPositionExpired.
 func follow(
 	state *storekit.LogState, at backend.Revision, entries []goredis.XMessage,
 ) ([]backend.Event, backend.Revision, error) {

@@ -17,14 +17,14 @@ const (
 	memberRef      byte = 'r' // (kind, namespace, name, bound) of the target, (kind, namespace, name)
 )
 
-// found is a member of the index, with the key that it leads to.
+// found is a member of the index, with the key of its resource.
 type found struct {
-	// text is the member, and order the part by which the members of a run are ordered, which is the part after their
-	// common prefix.
+	// text is the whole member. order is the part after the prefix that all members of a run share. The run is
+	// ordered by it.
 	text  string
 	order string
 	key   backend.Key
-	err   error // why the member leads to no key
+	err   error // why the key does not decode
 }
 
 // find parses a member. prefix is the number of bytes before the tuple of the key.
@@ -69,7 +69,7 @@ func cutExpiry(m string) (kind, at, name string, err error) {
 	return m[1 : len(m)-len(b)], m[len(m)-len(b) : len(m)-len(name)], name, nil
 }
 
-// expiryMember returns the key that an expiry member leads to.
+// expiryMember returns the key of the resource to which an expiry member belongs.
 func expiryMember(m string) (backend.Key, error) {
 	kind, at, name, err := cutExpiry(m)
 	if err != nil {
@@ -88,7 +88,7 @@ func dueOrder(m string) string {
 	return at + kind + name
 }
 
-// dueBounds returns the bounds, for ZRANGE BYLEX, of the members that lead to expired resources of a kind.
+// dueBounds returns the bounds, for ZRANGE BYLEX, of the expiry members of a kind whose time has come.
 func dueBounds(kind string, now time.Time) (lo, hi string) {
 	prefix := string(memberExpiry) + string(backend.AppendString(nil, kind))
 	return "[" + prefix, "(" + prefix + dueEnd(now)
@@ -97,7 +97,7 @@ func dueBounds(kind string, now time.Time) (lo, hi string) {
 // dueEnd returns the first expiry that has not been reached.
 func dueEnd(now time.Time) string { return expiry(now.Add(time.Millisecond)) }
 
-// targetOf returns the key that a member of any type leads to.
+// targetOf returns the key of the resource to which a member of any type belongs.
 func targetOf(m string) (k backend.Key, err error) {
 	if m == "" {
 		return k, fmt.Errorf("member: %w", backend.ErrUnreadable)
@@ -116,7 +116,7 @@ func targetOf(m string) (k backend.Key, err error) {
 	return backend.DecodeKey(b)
 }
 
-// membersOf returns all members that lead to a resource.
+// membersOf returns all members that the index should have for a resource.
 func membersOf(r *backend.Resource) [][]byte {
 	out := [][]byte{r.Key.Append([]byte{memberName})}
 	if r.Deleting {

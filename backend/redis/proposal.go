@@ -27,7 +27,7 @@ type action struct {
 	presence, uid, revision, bindingVersion, deletion, referrers, unfinalized string
 	// newUID is the uid of a resource that a put creates.
 	newUID string
-	// caller is "c" if the put was made for a caller.
+	// caller is "c" for a put with [backend.Put.Caller].
 	caller string
 	// finalizers is the number of finalizers that a put sets; if empty, the number does not change.
 	finalizers string

@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// The maximum numbers of resources that one round of purging removes.
+// purgeRound is the maximum number of resources that one Purge removes from a shard.
 const (
 	purgeRound = 256
 	// purgeChunk is the maximum number of resources that one run of the script removes, so that the server is not
@@ -68,7 +68,7 @@ func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
 	return total, nil
 }
 
-// purgeChunk removes the expired resources that some members lead to, and trims the log.
+// purgeChunk removes the expired resources of the given expiry members, and trims the log.
 func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (n int, err error) {
 	p := &proposal{shard: sh, keys: []string{sh.meta, sh.members, sh.log}}
 	var bad []any

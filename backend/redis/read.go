@@ -129,7 +129,8 @@ func (l *loader) noteLargest(cmd *goredis.StringCmd) {
 	l.largest = max(l.largest, int(parseLargest(cmd.Val())))
 }
 
-// parseLargest returns the size that askLargest has read, at least 1.
+// parseLargest returns the size that askLargest has read, at least 1. If it is missing or malformed, the result is
+// maxRecord.
 func parseLargest(stored string) int64 {
 	if n, err := strconv.ParseInt(stored, 10, 32); err == nil {
 		return max(n, 1)
@@ -214,7 +215,7 @@ func (l *loader) time(ctx context.Context, k backend.Key) time.Time {
 	return l.shardTime(ctx, l.store.shard(k.Namespace))
 }
 
-// shardTime estimates the time of the server that has a shard. It does not change during the call.
+// shardTime estimates the time of the server that has a shard. The result stays the same during the call.
 func (l *loader) shardTime(ctx context.Context, sh *shard) time.Time {
 	at, ok := l.times[sh.index]
 	if !ok {
@@ -315,7 +316,7 @@ func (s *Store) Position(ctx context.Context) (p backend.Position, err error) {
 			heads[i] = state.Head()
 		}
 		if !s.core.current(ses) {
-			// The server may no longer be a primary, or may lack the begin of the new epoch.
+			// The server may no longer be a primary, or may lack the beginning of the new epoch.
 			return fmt.Errorf("the epoch has changed: %w", backend.ErrUnavailable)
 		}
 		p = backend.NewPosition(heads...)

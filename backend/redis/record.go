@@ -14,7 +14,7 @@ import (
 // The stored form of a resource, which the scripts also read (HEADER in record.lua):
 //
 //	revision, updated, expires, deleting, spec revision, uid, created, finalizers,
-//	size of the references, size of the bound ones, length of the list of them,
+//	size of the references, size of the bound references, length of the list of references,
 //	declared, bindingVersion, ext: each ended by a newline
 //	sum of the body, sum of the header: without a newline, see sum.go
 //	list of references
@@ -22,7 +22,8 @@ import (
 //
 // The spec revision is empty if it equals the revision. Times are milliseconds since 1970. expires has 15 digits, as in
 // the index, and is empty for a resource that does not expire. deleting is "y" or empty. The first size is what the
-// references add to [backend.Resource.Size], the second what the bound ones add to [backend.Event.Size]. Each element
+// references add to [backend.Resource.Size], the second what the bound references add to [backend.Event.Size]. Each
+// element
 // of the list of references is its length in two bytes, followed by the tuple of the key and whether the reference is
 // bound. ext is empty. A later release may use it, so every write keeps it.
 const deletingFlag = "y"
@@ -59,14 +60,14 @@ func escape(s string) string {
 	return s
 }
 
-// envelope is the part of a header that a log entry has of the replaced record.
+// envelope is the part of a header that a log entry also has, for the replaced record.
 type envelope struct {
 	revision         backend.Revision
 	updated, expires time.Time
 	deleting         bool
 }
 
-// header is a record without its body.
+// header is a parsed record. The list of references and the body are not decoded.
 type header struct {
 	envelope
 	spec           backend.Revision
@@ -238,8 +239,8 @@ func (h *header) checked(k backend.Key, body string) (*backend.Resource, error) 
 	return h.resource(k, whole), nil
 }
 
-// resource returns the resource of a header without its references. The UID is copied, because a part of the record
-// would keep the whole record in memory.
+// resource returns the resource of a header without its references. Strings are copied, because a substring would keep
+// the whole record in memory.
 func (h *header) resource(k backend.Key, body []byte) *backend.Resource {
 	return &backend.Resource{
 		Key: k, Body: body,
@@ -258,7 +259,6 @@ func (h *header) resource(k backend.Key, body []byte) *backend.Resource {
 	}
 }
 
-// decodeRefs decodes a list of references.
 func decodeRefs(list string) (refs []backend.Ref, err error) {
 	for b := []byte(list); len(b) > 0; {
 		var element []byte

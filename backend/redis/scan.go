@@ -26,12 +26,12 @@ const (
 type scanner struct {
 	loader
 	ranges []backend.Range
-	// deep is the set of ranges for which a try had to read further members, because many led to expired resources. The
-	// next try reads more members of these in its first step.
+	// deep is the set of ranges for which a try had to read further members, because many belonged to expired
+	// resources. The next try reads more members of these ranges in its first step.
 	deep map[*backend.Range]bool
 	// runs has the runs of each range.
 	runs [][]*shardRange
-	// records maps a key to its record, which is "" if it does not exist, and held is the total size of the records.
+	// records maps a key to its record, or to "" if there is none. held is the total size of the records.
 	records map[backend.Key]string
 	held    int
 	// used is the size of the resources that are on pages already.
@@ -53,7 +53,7 @@ type scanner struct {
 type shardRange struct {
 	of      *backend.Range
 	shard   *shard
-	lo, hi  string // bounds of the rest, for ZRANGE BYLEX
+	lo, hi  string // bounds of the unread part, for ZRANGE BYLEX
 	reverse bool
 	// prefix is the number of bytes before the tuple of the key in a member.
 	prefix  int
@@ -258,7 +258,8 @@ func (n *shardRange) args(lo, hi string, count int) goredis.ZRangeArgs {
 	}
 }
 
-// take adds members to a run. more reports whether the index may have further members.
+// take sets the members of a run to the ones that were just read, and moves the start of the unread part past them.
+// more reports whether the index may have further members.
 func (sc *scanner) take(n *shardRange, members []string, more bool) {
 	n.members, n.more = make([]found, len(members)), more
 	for i, m := range members {

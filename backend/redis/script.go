@@ -31,7 +31,6 @@ var dueSource string
 //go:embed epoch.lua
 var epochSource string
 
-// scripts are the scripts of a store.
 type scripts struct {
 	apply, ranges, due script
 	// epoch begins an epoch. askEpoch is the same script, but the server does not allow it to write; it only reports

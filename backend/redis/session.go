@@ -55,7 +55,7 @@ type verification struct {
 
 func newSession(c *core) *session {
 	s := &session{core: c, verified: map[verification]bool{}, writeQueues: map[*goredis.Client]*writeQueue{}}
-	// One more connection is for asking for the heads.
+	// One more connection is for reading the heads.
 	s.client = s.connect(c.cfg.Timeout, c.cfg.Connections+1, 0)
 	// Usually only the watcher of the gateway's hub waits on the server. More idle connections are not kept.
 	s.blocking = s.connect(blockTime+c.cfg.Timeout/2, 1024, max(2, len(c.shards)))

@@ -55,8 +55,8 @@ func (s *shard) key(k backend.Key) string {
 	return string(k.Append(append(b[:0], s.item...)))
 }
 
-// shardTag returns the shortest number whose slot is in part i of n equal parts of all slots. So shards are distributed
-// evenly to any number of primaries.
+// shardTag returns the smallest number, in base 36, whose slot is in part i of n equal parts of all slots. So shards
+// are distributed evenly to any number of primaries.
 func shardTag(i, n int) string {
 	for v := 0; ; v++ {
 		tag := strconv.FormatInt(int64(v), 36)
@@ -81,7 +81,7 @@ func crc16(s string) (sum uint16) {
 	return sum
 }
 
-// sharding maps namespaces to a number of shards.
+// sharding maps namespaces to shards. Its value is the number of shards.
 type sharding int
 
 var _ backend.Sharder = sharding(1)

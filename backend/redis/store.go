@@ -6,7 +6,7 @@
 // in one slot of a cluster (shard.go):
 //
 //	meta      hash         format, epoch, head and bounds of the log
-//	members   sorted set   the index: members that lead to resources (member.go)
+//	members   sorted set   the index: members by which resources are found (member.go)
 //	log       stream       the changes; the ids of its entries are the revisions (entry.go)
 //	item...   string       one for each resource: its record (record.go)
 //
@@ -17,7 +17,7 @@
 // its place. The old one is closed when the calls that use it have ended:
 //
 //	read calls    read       -> acquire -> exchange                  repeated for a second
-//	Apply         propose    -> acquire -> writeQueue -> batch.lua   repeated if it was not judged (apply.go)
+//	Apply         propose    -> acquire -> writeQueue -> batch.lua   repeated if it was certainly not applied (apply.go)
 //	watchers      in a goroutine of their own, on connections that wait on the server (watcher.go)
 package redis
 
@@ -61,7 +61,8 @@ type core struct {
 	bounds  [4]any // of logs, see logBounds
 	// epochs has the last known epoch of each shard.
 	epochs []atomic.Uint64
-	// largest has, for each shard, the size of the largest entry in the last read of its log.
+	// largest has, for each shard, the size of the largest record or log entry ever written to it, as of the last read
+	// of its log; 0 before the first read.
 	largest []atomic.Int64
 	// heads has the newest revision that this gateway has seen of each shard.
 	heads []atomic.Pointer[backend.Revision]
@@ -72,7 +73,7 @@ type core struct {
 	lostHistories atomic.Uint64
 	// full reports whether a server has refused the last change because it was out of memory.
 	full atomic.Bool
-	// told remembers about which servers something was logged.
+	// told remembers which messages were logged.
 	told logOnce
 	// replicas has, for each shard, when its server was last seen with a replica, in nanoseconds since 1970; 0 for
 	// never.

@@ -26,19 +26,17 @@ const (
 	sumDigits = 8
 )
 
-// bodySum returns the sum of a body or a change.
+// bodySum returns the CRC-32C of a body or a change.
 func bodySum(b []byte) (sum [bodySumBytes]byte) {
 	binary.LittleEndian.PutUint32(sum[:], crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 	return sum
 }
 
-// appendBodySum appends the sum of a body or a change.
 func appendBodySum(dst, b []byte) []byte {
 	sum := bodySum(b)
 	return append(dst, sum[:]...)
 }
 
-// isBodySum reports whether sum is the sum of a body or a change.
 func isBodySum(sum string, b []byte) bool {
 	want := bodySum(b)
 	return string(want[:]) == sum
@@ -55,7 +53,6 @@ func sumMatches(b []byte, sum string) bool {
 	return string(digits[:]) == sum
 }
 
-// wrongSum returns the error for data that does not match its sum.
 func wrongSum(of string) error {
 	return fmt.Errorf("wrong sum of the %s: %w", of, backend.ErrUnreadable)
 }
@@ -80,7 +77,7 @@ func (h *header) checkBody(body []byte) error {
 	return nil
 }
 
-// takeChange splits a stored change into the change, nil if there is none, and its sum.
+// takeChange splits a stored change into the change and its sum, and checks the sum. Without a change, both are empty.
 func takeChange(stored string) (change []byte, sum string, err error) {
 	if stored == "" {
 		return nil, "", nil

@@ -23,8 +23,8 @@ const verifyChunk = 256
 // verifyTries is how often a log is read if its oldest entries are removed meanwhile.
 const verifyTries = 3
 
-// Verify implements [backend.Verifier]. There may be writes at the same time: whatever seems wrong is checked again in
-// one step of the server.
+// Verify implements [backend.Verifier]. There may be writes at the same time: what seems wrong is checked again in one
+// step of the server.
 func (s *Store) Verify(ctx context.Context, v backend.Verification) (backend.Verified, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Verified{}, err
@@ -51,17 +51,16 @@ func (s *Store) Verify(ctx context.Context, v backend.Verification) (backend.Ver
 	return c.Verified, nil
 }
 
-// verifier verifies a store.
 type verifier struct {
 	storekit.Inspector
 	store  *Store
 	client goredis.UniversalClient
-	mu     sync.Mutex // held while the records of one node are looked at
+	mu     sync.Mutex // held while records of one node are checked
 }
 
 func (c *verifier) shards() []shard { return c.store.core.shards }
 
-// records checks all records, one node after the other.
+// records checks all records of all nodes.
 func (c *verifier) records(ctx context.Context) error {
 	node := func(ctx context.Context, node goredis.UniversalClient) error {
 		cursor := uint64(0)
@@ -139,7 +138,7 @@ func (c *verifier) shardOfItem(key string) *shard {
 	return &shard{}
 }
 
-// leadTo checks that the index has all members that lead to the records, and that the log has their last changes.
+// leadTo checks that the index has all members of the records, and that the log has entries of their last changes.
 func (c *verifier) leadTo(ctx context.Context, node goredis.UniversalClient, found []storedRecord) error {
 	if len(found) == 0 {
 		return nil
@@ -163,7 +162,8 @@ func (c *verifier) leadTo(ctx context.Context, node goredis.UniversalClient, fou
 	return nil
 }
 
-// lookAgain checks a record, and what leads to it, in one step of the server, and reports what is wrong.
+// lookAgain reads a record, its index members and its last log entry in one step of the server, and reports what is
+// wrong.
 func (c *verifier) lookAgain(ctx context.Context, node goredis.UniversalClient, one storedRecord) error {
 	for {
 		pipe := node.TxPipeline()
@@ -190,7 +190,7 @@ func (c *verifier) lookAgain(ctx context.Context, node goredis.UniversalClient, 
 	}
 }
 
-// recordQuestion reads what leads to a record.
+// recordQuestion has the commands that read the index members and the last log entry of a record.
 type recordQuestion struct {
 	of      storedRecord
 	members [][]byte
@@ -253,7 +253,7 @@ func partOf(member string) string {
 	return backend.PartName
 }
 
-// index checks that each member of a shard's index belongs to the record that it leads to.
+// index checks all members of a shard's index: the record of each must be stored, and must have that member.
 func (c *verifier) index(ctx context.Context, sh *shard) error {
 	lo := "-"
 	for {
@@ -279,7 +279,7 @@ func (c *verifier) index(ctx context.Context, sh *shard) error {
 	}
 }
 
-// members checks members of the index, and reports those that do not belong to the record that they lead to.
+// members checks members of the index. It reports a member whose record is not stored, or does not have that member.
 func (c *verifier) members(ctx context.Context, sh *shard, members []string) error {
 	pipe := c.client.Pipeline()
 	records := make([]*goredis.StringCmd, len(members))
@@ -309,8 +309,8 @@ func (c *verifier) members(ctx context.Context, sh *shard, members []string) err
 	return nil
 }
 
-// memberProblem describes what is wrong with a member of the index; "" if nothing is. A record that does not decode is
-// reported elsewhere.
+// memberProblem describes what is wrong with a member of the index; "" if nothing is. verifier.scanned reports a record
+// that does not decode.
 func memberProblem(m string, record *goredis.StringCmd) string {
 	if record.Err() != nil {
 		return fmt.Sprintf("the member %q of the index leads to it, and it is not stored", m)
@@ -454,7 +454,7 @@ func (v *logVerifier) pages(
 	}
 }
 
-// entries checks a page of the log.
+// entries checks that the entries of a page decode and have no gaps, and compares them with the stored records.
 func (v *logVerifier) entries(ctx context.Context, page []goredis.XMessage) error {
 	var events []backend.Event
 	for _, m := range page {
@@ -490,7 +490,7 @@ func (v *logVerifier) entries(ctx context.Context, page []goredis.XMessage) erro
 	return v.compare(ctx, events)
 }
 
-// compare compares changes with what is stored, which was read after the changes.
+// compare compares changes with the stored records, which it reads after the changes.
 func (v *logVerifier) compare(ctx context.Context, events []backend.Event) error {
 	if len(events) == 0 {
 		return nil

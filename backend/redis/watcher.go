@@ -298,7 +298,7 @@ func (w *watcher) take(d *backend.Delivery, shard int, entries []goredis.XMessag
 	return true
 }
 
-// start begins to wait on a group in the background, for at most blockTime.
+// start begins to wait on a group in the background, for at most blockTime. It returns false if the store is closed.
 func (w *watcher) start(group int) bool {
 	s := w.store
 	args := []any{
@@ -321,7 +321,7 @@ func (w *watcher) start(group int) bool {
 		cmd.SetFirstKeyPos(int8(6))
 		_ = ses.blocking.Process(context.Background(), cmd)
 		streams, err := cmd.Result()
-		if !errors.Is(err, goredis.Nil) { // nothing came in time
+		if !errors.Is(err, goredis.Nil) { // goredis.Nil means that nothing came in time
 			ses.locate(err)
 		}
 		w.results <- waited{group: group, streams: streams, err: err}

@@ -55,7 +55,7 @@ type writeQueue struct {
 	senders int
 }
 
-// scriptCall is a batch, with the keys and arguments for running the script apply with it alone.
+// scriptCall is a call of the script apply with one batch.
 type scriptCall struct {
 	keys []string
 	args []any
@@ -69,7 +69,6 @@ type scriptCall struct {
 	err   error
 }
 
-// finish answers the call.
 func (c *scriptCall) finish(reply []any, err error) {
 	c.reply, c.err = reply, err
 	close(c.done)

@@ -18,14 +18,14 @@ type ShardState interface {
 }
 
 // Judge checks the conditions of a batch and returns its result and writes. It writes nothing itself. The driver must
-// hold a lock over this call and the writes. log is the log of the shard; unless there is an error, its revisions are
-// advanced by the writes. now must be in UTC.
+// hold a lock over this call and the writes. log is the log of the shard. If Judge returns no error, it has advanced
+// the revisions of log by the writes. now must be in UTC.
 func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (backend.Result, []Write, error) {
 	if now.After(b.Deadline) {
 		return backend.Result{}, nil, backend.ErrDeadline
 	}
 	p := ledger{requestID: b.RequestID, actor: b.Actor, now: now.Truncate(time.Millisecond), log: log}
-	stored := make([]*backend.Resource, len(b.Actions)) // expired or not
+	stored := make([]*backend.Resource, len(b.Actions)) // including expired resources
 	damaged := make([]bool, len(b.Actions))
 	for i := range b.Actions {
 		a := &b.Actions[i]
@@ -85,7 +85,7 @@ func holds(a *backend.Action, stored *backend.Resource, now time.Time, state Sha
 	if live != nil && live.ExpiredAt(now) {
 		live = nil
 	}
-	var failed error // of the view
+	var failed error // the error of state.Bound
 	err := a.If.Check(live, func() (bool, error) {
 		var bound bool
 		bound, failed = state.Bound(a.Key, now)
@@ -107,7 +107,7 @@ func holds(a *backend.Action, stored *backend.Resource, now time.Time, state Sha
 type ledger struct {
 	requestID, actor string
 	now              time.Time // to the millisecond
-	log              *LogState // counts the writes
+	log              *LogState // gives each write its revision
 	writes           []Write
 }
 

@@ -16,11 +16,12 @@ type LogState struct {
 	Internal uint64
 }
 
-// maxEpochs is the maximum number of epochs in the state. The oldest epochs are removed first. Positions in them
-// expire.
+// maxEpochs is the maximum number of epochs in the state. The oldest epochs are removed first. Positions in removed
+// epochs expire.
 const maxEpochs = 1024
 
-// Head returns the revision of the last change. If the current epoch has none, it is the epoch with the sequence 0.
+// Head returns the revision of the last change. If the current epoch has no change yet, the result has that epoch and
+// the sequence 0.
 func (s *LogState) Head() backend.Revision {
 	if len(s.Epochs) == 0 {
 		return backend.Revision{}
@@ -72,9 +73,9 @@ func (s *LogState) Resume(r backend.Revision) error {
 	return nil
 }
 
-// Shared returns the last revision that this log shares with the history in which r was seen, if this log has lost
-// changes of that history: the end of r's epoch in this log. It returns zero if the log does not have the epoch, or
-// cannot resume there.
+// Shared returns the revision at which a new watch can begin, if this log has lost changes of the history in which r
+// was seen. It is the last revision of r's epoch in this log. Shared returns zero if nothing of that epoch was lost, if
+// the log does not have the epoch, or if it cannot resume at that revision.
 func (s *LogState) Shared(r backend.Revision) backend.Revision {
 	i := slices.IndexFunc(s.Epochs, func(e backend.Revision) bool { return e.Epoch == r.Epoch })
 	if i < 0 || r.Seq <= s.Epochs[i].Seq || s.Resume(s.Epochs[i]) != nil {
@@ -83,8 +84,8 @@ func (s *LogState) Shared(r backend.Revision) backend.Revision {
 	return s.Epochs[i]
 }
 
-// Follows reports whether an entry is the next one after r. [LogState.Resume] must accept r. A log may have an entry
-// with the sequence 0 at the beginning of an epoch.
+// Follows reports whether entry is the revision of the first log entry after r. [LogState.Resume] must accept r. A log
+// may have an entry with the sequence 0 at the beginning of an epoch.
 func (s *LogState) Follows(r, entry backend.Revision) bool {
 	if entry.Epoch == r.Epoch {
 		return entry.Seq == r.Seq+1

@@ -21,7 +21,7 @@ type PageBuilder struct {
 // [PageBuilder.Next] must be called before each page.
 func NewPageBuilder(now time.Time) *PageBuilder { return &PageBuilder{now: now} }
 
-// First returns the first of pages. It is for a call of Ranges with one range.
+// First returns the first of pages, or err. A driver implements Range with it, as a call of Ranges with one range.
 func First(pages []backend.Page, err error) (backend.Page, error) {
 	if err != nil {
 		return backend.Page{}, err

@@ -16,7 +16,7 @@ type Inspector struct {
 	Verified backend.Verified
 }
 
-// Tell reports damage.
+// Tell counts the damage and passes it to Found.
 func (i *Inspector) Tell(d backend.Damage) {
 	i.Verified.Damaged++
 	i.Found(d)
@@ -30,8 +30,8 @@ func (i *Inspector) Count(counter *int64) {
 	}
 }
 
-// Absent is a set of keys that have an entry in the log but no stored record. It has only hashes of the keys, because
-// there may be many.
+// Absent is a set of keys that have an entry in the log but no stored record. It stores only hashes of the keys,
+// because there may be many.
 type Absent struct {
 	seed maphash.Seed
 	keys map[uint64]struct{}

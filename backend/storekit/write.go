@@ -27,7 +27,7 @@ type Write struct {
 // Logged reports whether the write has a log entry.
 func (w *Write) Logged() bool { return w.Event.Type != 0 }
 
-// Refs returns the entries of the inverse index that the write removes, and those that it adds.
+// Refs returns the inverse index entries that the write removes (ended), and the entries that it adds (begun).
 func (w *Write) Refs() (ended, begun []backend.Ref) {
 	if w.Before != nil && w.After != nil && slices.Equal(w.Before.Refs, w.After.Refs) {
 		return nil, nil
@@ -56,7 +56,8 @@ func without(a, b []backend.Ref) []backend.Ref {
 	return out
 }
 
-// Unreadable adds the key to an error for a resource that cannot be decoded. It returns other errors unchanged.
+// Unreadable adds the key to err, the error for a stored resource that cannot be decoded. The result always wraps
+// ErrUnreadable.
 func Unreadable(k backend.Key, err error) error {
 	if errors.Is(err, backend.ErrUnreadable) {
 		return fmt.Errorf("%s: %w", k, err)

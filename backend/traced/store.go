@@ -56,7 +56,7 @@ func (s *Store) call(ctx context.Context, name string) (context.Context, span.Sp
 	return ctx, traced
 }
 
-// end ends the span of a call.
+// end ends the span of a call. If err is not nil, the span records it.
 func end(traced span.Span, err error) {
 	if err != nil && traced.Recording() {
 		code, fault := errorType(err)
