@@ -197,9 +197,9 @@ func TestLogsAndMetricsAreAsPromised(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 
-	every := promised(t, "each line of the log is an object with", ". What a gateway")
-	operation := promised(t, "`slow operation` keep", ". Those of the access log")
-	access := promised(t, "Those of the access log", "; one about")
+	every := promised(t, "each line of the log is an object with", ". Lines from before")
+	operation := promised(t, "`slow operation` keep", ". Lines of the access log")
+	access := promised(t, "Lines of the access log also have", "; a line about")
 	seen := map[string]int{}
 	for line := range strings.Lines(g.log.String()) {
 		var object map[string]any

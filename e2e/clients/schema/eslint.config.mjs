@@ -1,5 +1,4 @@
 // The rules of graphql-eslint for schemas, all of them, and the exceptions with their reasons.
-// docs/decisions.md lists the same ones under "Rules of schema tools".
 import graphql from "@graphql-eslint/eslint-plugin";
 
 const exceptions = {
