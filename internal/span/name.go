@@ -75,35 +75,35 @@ type Described struct {
 // Spans returns the descriptions of all spans of a gateway.
 func Spans() []Described {
 	return []Described{
-		{"METHOD ROUTE", "server", "a request, until it is answered, or until a stream or a WebSocket has begun; not of `/healthz`, `/readyz` and `/metrics`", []attribute.Key{
+		{"METHOD ROUTE", "server", "a request, until it is answered, or until its stream or WebSocket has begun; none for `/healthz`, `/readyz` and `/metrics`", []attribute.Key{
 			Method, Route, Status, Scheme, Path, Protocol, ClientAddress, RequestID, ErrorType,
 		}},
-		{"query, mutation, subscription", "internal", "an operation, parsing included; a subscription until it has begun", []attribute.Key{
+		{"query, mutation, subscription", "internal", "an operation, with parsing; a subscription until it has begun", []attribute.Key{
 			OperationType, OperationName, Kind, Document, API, Steps, Kept, ErrorType,
 		}},
-		{"SERVICE/METHOD", "internal", "a call of a standard method over gRPC, gRPC-Web or Connect; a stream until it has begun", []attribute.Key{
+		{"SERVICE/METHOD", "internal", "a call over gRPC, gRPC-Web or Connect; a stream until it has begun", []attribute.Key{
 			RPCSystem, RPCService, RPCMethod, GRPCStatus, ConnectError, Kind, API, Steps, ErrorType,
 		}},
 		{"VERB KIND", "internal", "a write of one resource, such as `UPDATE Network`; `APPLY` until its manifest is read", []attribute.Key{
 			Verb, Kind, Outcome, DryRun, UID, Attempts, ErrorType,
 		}},
-		{Lock, "internal", "a write waits for another write of the same resource on this gateway", nil},
-		{Relate, "internal", "the references of a resource that is written are resolved", []attribute.Key{References, Waits}},
-		{Read, "internal", "a root field of a query reads", []attribute.Key{Field, Kind}},
-		{Level, "internal", "the references and connections of one level of an answer are read", []attribute.Key{Resources, Pages}},
+		{Lock, "internal", "the wait for another write of the same resource at this gateway", nil},
+		{Relate, "internal", "resolving the references of the resource", []attribute.Key{References, Waits}},
+		{Read, "internal", "the read of a root field of a query", []attribute.Key{Field, Kind}},
+		{Level, "internal", "the read of the references and connections of one level of an answer", []attribute.Key{Resources, Pages}},
 		{"store CALL", "client on Redis, else internal", "a call of the store: `Apply` (a write), `Get`, `Range`, `Head`, `Position`, `Sync`", []attribute.Key{
 			System, StoreCall, BatchSize, Bytes, Shard, Resources, ErrorType,
 		}},
-		{Queue, "internal", "a write waits for its commit, or for its turn to be sent to Redis", nil},
-		{Commit, "internal", "the embedded store commits a group of writes", []attribute.Key{Group, Bytes, Sync}},
-		{Pipeline, "internal", "a group of writes is sent to Redis and answered", []attribute.Key{Group, Bytes}},
-		{"service METHOD", "client", "a call of a resource service of another team", []attribute.Key{
+		{Queue, "internal", "the wait of a write for its commit, or to be sent to Redis", nil},
+		{Commit, "internal", "the commit of a group of writes in the embedded store", []attribute.Key{Group, Bytes, Sync}},
+		{Pipeline, "internal", "a group of writes to Redis, until it is answered", []attribute.Key{Group, Bytes}},
+		{"service METHOD", "client", "a call of a resource service", []attribute.Key{
 			RPCSystem, RPCService, RPCMethod, Service, ErrorType,
 		}},
-		{Deliver, "consumer", "a change is made an event of a subscription, or of equal ones that share it, or of a stream over gRPC; a trace of its own, linked to the write", []attribute.Key{
+		{Deliver, "consumer", "making an event from a change, for one subscription, several equal ones, or a stream over gRPC. It begins its own trace, linked to the write", []attribute.Key{
 			OperationType, OperationName, RPCSystem, RPCService, RPCMethod, Kind, Change, UID, WriteTrace,
 		}},
-		{Follow, "internal", "what waits for resources that were written is re-evaluated, and deletions are finished; a trace of its own, linked to the writes", []attribute.Key{
+		{Follow, "internal", "the work that follows from writes: re-evaluating resources that waited, and finishing deletions. It begins its own trace, linked to the writes", []attribute.Key{
 			Resources, Shard,
 		}},
 	}
@@ -119,8 +119,8 @@ func Attributes() []Described {
 		attributeOf(Path, "the path of the request, without its query; missing where the route is"),
 		attributeOf(Protocol, "the version of HTTP"),
 		attributeOf(ClientAddress, "the address of the client"),
-		attributeOf(ErrorType, "the code of the error (`extensions.code`); of the store and of services, the kind of the "+
-			"error; of a request whose answer was broken off, `aborted` or `panic`"),
+		attributeOf(ErrorType, "the code of the error (`extensions.code`); in spans of the store and of services, the kind of "+
+			"error; `aborted` or `panic` for a request whose answer was cut off"),
 		attributeOf(OperationName, "the name of the operation in the document"),
 		attributeOf(OperationType, "`query`, `mutation` or `subscription`"),
 		attributeOf(System, "`redis` or `bbolt`"),
@@ -131,24 +131,24 @@ func Attributes() []Described {
 		attributeOf(RPCMethod, "the method, such as `Write`"),
 		attributeOf(GRPCStatus, "the number of the code over gRPC and gRPC-Web; 0 is OK"),
 		attributeOf(ConnectError, "the code of an error over Connect, such as `not_found`"),
-		attributeOf(RequestID, "the request id, where that is not the id of the trace"),
+		attributeOf(RequestID, "the request id, if it is not the id of the trace"),
 		attributeOf(API, "the released version of the API, or `unreleased`"),
 		attributeOf(Kind, "the kind of the resource, or of the first root field"),
-		attributeOf(Document, "the SHA-256 of the document, as the log has it"),
-		attributeOf(Kept, "true if the answer was a kept one"),
-		attributeOf(Steps, "the steps of `limit-steps` that the operation took"),
+		attributeOf(Document, "the SHA-256 of the document, as in the log"),
+		attributeOf(Kept, "true if a kept answer was given"),
+		attributeOf(Steps, "how many steps of `limit-steps` the operation took"),
 		attributeOf(Verb, "the verb of the write"),
 		attributeOf(UID, "the uid of the resource"),
-		attributeOf(Outcome, "what became of the write, as in the API"),
+		attributeOf(Outcome, "the outcome of the write, as in the API"),
 		attributeOf(DryRun, "whether nothing was written"),
-		attributeOf(Attempts, "how often the write was attempted, if another writer came in between"),
-		attributeOf(References, "how many resources it refers to, if its references were resolved"),
-		attributeOf(Waits, "for how many of these it waits"),
+		attributeOf(Attempts, "how often the write was attempted, if others wrote the same resource"),
+		attributeOf(References, "how many resources the written one refers to"),
+		attributeOf(Waits, "how many of its references the written resource waits for"),
 		attributeOf(Field, "the root field"),
 		attributeOf(Resources, "how many resources were found, are read, or are handled"),
 		attributeOf(Pages, "how many pages are read"),
 		attributeOf(Shard, "the number of the shard"),
-		attributeOf(Bytes, "bytes of the write, or of all writes of the group"),
+		attributeOf(Bytes, "the bytes of the write, or of all writes of the group"),
 		attributeOf(Group, "how many writes were committed or sent together"),
 		attributeOf(Sync, "how long writing and syncing the file took"),
 		attributeOf(Change, "the type of the event, such as `MODIFIED`"),

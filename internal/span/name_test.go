@@ -20,20 +20,32 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/observability.md")
 
+// own reports whether the tables have an attribute. The others are described by OpenTelemetry.
+func own(attribute string) bool {
+	return strings.HasPrefix(attribute, "sluice.") || attribute == string(span.ErrorType)
+}
+
 // markdown returns the tables of spans and attributes.
 func markdown() string {
 	var b strings.Builder
-	b.WriteString("| span | kind | what it is of | attributes |\n|---|---|---|---|\n")
+	b.WriteString("| span | kind | what it covers | attributes |\n|---|---|---|---|\n")
 	for _, s := range span.Spans() {
 		var attributes []string
 		for _, a := range s.Attributes {
-			attributes = append(attributes, "`"+string(a)+"`")
+			if own(string(a)) {
+				attributes = append(attributes, "`"+string(a)+"`")
+			}
 		}
 		name := "`" + strings.ReplaceAll(s.Name, ", ", "`, `") + "`"
 		_, _ = fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, s.Kind, s.Meaning, strings.Join(attributes, ", "))
 	}
-	b.WriteString("\n| attribute | what it is |\n|---|---|\n")
+	b.WriteString("\nSpans also have the attributes of OpenTelemetry's " +
+		"[conventions](https://opentelemetry.io/docs/specs/semconv/) for HTTP, GraphQL, RPC and databases.\n")
+	b.WriteString("\n| attribute | meaning |\n|---|---|\n")
 	for _, a := range span.Attributes() {
+		if !own(a.Name) {
+			continue
+		}
 		_, _ = fmt.Fprintf(&b, "| `%s` | %s |\n", a.Name, a.Meaning)
 	}
 	return b.String()
