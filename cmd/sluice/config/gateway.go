@@ -190,7 +190,7 @@ func (g *Gateway) Settings() []Setting {
 		{
 			Name:  "services",
 			Value: &g.Services,
-			Help:  "resource services of other teams, by the names in @resource(service:). In the configuration file, each is a mapping with address, protocol, mapping, ca, cert, key, server-name, timeout, in-flight and compare-interval. The flag takes NAME=ADDRESS separated by commas, or JSON",
+			Help:  "resource services of other teams, by the names in @resource(service:). The configuration file has a mapping for each, with the address and more. The flag takes NAME=ADDRESS separated by commas, or JSON",
 			Check: func() error { return g.Services.Validate() },
 		},
 		{
