@@ -108,7 +108,7 @@ type Log struct {
 // Failure is something that goes wrong with an audit log.
 type Failure int
 
-// What goes wrong. After the first three, no line is missing.
+// The kinds of failures. After one of the first three alone, no line is missing.
 const (
 	// FailedWrite: lines could not be written. Those of changes are written later.
 	FailedWrite Failure = iota
@@ -138,7 +138,7 @@ func Failures() (all []Failure) {
 	return all
 }
 
-// Failed returns how often something has gone wrong.
+// Failed returns how often a failure of the kind f has occurred.
 func (l *Log) Failed(f Failure) uint64 { return l.failures[f].Load() }
 
 func (l *Log) failed(f Failure) { l.failures[f].Add(1) }
@@ -182,7 +182,7 @@ func (l *Log) Behind() (changes uint64) {
 	return changes
 }
 
-// now returns the present position.
+// now returns the present position, at which a new watch of the hub begins.
 func (l *Log) now(ctx context.Context) (backend.Position, error) {
 	w, err := l.cfg.Hub.Watch(ctx, hub.Watch{})
 	if err != nil {
@@ -198,7 +198,7 @@ const patience = 2 * time.Second
 
 var errStuck = errors.New("the target of the audit log takes no lines")
 
-// alone calls f, which uses the file, while no other call of alone does. If ctx ends first, alone returns while f
+// alone calls f, which uses the file. Only one such function runs at a time. If ctx ends first, alone returns while f
 // continues. Later calls wait until f has returned.
 func (l *Log) alone(ctx context.Context, f func() error) error {
 	select {
@@ -225,7 +225,7 @@ const (
 	maxPause = 2 * time.Second
 )
 
-// Run writes a line for each change until ctx ends.
+// Run writes a line for each change until ctx ends, and then returns nil.
 func (l *Log) Run(ctx context.Context) error {
 	defer l.close(ctx)
 	tidied := make(chan struct{})

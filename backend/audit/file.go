@@ -30,8 +30,8 @@ type File struct {
 	Path string
 	// Size is the size in bytes from which the file is renamed, and another one begun. Default: [DefaultSize].
 	Size int64
-	// MaxAge is how long renamed files are kept; 0 for ever. Files that other programs have renamed are neither removed
-	// nor compressed.
+	// MaxAge is how long renamed files are kept; 0 means for ever. Files that other programs have renamed are neither
+	// removed nor compressed.
 	MaxAge time.Duration
 	// MaxFiles is the maximum number of renamed files; 0 for no limit.
 	MaxFiles int
@@ -342,7 +342,6 @@ func (f *File) prepare() error {
 	return nil
 }
 
-// write appends lines.
 func (f *File) write(lines []byte) error {
 	to := f.Out
 	if f.Path != "" {

@@ -7,7 +7,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// stripped are resources without what a bare read may leave out.
+// stripped returns copies of resources without the fields that a bare read may
+// leave out.
 func stripped(rs []*backend.Resource) []*backend.Resource {
 	out := make([]*backend.Resource, len(rs))
 	for i, r := range rs {

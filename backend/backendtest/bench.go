@@ -12,18 +12,19 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// What the benchmarks store: a resource of about 1 KiB.
+// The benchmarks store BenchResources resources of about 1 KiB each.
 const (
 	BenchResources = 10_000
 	benchBody      = 900
 )
 
-// BenchKey is the i-th key of the benchmarks.
+// BenchKey returns the key of the i-th resource of the benchmarks.
 func BenchKey(i int) backend.Key {
 	return backend.Key{Kind: "Network", Namespace: "default", Name: fmt.Sprintf("network-%06d", i)}
 }
 
-// BenchPut is a put of the i-th resource.
+// BenchPut returns a put of the i-th resource, whose body is different in each
+// round.
 func BenchPut(i, round int) backend.Action {
 	body := make([]byte, benchBody)
 	for j := range body {
@@ -34,7 +35,7 @@ func BenchPut(i, round int) backend.Action {
 	}}
 }
 
-// Bench measures a driver: BenchmarkStore/get and so on.
+// Bench runs the benchmarks of a driver as sub-benchmarks of b, such as "get".
 func Bench(b *testing.B, open Opener) {
 	in := open(b, Options{Clock: time.Now})
 	s, err := in.Open()
@@ -85,7 +86,8 @@ func fill(b *testing.B, s Store) []backend.Revision {
 	return revisions
 }
 
-// benchWrite splits b.N conditional updates over writers with keys of their own.
+// benchWrite splits b.N conditional updates among writers. Each writer changes
+// different resources.
 func benchWrite(b *testing.B, s Store, revisions []backend.Revision, writers int) {
 	var next atomic.Int64
 	var wg sync.WaitGroup

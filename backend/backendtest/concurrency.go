@@ -10,7 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// workers runs n functions at once and waits for all.
+// workers calls run in n goroutines at the same time, and waits until all calls
+// have returned.
 func workers(n int, run func(worker int)) {
 	var wg sync.WaitGroup
 	for i := range n {
@@ -19,7 +20,8 @@ func workers(n int, run func(worker int)) {
 	wg.Wait()
 }
 
-// applyAs is Apply for many goroutines: the request id is made of worker and round.
+// applyAs is like apply, for concurrent workers. It makes the request id from
+// worker and round.
 func (f *fixture) applyAs(s Store, worker, round int, actions ...backend.Action) (backend.Result, error) {
 	return s.Apply(f.ctx(), backend.Batch{
 		RequestID: fmt.Sprintf("w%d-%d", worker, round), Deadline: f.clock.Now().Add(time.Second), Actions: actions,

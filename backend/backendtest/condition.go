@@ -179,7 +179,8 @@ func conditionStatements() []statement {
 		}},
 		{"conditions are judged against the state before the batch", func(f *fixture) {
 			f.start()
-			// Were the first put visible to the second condition, Absent would fail.
+			// Each condition holds before the batch. The put of the other key must
+			// not change that.
 			f.must(create(key("a"), "1"), create(key("b"), "1"))
 			rev := f.get(key("b")).Revision
 			f.must(put(key("a"), "2"), with(put(key("b"), "2"), backend.Condition{Revision: rev}))

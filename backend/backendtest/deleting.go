@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// inDeletion are the names of the resources of the kind most tests use whose deletion was
+// inDeletion returns the names of the resources of the kind Net whose deletion was
 // requested.
 func (f *fixture) inDeletion() []string {
 	f.Helper()

@@ -9,7 +9,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// everyByte is a string of n bytes in which all 256 come, if it is as long.
+// everyByte returns n bytes. If n is at least 256, they have all values of a
+// byte.
 func everyByte(n int) []byte {
 	out := make([]byte, n)
 	for i := range out {
@@ -92,7 +93,7 @@ func eventStatements() []statement {
 				nil,
 				{Revision: first.Revision, UpdatedAt: firstAt, ExpiresAt: expiry, Bound: bounds},
 				{Revision: second.Revision, UpdatedAt: secondAt, Deleting: true, Bound: bounds},
-				{Revision: third.Revision, UpdatedAt: thirdAt, Bound: []backend.Key{key("z")}}, // what the rebind left
+				{Revision: third.Revision, UpdatedAt: thirdAt, Bound: []backend.Key{key("z")}}, // bound by the rebind
 				{Revision: fourth.Revision, UpdatedAt: thirdAt},
 			}
 			for i, e := range events {
@@ -163,7 +164,7 @@ func eventStatements() []statement {
 			}
 			f.replayAgain(from, events)
 			f.must(put(key("a"), "last"))
-			equal(f, len(f.get(key("a")).Body), 5) // a resource keeps nothing of a change
+			equal(f, len(f.get(key("a")).Body), 5) // the change is not stored with the resource
 		}},
 		{"a change has a limit and names the revision that it is from, and an actor has a limit", func(f *fixture) {
 			f.start()
@@ -203,7 +204,7 @@ func eventStatements() []statement {
 			f.start(func(o *Options) { o.LogBytes = 150_000 })
 			f.must(create(key("a"), "0"))
 			at := f.own(f.position())
-			for i := range 4 { // two fit
+			for i := range 4 { // the log has room for two of them
 				f.must(changed(put(key("a"), fmt.Sprint(i)), f.get(key("a")).Revision, everyByte(60_000)))
 			}
 			at.Seq++
@@ -219,14 +220,15 @@ func eventStatements() []statement {
 			f.must(refs(put(key("a"), "bound"), many...))
 			at = f.own(f.position())
 			at.Seq -= 3
-			f.expired(f.at(at)) // the entry that freed them is as large as those that bind
+			f.expired(f.at(at)) // the put that removes the references has as large an entry as the puts that add them
 			at.Seq++
 			equal(f, len(f.replay(f.at(at))), 2)
 		}},
 	}
 }
 
-// replayAgain opens the data again and expects the same changes from it.
+// replayAgain reopens the data, and expects that a replay from the position
+// returns the changes in want.
 func (f *fixture) replayAgain(from backend.Position, want []backend.Event) {
 	f.Helper()
 	f.stop()
@@ -234,7 +236,7 @@ func (f *fixture) replayAgain(from backend.Position, want []backend.Event) {
 	got := f.replay(from)
 	equal(f, len(got), len(want))
 	for i := range got {
-		got[i].Position = want[i].Position // what it has seen of other shards may differ
+		got[i].Position = want[i].Position // the revisions of other shards may differ
 	}
 	equal(f, got, want)
 }

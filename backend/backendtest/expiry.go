@@ -187,8 +187,9 @@ func expiryStatements() []statement {
 	}
 }
 
-// RunIdle tests what a store does by itself, in synctest's time. It is for drivers
-// that use no other process, where time would be the real one.
+// RunIdle tests, with the fake clock of package synctest, that Run purges and
+// trims a store that nobody uses. It is only for drivers that use no other
+// process, because another process would follow the real clock.
 func RunIdle(t *testing.T, open Opener) {
 	t.Run("an idle store purges and trims in Run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Clock is a clock that stands still until it is moved.
+// Clock is a clock for tests. Its time changes only by Advance.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -24,14 +24,14 @@ func newClock() *Clock {
 	return &Clock{now: time.Date(2025, 6, 1, 12, 0, 0, 123_456_789, time.UTC)}
 }
 
-// Now returns the time that was set last.
+// Now returns the present time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Advance moves the clock.
+// Advance moves the clock forward by d.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ type fixture struct {
 	requests int
 }
 
-// start opens an empty store whose options set may change.
+// start opens an empty store. The functions in set may change its options.
 func (f *fixture) start(set ...func(*Options)) {
 	f.Helper()
 	f.opts = Options{Clock: f.clock.Now, Rand: rand.New(rand.NewPCG(1, 2))}
@@ -78,7 +78,7 @@ func (f *fixture) stop() {
 	f.Store = nil
 }
 
-// reopen opens the data, again after stop.
+// reopen opens the data. It is called by start, and may be called again after stop.
 func (f *fixture) reopen() {
 	f.Helper()
 	s, err := f.in.Open()
@@ -88,7 +88,7 @@ func (f *fixture) reopen() {
 	f.Store = s
 }
 
-// ctx lasts as long as the test.
+// ctx returns a context that lasts as long as the test.
 func (f *fixture) ctx() context.Context { return f.Context() }
 
 func (f *fixture) batch(actions ...backend.Action) backend.Batch {
@@ -113,7 +113,8 @@ func (f *fixture) must(actions ...backend.Action) backend.Result {
 	return res
 }
 
-// refuse expects the batch to fail at the action with the cause, and to change nothing.
+// refuse applies a batch. It expects the condition of one action to fail with cause,
+// and nothing to change. action is the index of that action.
 func (f *fixture) refuse(action int, cause error, actions ...backend.Action) *backend.ConditionError {
 	f.Helper()
 	before := f.position()
@@ -138,7 +139,7 @@ func (f *fixture) position() backend.Position {
 	return p
 }
 
-// shard is that of key and of all that most statements write.
+// shard returns the shard of the namespace that key uses.
 func (f *fixture) shard() int {
 	if s, ok := f.Store.(backend.Sharder); ok {
 		return s.Shard(key("").Namespace)
@@ -146,14 +147,14 @@ func (f *fixture) shard() int {
 	return 0
 }
 
-// own is the revision of that shard in a position.
+// own returns the revision of the shard f.shard in a position.
 func (f *fixture) own(p backend.Position) backend.Revision { return p.Shard(f.shard()) }
 
-// at is the present position, but with the revision r on that shard.
+// at returns the present position with the revision r of the shard f.shard.
 func (f *fixture) at(r backend.Revision) backend.Position { return f.position().With(f.shard(), r) }
 
-// after is the position of a result. It takes the other shards from the present
-// position, because a result says nothing about them.
+// after returns the position of a result. It takes the revisions of other shards from
+// the present position, because a result does not have them.
 func (f *fixture) after(res backend.Result) backend.Position {
 	f.Helper()
 	now := f.position()
@@ -234,7 +235,7 @@ func (f *fixture) wantErr(err, want error) {
 	}
 }
 
-// equal fails the test, and says how got differs from want.
+// equal fails the test if got differs from want, and prints the differences.
 func equal[T any](t testing.TB, got, want T) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
@@ -242,10 +243,10 @@ func equal[T any](t testing.TB, got, want T) {
 	}
 }
 
-// key is a resource of the kind most tests use.
+// key returns a key of the kind Net, which most tests use.
 func key(name string) backend.Key { return backend.Key{Kind: "Net", Namespace: "default", Name: name} }
 
-// put stores a body under a key, whatever is there.
+// put returns an action that stores a body under a key, without a condition.
 func put(k backend.Key, body string) backend.Action {
 	return backend.Action{
 		Key: k,
@@ -266,37 +267,38 @@ func remove(k backend.Key) backend.Action { return backend.Action{Key: k, Op: ba
 
 func check(k backend.Key, c backend.Condition) backend.Action { return backend.Action{Key: k, If: c} }
 
-// with puts a condition on an action.
+// with returns the action with a condition.
 func with(a backend.Action, c backend.Condition) backend.Action {
 	a.If = c
 	return a
 }
 
-// deleting makes a put request the deletion of its resource.
+// deleting returns the put with a request to delete its resource.
 func deleting(a backend.Action) backend.Action {
 	a.Put.Deleting = true
 	return a
 }
 
-// changed makes a put describe the state that it replaces, at a revision.
+// changed returns the put with a description of the state that it replaces, which must
+// have the revision at.
 func changed(a backend.Action, at backend.Revision, change []byte) backend.Action {
 	a.If.Revision, a.Put.Change = at, change
 	return a
 }
 
-// expiring gives a put its expiry.
+// expiring returns the put with an expiry.
 func expiring(a backend.Action, at time.Time) backend.Action {
 	a.Put.ExpiresAt = at
 	return a
 }
 
-// finalized makes a put say how many finalizers hold the resource.
+// finalized returns the put with the number of finalizers that hold the resource.
 func finalized(a backend.Action, n int) backend.Action {
 	a.Put.Finalizers = &n
 	return a
 }
 
-// names of the resources, in order.
+// names returns the names of the resources, in their order.
 func names(rs []*backend.Resource) []string {
 	out := make([]string, len(rs))
 	for i, r := range rs {
@@ -305,7 +307,7 @@ func names(rs []*backend.Resource) []string {
 	return out
 }
 
-// summary of events: type and name.
+// summary returns the type and the name of each event, such as "ADDED a".
 func summary(events []backend.Event) []string {
 	out := make([]string, len(events))
 	for i, e := range events {

@@ -7,19 +7,19 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// zone is a key of a GLOBAL kind.
+// zone returns a key of a GLOBAL kind.
 func zone(name string) backend.Key { return backend.Key{Kind: "Zone", Name: name} }
 
-// toZone is a reference to it.
+// toZone returns a reference to a zone.
 func toZone(name string, bound bool) backend.Ref { return backend.Ref{Key: zone(name), Bound: bound} }
 
-// within is a key of the kind most tests use, in a namespace.
+// within returns a key of the kind Net in a namespace.
 func within(namespace, name string) backend.Key {
 	return backend.Key{Kind: "Net", Namespace: namespace, Name: name}
 }
 
-// namespaces are one that lies in the shard of GLOBAL kinds, and another one, which does
-// not if the store has several shards.
+// namespaces returns two namespaces. near lies in the shard of GLOBAL kinds. far lies in
+// another shard if the store has several.
 func (f *fixture) namespaces() (near, far string) {
 	for i := 0; near == "" || far == ""; i++ {
 		namespace := fmt.Sprint("ns-", i)
@@ -33,7 +33,8 @@ func (f *fixture) namespaces() (near, far string) {
 	return near, far
 }
 
-// globalStatements are about references to GLOBAL kinds, and checks of them.
+// globalStatements are about references to GLOBAL kinds, and about checks of GLOBAL
+// keys.
 func globalStatements() []statement {
 	return []statement{
 		{"what refers to a GLOBAL key is found in all namespaces, in the order of kind, namespace and name", func(f *fixture) {

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// lease is an internal record.
+// lease returns the key of an internal record.
 func lease(name string) backend.Key {
 	return backend.Key{Kind: "_lease", Namespace: "default", Name: name}
 }

@@ -147,7 +147,7 @@ func limitStatements() []statement {
 	}
 }
 
-// puts are n puts of different keys.
+// puts returns n puts of different keys.
 func puts(n int) []backend.Action {
 	out := make([]backend.Action, n)
 	for i := range out {
@@ -156,7 +156,7 @@ func puts(n int) []backend.Action {
 	return out
 }
 
-// sized is a put of a resource that counts for exactly that many bytes.
+// sized returns a put of a resource that counts for exactly size bytes.
 func sized(k backend.Key, size int) backend.Action {
 	a := put(k, "")
 	r := backend.Resource{Key: k, Body: a.Put.Body}

@@ -20,11 +20,11 @@ import (
 // SeedVariable names the environment variable that replaces the seeds of RunModel.
 const SeedVariable = "SLUICE_TEST_SEED"
 
-// modelSteps is the length of one history.
+// modelSteps is the number of steps of a history.
 const modelSteps = 1500
 
-// RunModel runs a random history for each seed on a driver and on backend/memory,
-// with the same clock and the same epochs, and expects the same answers from both.
+// RunModel runs a random history for each seed, on a driver and on backend/memory
+// with the same clock and the same epochs. It expects the same answers from both.
 func RunModel(t *testing.T, open Opener, seeds ...uint64) {
 	if v := os.Getenv(SeedVariable); v != "" {
 		seed, err := strconv.ParseUint(v, 10, 64)
@@ -66,7 +66,8 @@ func openMemory(_ testing.TB, o Options) Instance {
 	}
 }
 
-// model is one history on the driver (0) and on the reference (1).
+// model runs one history. Arrays have the values of the driver at 0, and the
+// values of the reference at 1.
 type model struct {
 	*testing.T
 	rnd       *rand.Rand
@@ -231,7 +232,7 @@ func (m *model) apply() {
 	}
 }
 
-// compareGet gets resources, and gets them bare.
+// compareGet compares the results of Get and GetBare.
 func (m *model) compareGet(keys []backend.Key) {
 	m.Helper()
 	both(
@@ -270,7 +271,7 @@ func (m *model) compareRanges() {
 	})
 }
 
-// shown is what stores must agree on in the page of a range.
+// shown returns the page of a range without the fields in which stores may differ.
 func shown(page backend.Page, r backend.Range) backend.Page {
 	if r.Bare && page.Resources != nil {
 		page.Resources = stripped(page.Resources)
@@ -278,7 +279,7 @@ func shown(page backend.Page, r backend.Range) backend.Page {
 	return page
 }
 
-// replay is what a new watch from the position delivers up to its mark.
+// replay has what a new watch delivers until it has caught up.
 type replay struct {
 	Events []backend.Event
 	End    backend.Position

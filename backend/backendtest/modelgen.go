@@ -10,13 +10,13 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// What the random histories are made of. The names are few, so that actions often
-// meet the same key.
+// The kinds, namespaces and names of the random histories. There are few, so that actions
+// often have the same key.
 func modelKinds() []string      { return []string{"Net", "Net\x00", "_lease"} }
 func modelNamespaces() []string { return []string{"", "a", "a\x00", "b"} }
 func modelNames() []string      { return []string{"x", "x\x00", "x\xff", "xx", "\xff", "y", "z", "é"} }
 
-// modelKeys are all keys of the histories.
+// modelKeys returns all keys of the histories.
 func modelKeys() (keys []backend.Key) {
 	for _, kind := range modelKinds() {
 		for _, namespace := range modelNamespaces() {
@@ -36,7 +36,8 @@ func (m *model) key() backend.Key {
 	return backend.Key{Kind: m.pick(modelKinds()), Namespace: m.pick(modelNamespaces()), Name: m.pick(modelNames())}
 }
 
-// randomKeys are those of a read: in any order, or side by side as they are stored.
+// randomKeys returns the keys for a read, in random order or in the order in which they
+// are stored.
 func (m *model) randomKeys() []backend.Key {
 	keys := make([]backend.Key, m.rnd.IntN(6))
 	for i := range keys {
@@ -97,7 +98,7 @@ func (m *model) put(namespace string) backend.Put {
 	return p
 }
 
-// refs are random references with the fingerprint of their declarations. Some are
+// refs returns random references with the fingerprint of their declarations. Some are
 // invalid: the same key twice, a key in another namespace, or no fingerprint.
 func (m *model) refs(namespace string) (refs []backend.Ref, declared string) {
 	if m.chance(40) {
@@ -122,8 +123,8 @@ func (m *model) refs(namespace string) (refs []backend.Ref, declared string) {
 	return refs, declared
 }
 
-// change makes a put describe the state that it replaces, mostly at the revision of a live
-// resource.
+// change adds a random [backend.Put.Change] to a put. The condition of the put mostly gets
+// the revision of the live resource.
 func (m *model) change(a *backend.Action) {
 	a.Put.Change = make([]byte, m.rnd.IntN(300))
 	if m.chance(1) {
@@ -141,7 +142,8 @@ func (m *model) change(a *backend.Action) {
 	}
 }
 
-// rebind is a rebind, mostly of a live resource that has had as many passes.
+// rebind returns a rebind, mostly for the revision and the binding version of the live
+// resource.
 func (m *model) rebind(k backend.Key) backend.Action {
 	a := backend.Action{
 		Key: k,
@@ -158,7 +160,7 @@ func (m *model) rebind(k backend.Key) backend.Action {
 	return a
 }
 
-// batch is a random batch, mostly valid, whose conditions often hold.
+// batch returns a random batch, which is mostly valid and whose conditions often hold.
 func (m *model) batch() backend.Batch {
 	b := backend.Batch{
 		RequestID: fmt.Sprint("request-", m.step),

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// ranges calls Ranges, which every driver offers.
+// ranges calls Ranges, which every driver must implement.
 func (f *fixture) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	f.Helper()
 	many, ok := f.Store.(backend.Ranger)

@@ -321,7 +321,8 @@ func rangeStatements() []statement {
 	}
 }
 
-// traverse reads all pages of a range by name, and fails where a page is empty though there was more.
+// traverse reads all pages of a range by name. It fails the test if a page with More has no
+// resources.
 func traverse(f *fixture, r backend.Range) []*backend.Resource {
 	f.Helper()
 	var all []*backend.Resource

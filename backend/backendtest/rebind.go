@@ -7,7 +7,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// rebind gives the resource other references, taken by other declarations.
+// rebind returns a rebind of the resource to other references, with the
+// fingerprint of their declarations.
 func rebind(of *backend.Resource, declared string, rs ...backend.Ref) backend.Action {
 	return backend.Action{
 		Key: of.Key, Op: backend.OpRebind, If: backend.Condition{

@@ -7,18 +7,19 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// refs gives a put its references.
+// refs returns the put with references.
 func refs(a backend.Action, rs ...backend.Ref) backend.Action {
 	a.Put.Refs, a.Put.Declared = rs, "declared"
 	return a
 }
 
-// bound and loose are references to a resource of the kind most tests use.
+// bound and loose return a bound and an unbound reference to a resource of the
+// kind Net.
 func bound(name string) backend.Ref { return backend.Ref{Key: key(name), Bound: true} }
 
 func loose(name string) backend.Ref { return backend.Ref{Key: key(name)} }
 
-// referrers are the names of the resources that refer to a key.
+// referrers returns the names of the resources that refer to a key.
 func (f *fixture) referrers(k backend.Key, boundOnly bool) []string {
 	f.Helper()
 	return names(f.list(backend.Range{Referenced: &k, BoundOnly: boundOnly}).Resources)

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// dated gives a put the times of a resource that comes from another store.
+// dated returns the put with the times of a resource that comes from another store.
 func dated(a backend.Action, createdAt, updatedAt time.Time) backend.Action {
 	a.Put.CreatedAt, a.Put.UpdatedAt = createdAt, updatedAt
 	return a

@@ -9,7 +9,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// history makes changes of all types, some in batches, some purged.
+// history makes n changes of all types. Some are in one batch, and some
+// resources expire and are purged.
 func history(f *fixture, n int) {
 	f.Helper()
 	for i := range n {
@@ -91,7 +92,7 @@ func resumeStatements() []statement {
 				for i, e := range rest {
 					want := all[len(all)-len(rest)+i]
 					equal(f, f.own(e.Position), f.own(want.Position))
-					want.Position = e.Position // what it has seen of other shards may differ
+					want.Position = e.Position // the revisions of other shards may differ
 					equal(f, e, want)
 				}
 				if len(rest) < len(all) {
@@ -152,7 +153,7 @@ func resumeStatements() []statement {
 	}
 }
 
-// expired expects the position to be refused, by Watch or by the first Next.
+// expired expects that Watch, or the first Next, fails with ErrPositionExpired.
 func (f *fixture) expired(p backend.Position) {
 	f.Helper()
 	w, err := f.Watch(f.ctx(), backend.Watch{From: p})

@@ -1,6 +1,6 @@
-// Package backendtest tests drivers of [backend.Store]. [Run] is the conformance
-// suite, [RunModel] compares random histories with the reference in
-// backend/memory, and [Bench] measures.
+// Package backendtest tests drivers of [backend.Store]. [Run] is the conformance suite,
+// [RunModel] compares random histories with the reference in backend/memory, and [Bench]
+// runs benchmarks.
 package backendtest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Store is what the suite needs of a driver.
+// Store has the methods of a driver that the suite needs.
 type Store interface {
 	backend.Store
 	backend.Clock
@@ -23,7 +23,7 @@ type Store interface {
 	Close() error
 }
 
-// Options are what the suite controls in a store. Zero fields mean the driver's defaults.
+// Options configure a store for a test. A zero field means the driver's default.
 type Options struct {
 	Clock         func() time.Time
 	Rand          *rand.Rand
@@ -35,7 +35,8 @@ type Options struct {
 
 // Instance is the data of a store, empty at first.
 type Instance struct {
-	// Open opens the data, and again after all stores on it were closed.
+	// Open opens the data. It may be called again after all stores on the data were
+	// closed.
 	Open func() (Store, error)
 	// Handle returns a second store on the data that the given one has open.
 	Handle func(Store) Store

@@ -39,18 +39,18 @@ func NewCPUSlots(n int) *CPUSlots {
 	return t
 }
 
-// cpuSlot is the state of one operation.
+// cpuSlot records whether one operation has a slot, needs one, or waits for one.
 type cpuSlot struct {
 	of *CPUSlots
 
 	mu    sync.Mutex // guards the rest
-	began time.Time  // moved on by the time that the operation was away
+	began time.Time  // moved forward by the time that the operation was away
 	long  bool
 	has   bool
 	// got is closed when the operation gets a slot. It is nil if no goroutine waits for one.
 	got chan struct{}
-	// away is the number of goroutines of the operation that are waiting for the store. left is when the last of them
-	// began.
+	// away is the number of goroutines of the operation that are waiting for the store. left is when the first of them
+	// began to wait.
 	away int
 	left time.Time
 	// lend fires when an operation has waited long enough for the store to give up its slot.
@@ -169,7 +169,8 @@ func (b *Budget) pause() {
 	b.slot.give()
 }
 
-// End gives back everything that the operation has. It must be called when the operation has ended.
+// End gives back the slot of the operation, which gets no other one. It must be called when the operation has ended. It
+// does not give back memory: see [Share.Close].
 func (b *Budget) End() {
 	if b == nil {
 		return

@@ -27,8 +27,8 @@ type Memory struct {
 	most          int64
 	used, waiting atomic.Int64
 	// The rooms are multiples of a sixteenth of the memory. Requests have four sixteenths; answers and beginning
-	// operations have three each. One each have: operations that wait for a level, events, subscriptions, and each
-	// level except the last.
+	// operations have three each. Operations that wait for a level, events, subscriptions, and each level except the
+	// last have one each.
 	requests, answers, operations, waiters, subscriptions, events *Room
 	levels                                                        []level
 
@@ -142,9 +142,9 @@ func (m *Memory) BeginEvents() *Share {
 }
 
 // Hold records that the operation holds n more bytes. If there is no room, it calls pause and waits. An operation with
-// only its initial memory waits for at most [Patience]; other operations and events wait until the deadline of ctx. It
-// then fails with [ErrBusy], as does every later call that needs more memory. If ctx is cancelled, it returns
-// [context.Canceled].
+// only its initial memory waits for at most [Patience]; other operations and events wait until the deadline of ctx. If
+// there is still no room, Hold fails with [ErrBusy], as does every later call that needs more memory. If ctx is
+// cancelled, it returns [context.Canceled].
 func (s *Share) Hold(ctx context.Context, n int64, pause func()) error {
 	if s == nil {
 		return nil
@@ -232,9 +232,10 @@ func (s *Share) Release(n int64) {
 const SlowAfter = 5 * time.Second
 
 // Keep is called when the operation has ended and its answer of n bytes is sent. It gives back the rest of the memory.
-// If the room of answers is full, Keep disconnects the client that has been reading its answer for longest, if that is
-// at least [SlowAfter]. abort will be called if this client must be disconnected. The answer is sent in any case: if
-// there is still no room after [Patience], the operation keeps the memory of its level.
+// If the room of answers is full, Keep disconnects the client that has been reading its answer for longest, if it has
+// been reading for at least [SlowAfter]. Later, abort may be called to disconnect the client of this operation for the
+// same reason. The answer is sent in any case: if there is still no room after [Patience], the operation keeps the
+// memory of its level.
 func (s *Share) Keep(n int64, abort func()) {
 	if s == nil {
 		return
@@ -260,7 +261,8 @@ func (s *Share) Keep(n int64, abort func()) {
 	m.sent = append(m.sent, s)
 }
 
-// cutSlowest disconnects the client that has been reading its answer for longest, if that is at least [SlowAfter].
+// cutSlowest disconnects the client that has been reading its answer for longest, if it has been reading for at least
+// [SlowAfter].
 func (m *Memory) cutSlowest() {
 	abort := func() {}
 	m.mu.Lock()

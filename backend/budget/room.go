@@ -47,7 +47,7 @@ func (r *Room) Take(n int64) bool {
 }
 
 // Await takes n bytes as soon as they are free, first come, first served. If the deadline of ctx passes, it returns
-// [ErrBusy]; if ctx is cancelled, [context.Canceled].
+// [ErrBusy]. If ctx is cancelled, it returns [context.Canceled].
 func (r *Room) Await(ctx context.Context, n int64) error {
 	if r.Take(n) {
 		return nil

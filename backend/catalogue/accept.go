@@ -168,7 +168,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 	}
 	var breaking []Difference
 	switch known := slices.Index(list.Hashes, hash); {
-	case known >= 0: // gone back to: the next one is compared with it
+	case known >= 0: // a return to an earlier catalogue, which is removed here and recorded as the newest
 		list.Hashes = slices.Delete(list.Hashes, known, known+1)
 		hidden, err := g.Hidden(ctx, newest, outline)
 		if err != nil {
@@ -306,7 +306,7 @@ func (g Gate) misplacedKind(ctx context.Context, k *descriptor.Kind) (why string
 		return "", err
 	}
 	switch now, err := g.Store.Get(ctx, first.Key); {
-	case errors.Is(err, backend.ErrUnreadable): // it cannot be told, and is there
+	case errors.Is(err, backend.ErrUnreadable): // it is stored, and whether it was changed is not known
 	case err != nil:
 		return "", err
 	case now[0] == nil || now[0].Revision != first.Revision:

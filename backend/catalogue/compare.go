@@ -74,7 +74,7 @@ func (c *comparison) words(path, what string, was, is []string, lost Severity) {
 	}
 }
 
-// shortNames compares the short names of a kind.
+// shortNames compares the short names of a kind. Its differences about removed names have ShortName set.
 func (c *comparison) shortNames(was, is []string) {
 	before := len(c.changes)
 	c.words("", "short name", was, is, Dangerous)
@@ -278,7 +278,7 @@ func (c *comparison) enums(path string, was, is *descriptor.Enum) {
 	}
 }
 
-// bound is a limit of a value in both catalogues; nil if there is none.
+// bound is a limit of a value: was in the old catalogue, is in the new one; nil if there is no limit.
 type bound struct {
 	name    string
 	was, is *float64

@@ -16,7 +16,7 @@ func (g Gate) comeback(ctx context.Context, hashes []string, newest, to Outline)
 		}
 		for _, c := range Breaking(Diff(earlier, to)) {
 			if c.shown || newest.has(c.Kind, c.Path) || !to.has(c.Kind, c.Path) {
-				continue // told of the secrets, of the newest, or when it went
+				continue // reported with the secrets, against newest, or when it was removed
 			}
 			if earlier.has(c.Kind, c.Path) {
 				c.What = "was in an earlier catalogue: it " + c.What

@@ -112,8 +112,8 @@ func found(value gjson.Result, path []string) (yes bool) {
 }
 
 // Hidden returns lines about stored data that would no longer be readable or visible if the catalogue to followed the
-// catalogue from. They have what is removed or breaks, the number of resources concerned, and the resources whose
-// deletion these prevent.
+// catalogue from. Each line names what is removed or breaks, the number of resources concerned, and the resources
+// whose deletion they prevent.
 func (g Gate) Hidden(ctx context.Context, from, to Outline) (lines []string, err error) {
 	for _, c := range Breaking(Diff(from, to)) {
 		concerned, err := g.concern(ctx, c)

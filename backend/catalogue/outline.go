@@ -104,12 +104,11 @@ func (o Outline) Hash() string {
 
 // Difference is one difference between two catalogues.
 type Difference struct {
-	// Severity is the severity of the change.
 	Severity Severity `json:"severity"`
 	// Kind is the name of the kind. Path is the path of the field in it, empty if the change is about the kind.
 	Kind string `json:"kind"`
 	Path string `json:"path,omitempty"`
-	// What describes the difference.
+	// What describes the difference, such as "is new".
 	What string `json:"message"`
 	// Moves reports whether resources of the kind would be stored in another place, or get another owner: a service or
 	// the gateway.
@@ -304,7 +303,7 @@ func hasParent(path string, fields map[string]FieldOutline) bool {
 	return ok
 }
 
-// String returns the type for messages.
+// String returns the type for messages, such as "a list of String".
 func (f FieldOutline) String() string {
 	if f.List {
 		return "a list of " + string(f.Type)

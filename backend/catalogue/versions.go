@@ -85,7 +85,7 @@ const ServedMajors = 2
 // majorOf returns the major of a version, such as 1 for v1.10.
 func majorOf(name string) int {
 	major, _, _ := strings.Cut(strings.TrimPrefix(name, "v"), ".")
-	n, _ := strconv.Atoi(major) // 0 if it is none
+	n, _ := strconv.Atoi(major) // 0 if it is no number
 	return n
 }
 

@@ -156,8 +156,8 @@ func (r *Keyring) Current(stored []byte) bool {
 	return err == nil && (head != nil) == (r.ID() != "") && id == r.ID()
 }
 
-// SealedWith returns the id of the key with which a stored body is encrypted; empty if it is not encrypted or
-// malformed.
+// SealedWith returns the id of the key with which a stored body is encrypted; empty if the body is malformed or not
+// encrypted.
 func SealedWith(stored []byte) string {
 	_, id, _, _ := parts(stored)
 	return id

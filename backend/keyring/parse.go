@@ -126,8 +126,8 @@ func Wrap(ctx context.Context, text string, kms KMS, current string) (out string
 func (k Key) Line() string { return k.ID + ":" + base64.StdEncoding.EncodeToString(k.Secret[:]) }
 
 // Wrapped returns the key, wrapped by the KMS, in the form that [Parse] reads. It checks that the KMS can unwrap the
-// key. Otherwise everything encrypted with the key would be lost. The check value shows whether the KMS later unwraps
-// another key. It does not help to find out the key, which is random.
+// key, because otherwise everything encrypted with the key would be lost. The check value shows whether the KMS later
+// unwraps another key. The key cannot be found out from the check value, because the key is random.
 func (k Key) Wrapped(ctx context.Context, kms KMS) (string, error) {
 	wrapped, err := kms.Wrap(ctx, k.Secret[:])
 	if err != nil {
@@ -187,7 +187,7 @@ func eachEntry(text string, replace func(entry string) (string, error)) (string,
 	return strings.Join(lines, "\n"), nil
 }
 
-// writtenKey is a key in the form in which it is written.
+// writtenKey is a key as it is written in the text for [Parse].
 type writtenKey struct {
 	id string
 	// Exactly one of the two is set.
@@ -240,7 +240,7 @@ func (e writtenKey) key(ctx context.Context, kms KMS) (Key, error) {
 	return k, nil
 }
 
-// unwrap returns a wrapped key, if it is the one that was wrapped.
+// unwrap returns the key that the KMS unwraps, if the key has the check value of the one that was wrapped.
 func (e writtenKey) unwrap(ctx context.Context, kms KMS) (Key, error) {
 	k := Key{ID: e.id}
 	if kms == nil {

@@ -34,7 +34,7 @@ type BootstrapConfig struct {
 	Shared bool
 	// Keys decrypt the encrypted records of the file, and encrypt the values of sensitive kinds in the store.
 	Keys *keyring.Keyring
-	// Logger is the logger. Default: no log.
+	// Logger receives a message when the store was filled. Default: no log.
 	Logger *zap.Logger
 	// Progress is called from time to time with the number of lines stored so far and the number of all lines. Default:
 	// no calls.
@@ -218,7 +218,6 @@ func empty(ctx context.Context, store backend.Store) error {
 	return nil
 }
 
-// bootstrap is a running bootstrap.
 type bootstrap struct {
 	BootstrapConfig
 	to    destination
@@ -242,7 +241,7 @@ func (b *bootstrap) begin(ctx context.Context, record bootstrapRecord, stored *b
 	if stored == nil {
 		want := bootstrapRecord{Format: bootstrapFormat, State: stateBegun, File: b.file.identity()}
 		var unserved []backend.Action
-		if b.Shared { // a gateway that starts looks for the record of the bootstrap after it has made this one
+		if b.Shared { // when a gateway starts, it creates this record before it looks for the record of the bootstrap
 			unserved = []backend.Action{{Key: catalogue.RecordKey(), If: backend.Condition{Presence: backend.Absent}}}
 		}
 		failed := b.put(ctx, want, backend.Condition{Presence: backend.Absent}, unserved...)

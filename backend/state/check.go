@@ -79,7 +79,7 @@ func checkFile(r io.Reader, to destination) (*Checked, error) {
 			break
 		}
 		if err != nil {
-			return nil, err // what was found before may be wrong
+			return nil, err // the problems found before may be due to the same damage
 		}
 		if l.Later {
 			out.newest[digestOf(l.Resource.Key)] = n

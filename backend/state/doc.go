@@ -9,8 +9,8 @@
 //	...
 //	{"end":{"lines":2,"sha256":"...",...}}
 //
-// Records are read in pages while other processes write. After each page the log is read. If a record has changed that
-// is in the file already, its last change is added as a further line. So a later line for a key replaces an earlier
+// Records are read in pages while other processes write. After each page the log is read. If a record that is already
+// in the file has changed, its last change is added as a further line. So a later line for a key replaces an earlier
 // one, and all lines together are the state of the store at the position in the end line.
 //
 // The end line is a separate gzip member, which has exactly one valid form. Its checksum covers all bytes before it. So

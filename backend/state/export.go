@@ -82,8 +82,8 @@ func Export(ctx context.Context, cfg ExportConfig, w io.Writer) (End, error) {
 //	                        |   |                                         |
 //	log   ---- after each --+---+-- until all of them are as old as it is-+--> end line
 //
-// If a record changes after it was written, a further line is written for it. If it changes before, nothing is to be
-// done, because it is read later. Further lines wait in memory until there are many of them, or until all records are
+// If a record changes after it was written, a further line is written for it. A change before that needs no line,
+// because the record is read later. Further lines wait in memory until there are many of them, or until all records are
 // written. A new change of a record replaces its waiting line. Therefore an export to a slow client ends, even if some
 // records change faster than the client reads.
 type exporter struct {
@@ -99,8 +99,7 @@ type exporter struct {
 	// shard is the shard that is being read. last is the encoded key of the last record that was read from it.
 	shard int
 	last  []byte
-	// unsettled are the resources that have changed after their sensitive values were read. The values are their last
-	// changes.
+	// unsettled maps each resource that has changed after its sensitive values were read to its last change.
 	unsettled map[backend.Key]logged
 	// changed has the further lines that wait to be written. changedBytes is their total size.
 	changed      map[backend.Key]Line
@@ -243,7 +242,7 @@ func (e *exporter) passed(key backend.Key) bool {
 	return shard < e.shard || shard == e.shard && bytes.Compare(key.Append(nil), e.last) < 0
 }
 
-// follow reads the log up to its end. Then everything is known that has changed since the records were read.
+// follow reads the log up to its end, so that all changes that were made before the call are known.
 func (e *exporter) follow(ctx context.Context) error {
 	head, err := e.store.Position(ctx)
 	if err != nil {
@@ -307,7 +306,8 @@ func (e *exporter) settle(ctx context.Context) error {
 }
 
 // settleOne adds a line with the present sensitive values of a resource. It reports whether the resource has not
-// changed since its last entry in the log. Sensitive values change only together with their resource.
+// changed since last, its last change that was read from the log. Sensitive values change only together with their
+// resource.
 func (e *exporter) settleOne(ctx context.Context, key backend.Key, last logged) (settled bool, err error) {
 	at := key.Sensitive()
 	values, err := e.store.Get(ctx, at)

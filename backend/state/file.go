@@ -122,7 +122,7 @@ type Reader struct {
 	buf    []byte
 	at, to int
 	count  int
-	err    error // what ended it
+	err    error // the error that has ended the reading, or io.EOF
 }
 
 // NewReader begins to read a file. It reads the header.
@@ -307,7 +307,7 @@ func newSummed(r io.Reader) *summed {
 	return &summed{from: r, hash: sha256.New(), buf: make([]byte, readStep)}
 }
 
-// fill reads more bytes into buf if buf has none. It reports whether buf has any.
+// fill reads more bytes into buf if buf has no unread bytes. It reports whether buf has any then.
 func (s *summed) fill() bool {
 	for s.at == s.to && s.err == nil {
 		s.hash.Write(s.buf[s.hashed:s.at])

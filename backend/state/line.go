@@ -26,7 +26,6 @@ const (
 // Secrecy is the form of secrets in a file.
 type Secrecy string
 
-// The forms.
 const (
 	// Sealed: secrets are encrypted by the keyring.
 	Sealed Secrecy = "sealed"
@@ -75,11 +74,11 @@ type End struct {
 	// replace another one.
 	Records int `json:"records"`
 	Changes int `json:"changes,omitempty"`
-	// Unreadable is the number of records that the store could not decode. They are not in the file.
+	// Unreadable is the number of records that the store could not decode. The file has no more than their keys.
 	Unreadable int `json:"unreadable,omitempty"`
 	// Keys are the ids of all keys that are needed to read the file.
 	Keys []string `json:"keys,omitempty"`
-	// Position is the position in the store's log whose state the file has.
+	// Position is a position in the store's log. The file has the state of the store at that position.
 	Position string `json:"position"`
 	// SHA256 is the checksum of all bytes before the gzip member with the end line.
 	SHA256 string `json:"sha256"`
@@ -102,7 +101,6 @@ func (l *Line) sealed() bool {
 	return len(l.Resource.Body) > 0 && l.Resource.Body[0] == backend.BodySealed
 }
 
-// lineJSON is the JSON of a line.
 type lineJSON struct {
 	Kind       string          `json:"kind"`
 	Namespace  string          `json:"namespace,omitempty"`

@@ -10,11 +10,11 @@ import (
 	"github.com/sluicegw/sluice/backend/keyring"
 )
 
-// FileResource is a resource in a file.
+// FileResource is a resource that [Resources] yields.
 type FileResource struct {
 	*backend.Resource
-	// Sensitive is the decrypted record with its sensitive values. It is nil if there is none or it cannot be
-	// decrypted.
+	// Sensitive is the decrypted record that has the resource's sensitive values. It is nil if there is none or it
+	// cannot be decrypted.
 	Sensitive *backend.Resource
 	// Locked is the error if the sensitive values or the whole body cannot be decrypted; nil otherwise.
 	Locked error
@@ -65,7 +65,7 @@ func Resources(
 	}
 }
 
-// resourceOf returns the key of the resource for the key of its sensitive values.
+// resourceOf converts the key of a record with sensitive values to the key of the resource.
 func resourceOf(key backend.Key) backend.Key {
 	key.Kind = strings.TrimPrefix(key.Kind, backend.SensitiveKind(""))
 	return key

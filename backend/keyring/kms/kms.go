@@ -64,7 +64,7 @@ type Plugin struct {
 	decrypt   *connect.Client[pb.DecryptRequest, pb.DecryptResponse]
 }
 
-// New returns a plugin. It does not call it yet.
+// New returns a Plugin. It does not call the plugin yet.
 func New(cfg Config) (*Plugin, error) {
 	path, err := cfg.path()
 	if err != nil {
@@ -96,7 +96,7 @@ func newClient[Req, Res any](client *http.Client, method string) *connect.Client
 	return connect.NewClient[Req, Res](client, service+method, connect.WithGRPC(), connect.WithReadMaxBytes(maxAnswer))
 }
 
-// String names the plugin for errors.
+// String returns a name of the plugin for errors.
 func (p *Plugin) String() string { return "the plugin at " + p.path }
 
 // Close closes the connections.
