@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Upsert creates a resource, or replaces its spec at any revision.
+// Upsert creates a resource. If the resource exists, Upsert replaces its spec at any revision.
 func (wr *Writer) Upsert(ctx context.Context, req UpsertRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, descriptor.VerbUpsert)
 	if verb.Recording() {
@@ -80,8 +80,8 @@ func (w *write) upsertAbsent(ctx context.Context) (*Written, error) {
 }
 
 // applyUnchanged handles the apply of a caller who may not update the resource. It succeeds if the apply would change
-// nothing; otherwise it returns refused, the error that names the missing verb. An apply that sets write-only values is
-// always refused: its result would tell the caller whether it has guessed them.
+// nothing. Otherwise it returns refused, the error that names the missing verb. An apply that sets write-only values is
+// always refused, because its result would tell the caller whether its values equal the stored ones.
 func (w *write) applyUnchanged(ctx context.Context, current *storedResource, refused error) (*Written, error) {
 	if w.setsWriteOnly() {
 		return nil, refused
@@ -97,9 +97,9 @@ func (w *write) applyUnchanged(ctx context.Context, current *storedResource, ref
 }
 
 // Apply creates or replaces the resource of a manifest, or leaves it unchanged. If the request or the manifest
-// (metadata.revision) has a revision, the stored resource must have it: Apply returns CONFLICT if it has another one,
-// and NOT_FOUND if it does not exist. With IgnoreRevision or CreateOnly the revision of the manifest is ignored. Fields
-// of the manifest that only the gateway sets, such as metadata.uid, are always ignored.
+// (metadata.revision) has a revision, the stored resource must have this revision. Apply returns CONFLICT if the
+// resource has another revision, and NOT_FOUND if it does not exist. With IgnoreRevision or CreateOnly the revision of
+// the manifest is ignored. Fields of the manifest that only the gateway sets, such as metadata.uid, are always ignored.
 func (wr *Writer) Apply(ctx context.Context, req ApplyRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, verbApply)
 	if verb.Recording() {
@@ -115,7 +115,6 @@ func (wr *Writer) Apply(ctx context.Context, req ApplyRequest) (out *Written, er
 	return w.upsert(ctx)
 }
 
-// beginManifest begins a write of the resource in a manifest.
 func (wr *Writer) beginManifest(ctx context.Context, req ApplyRequest) (*write, error) {
 	doc, k, err := wr.readManifest(ctx, req)
 	if err != nil {
@@ -182,7 +181,7 @@ func (wr *Writer) readManifest(ctx context.Context, req ApplyRequest) (*manifest
 	return doc, k, err
 }
 
-// manifestError returns the error of a manifest that does not parse, with the path if it is known.
+// manifestError returns the error of a manifest that cannot be parsed, with the path if it is known.
 func manifestError(err error) error {
 	e := failure.BadInput("manifest", "manifest: %v", err)
 	var unknown *manifest.UnknownError
@@ -196,7 +195,8 @@ func manifestError(err error) error {
 	return e
 }
 
-// headPath returns the path of a top-level key of a manifest, or of a key of its metadata.
+// headPath returns the failure path of a top-level key of a manifest, or of a key of its metadata, such as
+// metadata.name.
 func headPath(path string) *failure.Path {
 	if key, ok := strings.CutPrefix(path, "metadata."); ok {
 		return metadataPath(key)
@@ -204,8 +204,8 @@ func headPath(path string) *failure.Path {
 	return failure.At(path)
 }
 
-// manifestIdentity returns the identity of the resource in a manifest. If the manifest has no namespace, it has the
-// namespace of the request.
+// manifestIdentity returns the identity of the resource in a manifest. If the manifest has no namespace, the resource
+// gets the namespace of the request.
 func manifestIdentity(k *kind.Kind, doc *manifest.Document, req ApplyRequest) (kind.Identity, error) {
 	id := kind.Identity{Kind: k.Name, Namespace: doc.Metadata.Namespace, Name: doc.Metadata.Name}
 	switch {
@@ -220,9 +220,9 @@ func manifestIdentity(k *kind.Kind, doc *manifest.Document, req ApplyRequest) (k
 	return id, nil
 }
 
-// applyVerb returns the verb under which an apply is authorized first: UPSERT if the kind offers it and the caller has
-// it, otherwise CREATE or UPDATE. Whether CREATE or UPDATE is really needed is known only once the resource was read:
-// upsertExisting and upsertAbsent check it then.
+// applyVerb returns the verb under which an apply is authorized first. It is UPSERT if the kind offers UPSERT and the
+// caller may use it, otherwise CREATE or UPDATE. Whether CREATE or UPDATE is needed is known only when the resource was
+// read. upsertExisting and upsertAbsent then check the needed verb.
 func (wr *Writer) applyVerb(
 	ctx context.Context, k *kind.Kind, id kind.Identity, req ApplyRequest,
 ) (descriptor.Verb, error) {

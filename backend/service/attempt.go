@@ -31,7 +31,7 @@ type attempt struct {
 	keepsSealed bool
 	// next is the state to store.
 	next *kind.State
-	// specChanged reports whether the spec is new or its stored form differs.
+	// specChanged reports whether the stored form of the spec changes. It is set for a new resource.
 	specChanged bool
 	// managersOnly reports whether only the ownership of labels and annotations by field managers
 	// changes.
@@ -104,13 +104,13 @@ func (w *write) leavesWriteOnly(shown *kind.State) bool {
 	return w.kind.Spec.Identical(w.kind.Spec.Shown(w.spec), w.kind.Spec.Shown(shown.Spec))
 }
 
-// replacesWriteOnly reports whether the write sets all write-only fields, so that no stored value of them is needed.
+// replacesWriteOnly reports whether the write sets all write-only fields. Their stored values are then not needed.
 func (w *write) replacesWriteOnly() bool {
 	return w.verb != descriptor.VerbPatch && w.kind.Whole().Spec.GivesWriteOnly(failure.At("spec"), w.spec, w.writeOnly)
 }
 
-// validateNew validates a write that creates its resource: first by the kind of the caller's
-// version, then by each newer kind ([kind.Kind.Judge]).
+// validateNew validates a write that creates its resource, first against the kind of the caller's version, then against
+// each newer kind ([kind.Kind.Judge]).
 func (w *write) validateNew(ctx context.Context) error {
 	found := w.found.Clone()
 	if slices.Contains(w.kind.Whole().SubKinds, w.subKind) && !slices.Contains(w.kind.SubKinds, w.subKind) {
@@ -124,8 +124,8 @@ func (w *write) validateNew(ctx context.Context) error {
 	return found.Err(w.key)
 }
 
-// validate checks the change of the spec against the kind as the caller's version of the API declares it. Parts of the
-// spec that do not change are not validated.
+// validate checks the change of the spec against the kind of the caller's version of the API. It does not check parts
+// of the spec that do not change.
 func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
 	if a.keepsSpec || a.keepsSealed {
 		return a.found.Err(a.key)
@@ -154,7 +154,7 @@ func (a *attempt) validateWhole(ctx context.Context, spec map[string]any) error 
 	return nil
 }
 
-// create stores a new resource, whose input was validated.
+// create stores a new resource after its input was validated.
 func (a *attempt) create(ctx context.Context) (*Written, error) {
 	a.next = a.newState()
 	a.specChanged = true
@@ -185,7 +185,7 @@ func (w *write) newState() *kind.State {
 	return st
 }
 
-// replace stores the spec and the metadata that were sent in place of the stored ones.
+// replace replaces the stored spec and metadata by those of the request.
 func (a *attempt) replace(ctx context.Context) (*Written, error) {
 	if err := a.admit(); err != nil {
 		return nil, err
@@ -205,8 +205,8 @@ func (a *attempt) replace(ctx context.Context) (*Written, error) {
 	return a.replaceSpec(ctx, spec)
 }
 
-// replaceSpec stores a spec and the metadata in place of the stored ones. It adds to spec the fields of the stored spec
-// that this gateway's catalogue does not know.
+// replaceSpec replaces the stored spec by spec, and changes the metadata. It adds to spec the stored fields that this
+// gateway's catalogue does not know.
 func (a *attempt) replaceSpec(ctx context.Context, spec map[string]any) (*Written, error) {
 	if err := a.validate(ctx, spec); err != nil {
 		return nil, err
@@ -311,8 +311,8 @@ func (a *attempt) store(ctx context.Context) (*Written, error) {
 	return nil, a.failed(err)
 }
 
-// readTooLittle reports whether a batch failed because the attempt relied on an outdated target, so that the next
-// attempt must read targets more thoroughly; see [dependency.Reading].
+// readTooLittle reports whether a batch failed because the attempt relied on an outdated target. Then the next attempt
+// must read targets more thoroughly; see [dependency.Reading].
 func (a *attempt) readTooLittle(err error) bool {
 	if sender.Raced(err, a.key) {
 		return true

@@ -24,9 +24,9 @@ func (wr *Writer) authorize(
 	return rights, err
 }
 
-// authorizeContent returns an error if the author may not store the next state. That is so for a role or binding that
-// gives rights which the author lacks, and for a new reference to a resource of a sensitive kind that the author may
-// not see.
+// authorizeContent returns an error if the caller may not store the next state. This is the case for a role or binding
+// that gives rights which the caller lacks, and for a new reference to a resource of a sensitive kind that the caller
+// may not read.
 func (a *attempt) authorizeContent(ctx context.Context) error {
 	if !a.specChanged {
 		return nil
@@ -60,7 +60,7 @@ func (a *attempt) refersTo(key backend.Key) bool {
 	return slices.ContainsFunc(before, func(ref kind.ResourceRef) bool { return ref.Key == key })
 }
 
-// refuseReference returns the error for a new reference to a resource of a sensitive kind that the author may not see.
+// refuseReference returns the error for a new reference to a resource of a sensitive kind that the caller may not read.
 func (w *write) refuseReference(ref kind.ResourceRef, to *kind.Kind) error {
 	path := w.kind.Path(ref.Path).Text(w.names)
 	refused := &failure.Error{Code: failure.CodeForbidden}
@@ -71,7 +71,7 @@ func (w *write) refuseReference(ref kind.ResourceRef, to *kind.Kind) error {
 	return refused
 }
 
-// authorizeRights returns an error if the role or binding gives rights that its author lacks.
+// authorizeRights returns an error if the role or binding gives rights that the caller lacks.
 func (a *attempt) authorizeRights(ctx context.Context) error {
 	policy, err := a.writer.reader.Policy(ctx)
 	if err != nil {

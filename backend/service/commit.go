@@ -10,10 +10,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// This file sends all writes of callers to the store. Writes by the gateway itself are sent by package mirror, package
-// reconcile and reseal.go. Writes of kinds that a resource service owns go to that service first: see owned.go.
+// All writes of callers reach the store through this file. Package mirror, package reconcile and reseal.go send the
+// writes of the gateway itself. A write of a kind that a resource service owns goes to the service first: see owned.go.
 
-// send sends a batch to the store and returns the resource of its first action, which for a delete is the last state of
+// send sends a batch to the store and returns the resource of its first action. For a delete, this is the last state of
 // the resource.
 func (wr *Writer) send(ctx context.Context, actions ...backend.Action) (*backend.Resource, error) {
 	res, err := wr.sender.Apply(ctx, actions...)
@@ -88,7 +88,6 @@ func (a *attempt) actions() ([]backend.Action, error) {
 	return append(actions, a.relation.Checks...), nil
 }
 
-// put returns the action that stores a state.
 func (a *attempt) put(state *kind.State) (backend.Action, error) {
 	put, err := state.Put(a.kind.Whole(), a.key, a.readableCurrent(), a.names)
 	if err != nil {
@@ -111,8 +110,8 @@ func (a *attempt) put(state *kind.State) (backend.Action, error) {
 	return backend.Action{Key: a.key, If: condition, Op: backend.OpPut, Put: put}, nil
 }
 
-// changesCallersPart reports whether the attempt changes what callers set. A status report does not, and neither does a
-// change of field managers only.
+// changesCallersPart reports whether the attempt changes what callers set. A status report does not do this, nor does
+// an attempt that changes only field managers.
 func (a *attempt) changesCallersPart() bool {
 	return !a.isStatus() && !a.managersOnly
 }
@@ -125,8 +124,7 @@ func (a *attempt) readableCurrent() *backend.Resource {
 	return a.current.Resource
 }
 
-// wouldStore returns the resource that the actions would store. A new one has neither uid
-// nor revision.
+// wouldStore returns the resource that the actions would store. A new resource has neither a uid nor a revision.
 func (a *attempt) wouldStore(actions []backend.Action) (*backend.Resource, error) {
 	now := a.writer.clock().UTC().Truncate(time.Millisecond)
 	shards, _ := a.writer.cfg.Store.(backend.Sharder)

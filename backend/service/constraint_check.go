@@ -14,21 +14,22 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Tightened describes the stored resources of a kind that break a constraint or rule of the new catalogue, but none of
-// the old one.
+// Tightened describes the stored resources of a kind that break a constraint or rule of the new catalogue but none of
+// the old catalogue.
 type Tightened struct {
 	Kind string
-	// Resources is the number of such resources; a lower bound if All is false, because the check ran out of time.
+	// Resources is the number of these resources. It is a lower bound if All is false, because the check ran out of
+	// time.
 	Resources int
 	All       bool
-	// First is the first of them, ordered by namespace and name, and Why its first violation.
+	// First is the first of these resources, ordered by namespace and name. Why is its first violation.
 	First backend.Key
 	Why   string
-	// Each lists the resources, ordered by namespace and name; at most MaxListed.
+	// Each lists the first MaxListed of these resources, ordered by namespace and name.
 	Each []Broken
 }
 
-// Broken is a resource that breaks a constraint. Why is its first violation.
+// Broken is a resource that breaks a constraint. Why describes its first violation.
 type Broken struct {
 	Key backend.Key
 	Why string
@@ -59,10 +60,10 @@ func (t Tightened) String() string {
 	return fmt.Sprintf("%s: stored resources that break what was tightened: %s%d; the first is %s: %s", t.Kind, least, t.Resources, t.First, t.Why)
 }
 
-// Tightened returns, for each kind, the stored resources that violate a constraint or rule of this service's catalogue,
-// but not of the earlier service, which has another catalogue over the same store. It reads bodies from the index if
-// possible, and stops after the given duration. Kinds without such resources are left out, unless the time was over.
-// Sensitive kinds are skipped, because their values would have to be decrypted.
+// Tightened returns, for each kind, the stored resources that violate a constraint or rule of this service's catalogue
+// but none of the earlier service's catalogue. Both services must use the same store. Tightened reads bodies from the
+// index if possible, and stops after the given duration. It leaves out kinds without such resources, unless it ran out
+// of time. It skips sensitive kinds, because their values would have to be decrypted.
 func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.Duration) ([]Tightened, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -98,8 +99,8 @@ func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.D
 	return out, nil
 }
 
-// newlyBroken returns the first violation of a resource under the new declaration of its kind that it does not have
-// under the old one. It returns "" if there is none or the resource cannot be read.
+// newlyBroken returns the first violation that a resource has under the new declaration of its kind but not under the
+// old one. It returns "" if there is none or the resource cannot be read.
 func newlyBroken(now, was *kind.Kind, r *backend.Resource) string {
 	st, err := kind.StateOf(r)
 	if err != nil {
@@ -129,8 +130,7 @@ func newlyBroken(now, was *kind.Kind, r *backend.Resource) string {
 	return ""
 }
 
-// eachStored visits the resources of a kind in the order of namespace and name, from memory
-// if possible.
+// eachStored visits the resources of a kind in the order of namespace and name, from the index if possible.
 func (s *Service) eachStored(ctx context.Context, of string, visit func(*backend.Resource) error) (err error) {
 	if s.index != nil {
 		if view, ok := s.index.View(ctx); ok {

@@ -22,7 +22,7 @@ func (s *Service) Controlled(ctx context.Context, name string) (bool, error) {
 }
 
 // SetControlled hands the resources of a kind to a controller, or takes them back for the gateway. Other gateways of
-// the store follow within seconds.
+// the same store apply this within seconds.
 func (wr *Writer) SetControlled(ctx context.Context, name string, controlled bool) error {
 	k, err := wr.kinds.Find(name)
 	if err != nil {

@@ -50,9 +50,9 @@ func (w *write) create(ctx context.Context) (*Written, error) {
 	return out, w.exists(err)
 }
 
-// exists changes an ALREADY_EXISTS error for a caller who may not read the resource: it removes the revision, which
-// would reveal changes, and adds to the message that the caller may not read the resource. Other errors are returned as
-// they are.
+// exists changes an ALREADY_EXISTS error for a caller who may not read the resource. It removes the revision, which
+// would reveal changes, and adds to the message that the caller may not read the resource. It returns other errors
+// unchanged.
 func (w *write) exists(err error) error {
 	known, ok := errors.AsType[*failure.Error](err)
 	if !ok || known.Code != failure.CodeAlreadyExists || w.isReadable() {

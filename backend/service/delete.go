@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
-// Delete deletes a resource. If other resources rely on it or it has finalizers, Delete only requests the deletion,
-// which happens once nothing holds the resource any more.
+// Delete deletes a resource. If other resources rely on it or it has finalizers, Delete only requests the deletion. The
+// resource is then deleted once nothing holds it any more.
 func (wr *Writer) Delete(ctx context.Context, req DeleteRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, descriptor.VerbDelete)
 	if verb.Recording() {
@@ -55,8 +55,8 @@ func (wr *Writer) beginDelete(ctx context.Context, req DeleteRequest) (*write, e
 	}, nil
 }
 
-// remove deletes the resource, or requests its deletion if something holds it. The store checks that by the references
-// that it has stored, including those which this gateway's catalogue does not declare.
+// remove deletes the resource, or requests its deletion if something holds it. The store checks this with the
+// references that it has stored, including references which this gateway's catalogue does not declare.
 func (w *write) remove(ctx context.Context) (*Written, error) {
 	removal := backend.Action{
 		Key: w.key, Op: backend.OpDelete,
@@ -87,8 +87,8 @@ func (w *write) remove(ctx context.Context) (*Written, error) {
 	return &Written{Resource: w.writer.present(w.kind, deleted), Deletion: Deleted}, nil
 }
 
-// loadToDelete loads the resource to delete and checks the expected revision, if any. It returns
-// nil for a record that does not decode.
+// loadToDelete loads the resource to delete and checks the expected revision, if any. It returns nil if the record does
+// not decode and no revision is expected.
 func (w *write) loadToDelete(ctx context.Context) (*storedResource, error) {
 	current, err := w.writer.loader.load(ctx, w.kind, w.key)
 	switch {
@@ -132,7 +132,8 @@ func (w *write) requestDeletion(ctx context.Context) (*Written, error) {
 }
 
 // markDeleting stores the request to delete a resource. If deletion is Finalizing, it also sets conditions that name
-// the finalizers. Unless deletion is Pending, the batch fails with errRaced if another resource is bound to this one.
+// the finalizers. Unless deletion is Pending, markDeleting fails with errRaced if another resource is bound to this
+// one.
 func (w *write) markDeleting(ctx context.Context, current *storedResource, deletion Deletion) (*backend.Resource, error) {
 	wr := w.writer
 	was, err := kind.StateOf(current.Resource)
@@ -163,16 +164,16 @@ func (w *write) markDeleting(ctx context.Context, current *storedResource, delet
 	return marked, nil
 }
 
-// awaitBindings waits until the bindings in the store follow the newest declarations of references, so that the store
-// knows whether the resource is guarded.
+// awaitBindings waits until the bindings in the store follow the newest declarations of references. Only then does the
+// store know whether the resource is guarded.
 func (wr *Writer) awaitBindings(ctx context.Context, key backend.Key) error {
 	ctx, cancel := context.WithTimeout(ctx, wr.cfg.RetryTimeout)
 	defer cancel()
 	return wr.reconciler.AwaitBindings(ctx, key)
 }
 
-// deletionOf returns the state that a deletion of the resource would have now: Pending while other resources rely on
-// it, Finalizing while only finalizers hold it, else Deleted.
+// deletionOf returns the progress that a deletion of the resource would have now. It is Pending while other resources
+// rely on the resource, Finalizing while only finalizers hold it, and otherwise Deleted.
 func (wr *Writer) deletionOf(ctx context.Context, r *backend.Resource) (Deletion, error) {
 	bound, err := wr.reconciler.IsBound(ctx, r.Key)
 	switch {

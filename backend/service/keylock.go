@@ -9,9 +9,10 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// keyLocks lets only one writer of this gateway at a time change a resource; the others wait in order of arrival.
-// Without it they would lose races against each other and repeat their writes. Each waiting writer is a running
-// request, and the server limits their number. The zero value is ready; safe for concurrent use.
+// keyLocks lets only one writer of this gateway at a time change a resource. The others wait in order of arrival.
+// Without the locks, these writers would lose races against each other and repeat their writes. Each waiting writer is
+// a running request, and the server limits their number. The zero value is ready to use. keyLocks is safe for
+// concurrent use.
 type keyLocks struct {
 	mu    sync.Mutex // guards locks
 	locks map[backend.Key]*keyLock
@@ -20,7 +21,7 @@ type keyLocks struct {
 // keyLock is the lock of one resource. held is a channel, so that waiting writers get the lock in order of arrival.
 type keyLock struct {
 	held    chan struct{} // has an element while a writer holds the lock
-	writers int           // that hold the lock or wait for it
+	writers int           // writers that hold the lock or wait for it
 }
 
 // lock locks a key. waited reports whether another writer held the lock; locked is false if ctx ended first.
@@ -59,7 +60,7 @@ type LockState struct {
 	Writers int `json:"writers"`
 }
 
-// busiest returns the resources with the most writers, at most the given number, and the number of locked resources.
+// busiest returns at most most locked resources, those with the most writers, and the number of all locked resources.
 func (l *keyLocks) busiest(most int) (states []LockState, locked int) {
 	l.mu.Lock()
 	states = make([]LockState, 0, len(l.locks))
@@ -81,7 +82,8 @@ func (l *keyLocks) busiest(most int) (states []LockState, locked int) {
 	return states[:min(locked, most)], locked
 }
 
-// TryLock locks a key if no writer holds its lock or waits for it, and reports whether it did. Background work uses it.
+// TryLock locks a key if no writer holds its lock or waits for it. It reports whether it has locked the key. Background
+// work uses it instead of waiting.
 func (l *keyLocks) TryLock(key backend.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +111,7 @@ func (l *keyLocks) unlock(key backend.Key) {
 	l.leave(key, one)
 }
 
-// leave forgets the lock of a key after its last writer.
+// leave removes a writer from a lock, and the lock from the map after its last writer.
 func (l *keyLocks) leave(key backend.Key, one *keyLock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -44,7 +44,7 @@ func checkManager(v *kind.Violations, name string) {
 func labelKeys(m body.Manager) []string      { return m.Labels }
 func annotationKeys(m body.Manager) []string { return m.Annotations }
 
-// ownedAlone returns the keys that the manager of the change owns and no other manager does.
+// ownedAlone returns the keys that only the manager of the change owns.
 func (c *metadataChange) ownedAlone(managers []body.Manager, keys func(body.Manager) []string) map[string]bool {
 	at := slices.IndexFunc(managers, func(m body.Manager) bool { return c.manager != "" && m.Name == c.manager })
 	if at < 0 {
@@ -64,8 +64,8 @@ func (c *metadataChange) ownedAlone(managers []body.Manager, keys func(body.Mana
 	return out
 }
 
-// managers returns the managers after the change, with the keys that they own. A removed key loses its owners. So does
-// a key whose value is changed by a request other than an apply.
+// managers returns the managers after the change, with the keys that they own. A removed key has no owner. A key also
+// loses its owners if a request other than an apply changes its value.
 func (c *metadataChange) managers(old, next body.Metadata) (out []body.Manager) {
 	stay := func(keys []string, was, now map[string]string) []string {
 		return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {

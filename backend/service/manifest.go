@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// manifestMetadata is the metadata of a manifest. A field that the manifest lacks keeps its stored value; null clears
-// it.
+// manifestMetadata is the metadata of a manifest. A field that the manifest lacks keeps its stored value. A null clears
+// the field.
 type manifestMetadata struct {
 	manifest.Metadata
 	manager string
@@ -63,7 +63,7 @@ func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, 
 	return writeManifest(k, st, r, k.Spec.Shown(st.Spec), format)
 }
 
-// writeManifest writes the manifest of a resource. spec is the spec to write; the function modifies it.
+// writeManifest writes the manifest of a resource with the given spec. It modifies spec.
 func writeManifest(
 	k *kind.Kind, st *kind.State, r *backend.Resource, spec map[string]any, format ManifestFormat,
 ) (string, error) {

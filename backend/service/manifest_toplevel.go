@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// A kind can declare that fields of its spec stand at the top of manifests, as data does in a Secret. In the store and
-// in the API they are ordinary fields of the spec. This file converts between the two.
+// A kind can declare that fields of its spec stand at the top level of manifests, as data does in a Secret. In the
+// store and in the API these fields are ordinary fields of the spec. This file converts between the two forms.
 
 // unknownKey returns an error if a manifest has a top-level key that the kind does not declare. k is nil if the kind is
 // not known.
@@ -30,8 +30,8 @@ func unknownKey(k *kind.Kind, doc *manifest.Document) error {
 	return nil
 }
 
-// manifestSpec returns the spec of a manifest, including its fields at the top; nil if the manifest has none. The
-// manifest needs no spec if all fields of the kind can stand at the top.
+// manifestSpec returns the spec of a manifest, including its fields at the top level; nil if the manifest has none. The
+// manifest needs no spec if all fields of the kind can stand at the top level.
 func manifestSpec(k *kind.Kind, doc *manifest.Document) (any, error) {
 	if len(k.Placed) == 0 {
 		if doc.Spec == nil {
@@ -63,8 +63,8 @@ func manifestSpec(k *kind.Kind, doc *manifest.Document) (any, error) {
 	return spec, nil
 }
 
-// placeSpec writes a spec into a manifest, with its fields at the top. For a kind with such fields, a spec without
-// other fields is left out.
+// placeSpec writes a spec into a manifest, and moves fields to the top level. If the kind has such fields and the spec
+// has no others, the manifest gets no spec.
 func placeSpec(k *kind.Kind, doc *manifest.Document, spec map[string]any) (err error) {
 	for key, name := range k.Placed {
 		value, ok := spec[name]

@@ -9,10 +9,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// WholeManifests writes the manifests of exported resources, which include write-only values.
+// WholeManifests writes the manifests of exported resources. Unlike [Service.Manifest], it includes write-only values.
 type WholeManifests struct{ kinds kind.Catalogue }
 
-// NewWholeManifests returns a WholeManifests for a catalogue.
+// NewWholeManifests returns a WholeManifests for a catalogue of kinds. It returns an error if the catalogue does not
+// compile.
 func NewWholeManifests(kinds []descriptor.Kind) (*WholeManifests, error) {
 	compiled, err := kind.Compile(kinds)
 	return &WholeManifests{compiled}, err
@@ -31,7 +32,8 @@ func (m *WholeManifests) Kind(name string) (*descriptor.Kind, error) {
 var ErrNoKind = errors.New("the catalogue does not have its kind")
 
 // Write returns a manifest that would create the resource. sensitive is the decrypted record of its sensitive values;
-// nil if there is none. whole is false if the manifest lacks fields of the stored spec that the kind does not know.
+// nil if there is none. If the stored spec has fields that the kind does not know, the manifest lacks them and whole is
+// false.
 func (m *WholeManifests) Write(r, sensitive *backend.Resource, format ManifestFormat) (text string, whole bool, err error) {
 	k, err := m.kinds.Find(r.Kind)
 	if err != nil || k.Name != r.Kind { // a stored kind can have a short name of another one

@@ -12,14 +12,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Limits of metadata: characters of a description, number of labels, and bytes of all annotations of a resource.
+// Limits of metadata: the characters of a description, the number of labels, and the bytes of all annotations of a
+// resource.
 const (
 	MaxDescription     = 1024
 	maxLabels          = 128
 	maxAnnotationBytes = 256 << 10
 )
 
-// Label is one label of a resource.
+// Label is one label of a resource, such as {"team", "storage"}.
 type Label struct{ Key, Value string }
 
 // Annotation is one annotation of a resource.
@@ -49,7 +50,7 @@ type Metadata struct {
 
 // MetadataPatch is the part of a patch that changes metadata.
 type MetadataPatch struct {
-	// Labels and Annotations are merged by key. If Set is true and Value is nil, all are removed.
+	// Labels and Annotations are merged by key. If Set is true and Value is nil, all labels or annotations are removed.
 	Labels, Annotations Optional[[]PairPatch]
 	Description         Optional[string]
 	// ExpiresAt is accepted only for kinds whose resources expire.
@@ -65,8 +66,8 @@ type metadataChange struct {
 	description                     Optional[string]
 	expiresAt                       Optional[time.Time]
 	addFinalizers, removeFinalizers []string
-	// manager is the field manager of an apply: keys that it owns and that the manifest lacks are removed, and all
-	// others are kept. If manager is empty, the given labels and annotations replace all stored ones.
+	// manager is the field manager of an apply. Keys that it owns and that the manifest lacks are removed; all other
+	// keys are kept. If manager is empty, the labels and annotations of the change replace all stored ones.
 	manager string
 }
 
@@ -78,7 +79,6 @@ type pairsChange struct {
 	remove map[string]bool
 }
 
-// metadataPath returns the path of a field of the metadata.
 func metadataPath(name string) *failure.Path { return failure.At("metadata").Name(name) }
 
 // changer is a request that can change metadata.
@@ -150,7 +150,7 @@ func (m MetadataPatch) change(v *kind.Violations) metadataChange {
 	return out
 }
 
-// anyValue is the check of an annotation's value: it accepts everything.
+// anyValue accepts each value. It is the check of the values of annotations.
 func anyValue(at *failure.Path, value string) {}
 
 // check validates the parts of the change that do not depend on the stored metadata.
@@ -168,8 +168,8 @@ func (c *metadataChange) check(v *kind.Violations) {
 	}
 }
 
-// take adds the change of one key, whose value is nil if it is removed. at is the path of the key in the request. A key
-// that was taken before is a violation.
+// take adds the change of one key. If value is nil, the change removes the key. at is the path of the key in the
+// request. A key that was taken before is a violation.
 func (c *pairsChange) take(v *kind.Violations, at *failure.Path, key string, value *string) {
 	v.LabelKey(at, key)
 	if _, set := c.set[key]; set || c.remove[key] {
@@ -222,7 +222,7 @@ func checkFinalizers(v *kind.Violations, list *failure.Path, names []string) {
 	}
 }
 
-// bounded returns the first finalizers of a list, at most as many as a resource may have.
+// bounded returns the first finalizers of a list, at most the number that a resource may have.
 func bounded(names []string) []string { return names[:min(len(names), backend.MaxFinalizers)] }
 
 // applyTo returns the stored metadata after the change.
@@ -269,9 +269,9 @@ func (c *metadataChange) releases() bool {
 
 func (c *pairsChange) given() bool { return c.all || len(c.set)+len(c.remove) > 0 }
 
-// validate checks the metadata after the change. It checks the total sizes of labels and annotations only if they have
-// changed. It also checks the numbers of finalizers and field managers, and refuses a new finalizer on a resource that
-// expires, and a new expiry of a resource with finalizers.
+// validate checks the metadata after the change. It checks the total sizes of labels and annotations only if these have
+// changed. It also checks the numbers of finalizers and field managers. It refuses a new finalizer on a resource that
+// expires, and an expiry for a resource with finalizers.
 func (c *metadataChange) validate(was, next *kind.State) *kind.Violations {
 	var found kind.Violations
 	labels, annotations := next.Meta.Labels, next.Meta.Annotations

@@ -14,10 +14,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// This file writes resources of kinds that services of other teams own. The store has a record of each, which mirrors
-// the owner's resource. Up to commit such a write has the same phases as other writes: the caller is authorized, and
-// the write is validated against the kind and the references of the record. Then the owner is asked to make the change,
-// while the lock of the key is held.
+// This file writes resources of kinds that services of other teams own. The store has a record of each resource, which
+// mirrors the owner's resource. Such a write has the same phases as other writes, up to commit: the caller is
+// authorized, and the write is validated against the kind and the references of the record. Then commitOwned asks the
+// owner to make the change, while it holds the lock of the key.
 
 // isOwned reports whether a service owns the kind.
 func (w *write) isOwned() bool { return w.kind.Whole().Service != "" }
@@ -84,8 +84,8 @@ func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
 	return a.wouldStore(own)
 }
 
-// ownedWrite returns the request to the owner. The owner accepts it only if its resource still has the version that the
-// record mirrors.
+// ownedWrite returns the request to the owner. The owner accepts the request only if its resource still has the version
+// that the record mirrors.
 func (a *attempt) ownedWrite(ctx context.Context, m *mirror.Mirror, can owner.Kind) (owner.Write, error) {
 	tree := a.next.Spec
 	if can.Partial { // another gateway may have mirrored more
@@ -125,7 +125,7 @@ func (a *attempt) ownedWrite(ctx context.Context, m *mirror.Mirror, can owner.Ki
 }
 
 // refresh updates the record from the owner, so that the next attempt starts from the owner's current version. It never
-// returns nil: if the record has changed, the error is [backend.ErrConflict], after which the write is attempted again.
+// returns nil. If the record has changed, it returns [backend.ErrConflict], after which the write is attempted again.
 func (a *attempt) refresh(ctx context.Context, m *mirror.Mirror) error {
 	now, err := m.Refresh(ctx, a.key, nil)
 	switch {
@@ -141,8 +141,8 @@ func (a *attempt) refresh(ctx context.Context, m *mirror.Mirror) error {
 	return backend.ErrConflict
 }
 
-// raced updates the record from the owner, after the owner has refused an attempt because its resource has another
-// version. It returns the error of the attempt.
+// raced updates the record from the owner after the owner has refused an attempt because its resource has another
+// version. It returns the error for the attempt.
 func (a *attempt) raced(ctx context.Context, m *mirror.Mirror, outcome owner.Outcome) error {
 	now, err := m.Refresh(ctx, a.key, nil)
 	if err != nil {
@@ -161,11 +161,11 @@ func (a *attempt) raced(ctx context.Context, m *mirror.Mirror, outcome owner.Out
 	return backend.ErrConflict
 }
 
-// maxBaseless is the number of contradictory answers of a service after which a write fails: see contradicted.
+// maxBaseless is the number of contradictory answers of an owner after which a write fails: see contradicted.
 const maxBaseless = 3
 
-// contradicted detects a service that keeps refusing a change because its resource has another version, and then shows
-// the very version that the change expected. was and now are the records before and after the refusal. After
+// contradicted detects an owner that contradicts itself: it refuses a change because its resource has another version,
+// and then shows the version that the change expected. was and now are the records before and after the refusal. After
 // maxBaseless such answers contradicted returns UNAVAILABLE, which ends the attempts.
 func (w *write) contradicted(was, now *backend.Resource, outcome owner.Outcome) error {
 	if !isSameVersion(was, now) {
@@ -182,8 +182,8 @@ func (w *write) contradicted(was, now *backend.Resource, outcome owner.Outcome) 
 	}).At(w.key)
 }
 
-// isSameVersion reports whether two records mirror the same version of a resource, or both are nil.
-// Parts that only the gateway writes are not compared.
+// isSameVersion reports whether two records mirror the same version of a resource, or both are nil. It does not compare
+// parts that only the gateway writes.
 func isSameVersion(a, b *backend.Resource) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -202,8 +202,8 @@ func isSameVersion(a, b *backend.Resource) bool {
 	return a.UID == b.UID && one.Meta.Owner.Tag != "" && one.Meta.Owner.Tag == other.Meta.Owner.Tag
 }
 
-// replaceUnreadable overwrites a record that cannot be decoded with the owner's resource. It returns errRaced, so that
-// the write is attempted again, or the error if the record could not be replaced.
+// replaceUnreadable overwrites a record that does not decode with the owner's resource. It returns errRaced, so that
+// the write is attempted again, or an error if the record could not be replaced.
 func (w *write) replaceUnreadable(ctx context.Context) error {
 	m, err := w.writer.mirrors.Of(w.kind.Whole())
 	if err != nil {
@@ -212,7 +212,7 @@ func (w *write) replaceUnreadable(ctx context.Context) error {
 	return w.refreshed(ctx, m)
 }
 
-// ownersPath translates the path of a field from the owner's field names into the caller's.
+// ownersPath translates the path of a field from the names of the owner to the names of the caller.
 func (w *write) ownersPath(path string) string {
 	if path == "" {
 		path = "spec"

@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// deleteOwned deletes a resource that a service owns. While other resources are bound to it, the deletion is only
-// requested; the gateway asks the service once none is bound.
+// deleteOwned deletes a resource that a service owns. While other resources are bound to it, deleteOwned only requests
+// the deletion. The gateway asks the service once none is bound.
 func (w *write) deleteOwned(ctx context.Context) (*Written, error) {
 	m, err := w.writer.mirrors.Of(w.kind.Whole())
 	if err != nil {
@@ -80,7 +80,7 @@ func (w *write) wouldDeleteOwned(ctx context.Context, m *mirror.Mirror, can owne
 	return out, nil
 }
 
-// askingOwner returns the owner data that the record has while the owner is asked to delete the resource.
+// askingOwner returns the owner data for the record while the owner is asked to delete the resource.
 func askingOwner(was *body.Owner) *body.Owner {
 	out := body.Owner{Asking: true}
 	if was != nil {
@@ -90,9 +90,9 @@ func askingOwner(was *body.Owner) *body.Owner {
 	return &out
 }
 
-// requestOwned requests the deletion of a resource that others are bound to. When none is bound any more, the gateway
-// asks the owner to delete it, without the caller. Therefore it now asks the owner, by a dry run if the owner offers
-// that, whether this caller may delete the resource.
+// requestOwned requests the deletion of a resource that others are bound to. Once none is bound, the gateway itself
+// asks the owner to delete the resource, when the caller is no longer known. Therefore requestOwned already asks now
+// whether this caller may delete it, by a dry run if the owner offers dry runs.
 func (w *write) requestOwned(
 	ctx context.Context, m *mirror.Mirror, can owner.Kind, current *storedResource,
 ) (*Written, error) {
@@ -130,8 +130,8 @@ func (w *write) refreshed(ctx context.Context, m *mirror.Mirror) error {
 	return errRaced
 }
 
-// removeOwned asks the owner to delete a resource that no other is bound to. If a resource could become bound to it
-// meanwhile, removeOwned first marks the record as being deleted, and takes the mark back if the owner refuses.
+// removeOwned asks the owner to delete a resource to which no other is bound. If another resource could become bound to
+// it meanwhile, removeOwned first marks the record as being deleted. It removes the mark if the owner refuses.
 func (w *write) removeOwned(
 	ctx context.Context, m *mirror.Mirror, can owner.Kind, current *storedResource,
 ) (*Written, error) {

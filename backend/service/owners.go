@@ -11,38 +11,38 @@ import (
 
 // OwnerState describes what this gateway knows of a resource service that owns kinds.
 type OwnerState struct {
-	// Name is the name of the service in the declarations of kinds.
+	// Name is the name by which kinds declare the service.
 	Name  string
 	State OwnerStatus
-	// Problem is a text for operators: why State is not [OwnerFollowed], or why a kind cannot be compared. Empty if
-	// there is no problem.
+	// Problem tells operators why State is not [OwnerFollowed], or why a kind cannot be compared. It is empty if there
+	// is no problem.
 	Problem string
-	// Lag bounds how outdated the mirror may be: everything that the service had so long ago is mirrored. 0 if no
-	// resource waits to be compared and the service answers.
+	// Lag is the maximum age of the mirror: all changes that the service made longer ago are mirrored. It is 0 if the
+	// service answers and no resource waits to be compared.
 	Lag time.Duration
-	// Kinds are the kinds that the service owns, ordered by name.
+	// Kinds lists the kinds that the service owns, ordered by name.
 	Kinds []OwnedKind
 	// Compared is how many resources of the service were compared with their records since this gateway began to serve
-	// the catalogue. Different is how many of them differed.
+	// the catalogue. Different is how many of these differed from their records.
 	Compared, Different int64
 	// Unreadable is the number of resources that the service could not show, or that could not be stored, when they
 	// were last compared.
 	Unreadable int
 	// Unnamed is the number of resources whose keys are not valid in the API.
 	Unnamed int
-	// Held is the number of resources that the service suddenly lacks, and whose records are kept for a while in case
-	// that is a mistake: see package mirror.
+	// Held is the number of resources that the service suddenly no longer has. Their records are kept for a while, in
+	// case this is a mistake: see package mirror.
 	Held int
 }
 
 // OwnedKind is a kind that a resource service owns.
 type OwnedKind struct {
 	Name string
-	// Followed reports whether the service announces changes of the kind. If not, the kind is compared at shorter
-	// intervals.
+	// Followed reports whether the service announces changes of the kind. If it does not, the gateway compares the kind
+	// more often.
 	Followed bool
-	// Problem is the reason why resources of the kind cannot be written: the service contradicts the kind's SDL. Empty
-	// if it does not.
+	// Problem tells how the service contradicts the kind's SDL, for which reason resources of the kind cannot be
+	// written. It is empty if there is no contradiction.
 	Problem string
 }
 
@@ -132,25 +132,25 @@ func ownerState(m mirror.State) OwnerState {
 type ReviewerState struct {
 	Name  string
 	State ReviewerStatus
-	// Problem is a text for operators: why the service does not answer. Empty if State is ReviewerAnswers or
+	// Problem tells operators why the service does not answer. It is empty if State is ReviewerAnswers or
 	// ReviewerUnasked.
 	Problem string
-	// Kinds are the names of the kinds whose changes the service reviews, sorted.
+	// Kinds lists the kinds whose changes the service reviews, sorted by name.
 	Kinds []string
 }
 
-// ReviewerStatus is the state of a resource service as a reviewer.
+// ReviewerStatus tells whether a resource service answers as a reviewer.
 type ReviewerStatus string
 
 // The states of a reviewer.
 const (
 	// ReviewerUnknown: the service is not configured on this gateway.
 	ReviewerUnknown ReviewerStatus = "UNKNOWN"
-	// ReviewerUnasked: this gateway has not asked it yet.
+	// ReviewerUnasked: this gateway has not asked the service yet.
 	ReviewerUnasked ReviewerStatus = "UNASKED"
-	// ReviewerAnswers: its latest review gave a decision.
+	// ReviewerAnswers: the latest review of the service gave a decision.
 	ReviewerAnswers ReviewerStatus = "ANSWERS"
-	// ReviewerUnavailable: its latest review gave no decision.
+	// ReviewerUnavailable: the latest review of the service gave no decision.
 	ReviewerUnavailable ReviewerStatus = "UNAVAILABLE"
 )
 
@@ -171,7 +171,7 @@ func (s *Service) Reviewers() []ReviewerState {
 	return out
 }
 
-// Reviewer returns the state of the reviewer with a name. Kinds is not set.
+// Reviewer returns the state of the reviewer with a name. It does not set Kinds.
 func (s *Service) Reviewer(name string) ReviewerState {
 	out := ReviewerState{Name: name, State: ReviewerUnasked}
 	if !s.Asks(name) {

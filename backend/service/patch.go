@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// Patch changes parts of a spec at the expected revision, and validates the result.
+// Patch changes parts of a spec at the expected revision. It validates the result.
 func (wr *Writer) Patch(ctx context.Context, req PatchRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, descriptor.VerbPatch)
 	if verb.Recording() {
@@ -29,7 +29,7 @@ func (wr *Writer) Patch(ctx context.Context, req PatchRequest) (out *Written, er
 }
 
 // beginPatch begins a patch. A patch that changes only finalizers needs the verb FINALIZE. A patch that changes
-// finalizers and more needs PATCH and FINALIZE.
+// finalizers and other parts needs PATCH and FINALIZE.
 func (wr *Writer) beginPatch(ctx context.Context, req PatchRequest) (*write, error) {
 	t := target{verb: descriptor.VerbPatch, id: req.Identity, meta: req.MetadataPatch, names: req.FieldNames}
 	finalizes := len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0
@@ -43,7 +43,7 @@ func (wr *Writer) beginPatch(ctx context.Context, req PatchRequest) (*write, err
 	return w, w.rights.Authorize(w.kind.Kind, descriptor.VerbFinalize, w.key)
 }
 
-// specPatch is a patch of a spec: fields is applied first, then merged.
+// specPatch is a patch of a spec. First fields is applied, then merged.
 type specPatch struct {
 	// fields is the merge patch that was sent, including nulls.
 	fields map[string]any

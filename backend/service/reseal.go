@@ -22,8 +22,8 @@ const (
 	maxResealPause = 5 * time.Second
 )
 
-// Sealed returns the sorted ids of the keys by which sensitive values of some kinds are encrypted. It reads only the
-// first page of records of each kind.
+// Sealed returns the sorted ids of the keys that encrypt sensitive values of the given kinds. It reads only the first
+// page of records of each kind, so it may not find all keys.
 func Sealed(ctx context.Context, store backend.Store, kinds []string) ([]string, error) {
 	var ids []string
 	for _, kind := range kinds {
@@ -43,10 +43,10 @@ func Sealed(ctx context.Context, store backend.Store, kinds []string) ([]string,
 	return ids, nil
 }
 
-// reseal encrypts sensitive values with the first key: those that are not encrypted, and those encrypted with another
-// key, so that the other keys can be removed. Each record is written once, on the condition that it has not changed.
-// Records that cannot be decrypted are left as they are. On a gateway without keys, reseal only logs a warning if
-// values are encrypted. It returns when it is done or ctx ends.
+// reseal encrypts all sensitive values with the first key, so that the other keys can be removed. It writes values that
+// are not encrypted or are encrypted with another key. Each record is written once, on the condition that it has not
+// changed. Records that cannot be decrypted are left as they are. On a gateway without keys, reseal only logs a warning
+// if values are encrypted. It returns when it is done or ctx ends.
 func (s *Service) reseal(ctx context.Context) {
 	log := s.cfg.Logger
 	if s.cfg.Keys == nil {
@@ -78,7 +78,7 @@ func (s *Service) reseal(ctx context.Context) {
 	)
 }
 
-// warnOfSealed logs a warning with the ids of the keys by which values are encrypted; for a gateway that has no keys.
+// warnOfSealed logs a warning with the ids of the keys that encrypt values. It is for a gateway that has no keys.
 func (s *Service) warnOfSealed(ctx context.Context) {
 	kinds := s.sensitiveKinds()
 	backoff := wait.Backoff{Least: minResealPause, Most: maxResealPause}
@@ -91,8 +91,8 @@ func (s *Service) warnOfSealed(ctx context.Context) {
 	}
 }
 
-// resealKind encrypts the records of a kind. done is the number of records that it has written, left the number that it
-// could not write. whole is false if ctx ended before all records were read.
+// resealKind encrypts the records of a kind. done is the number of records that it has written. left is the number of
+// records that it could not write. whole is false if ctx ended before all records were read.
 func (s *Service) resealKind(ctx context.Context, kind string) (done, left int, whole bool) {
 	backoff := wait.Backoff{Least: minResealPause, Most: maxResealPause}
 	r := backend.Range{Kind: backend.SensitiveKind(kind), Limit: resealPage}
@@ -118,8 +118,7 @@ func (s *Service) resealKind(ctx context.Context, kind string) (done, left int, 
 	return done, left, true
 }
 
-// resealAll encrypts the given records. done is the number of records that it has written, left the number that it
-// could not write.
+// resealAll encrypts the given records. done and left are as in resealKind.
 func (s *Service) resealAll(ctx context.Context, records []*backend.Resource) (done, left int, err error) {
 	for _, r := range records {
 		changed, err := s.resealOne(ctx, r)
@@ -144,8 +143,8 @@ func (s *Service) resealAll(ctx context.Context, records []*backend.Resource) (d
 	return done, left, nil
 }
 
-// resealOne encrypts a record, unless it is already encrypted with the first key. It decrypts such a record as well,
-// because another key may have the same id.
+// resealOne encrypts a record, unless it is already encrypted with the first key. It first decrypts the record in each
+// case, because another key may have the id of the first key.
 func (s *Service) resealOne(ctx context.Context, r *backend.Resource) (changed bool, err error) {
 	plain, err := s.cfg.Keys.Open(r.Key, r.UID, r.Body)
 	if err != nil || s.cfg.Keys.Current(r.Body) {

@@ -15,15 +15,14 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Revealed has the write-only values of a resource of a sensitive kind, all of one
-// revision.
+// Revealed has the write-only values of a resource of a sensitive kind. All values are of the same revision.
 type Revealed struct {
 	Resource *backend.Resource
 	Values   []kind.Value
 }
 
 // Reveal returns the write-only values of a resource of a sensitive kind; nil if there is no such resource. No other
-// method returns them. They are always read from the store, so they include all acknowledged writes.
+// method returns such values. Reveal always reads them from the store, so they include all acknowledged writes.
 func (s *Service) Reveal(ctx context.Context, id kind.Identity) (*Revealed, error) {
 	if err := s.sensitive(id.Kind); err != nil {
 		return nil, err
@@ -72,8 +71,8 @@ func (s *Service) Reveal(ctx context.Context, id kind.Identity) (*Revealed, erro
 // and their sizes are not known before they are read.
 const maxReveals = 8
 
-// revealedCopies is roughly how many copies of a value are in memory before it is sent: stored, read, decoded, and in
-// the answer.
+// revealedCopies is roughly how many copies of a value are in memory before it is sent: the stored, the read, the
+// decoded and the answered value.
 const revealedCopies = 4
 
 // holdRevealed charges the revealed values to the memory budget of the operation. It may wait until memory is free.
@@ -101,7 +100,6 @@ func (s *Service) sensitive(name string) error {
 	return e
 }
 
-// sensitiveKinds returns the names of the sensitive kinds.
 func (s *Service) sensitiveKinds() (out []string) {
 	for _, k := range s.kinds.All() {
 		if k.Sensitive {

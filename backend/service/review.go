@@ -24,7 +24,7 @@ import (
 // reviewTimeout bounds the review of a change.
 const reviewTimeout = 2 * time.Second
 
-// reviewRetryAfter is the number of seconds after which a client may repeat a write whose reviewer did not answer.
+// reviewRetryAfter is the number of seconds after which a client may repeat a write whose reviewer gave no answer.
 const reviewRetryAfter = 2
 
 // review asks the kind's reviewer, if there is one, to accept the next state. It adds the reviewer's warnings to the
@@ -107,7 +107,7 @@ func (a *attempt) reviewed() (owner.Write, error) {
 }
 
 // askReviewer sends a write to a reviewer. While it waits for the answer, the operation does not count as running, so
-// that another can run.
+// that another operation can run.
 func askReviewer(ctx context.Context, reviewer owner.Service, w owner.Write) (owner.Answer, error) {
 	spent := budget.From(ctx)
 	spent.BeginWait()
@@ -117,8 +117,8 @@ func askReviewer(ctx context.Context, reviewer owner.Service, w owner.Write) (ow
 	return reviewer.Write(ctx, w)
 }
 
-// unreviewed handles a change that could not be reviewed. If the kind allows that, it adds a warning and returns nil;
-// otherwise it returns err.
+// unreviewed handles a change that could not be reviewed. If the kind allows such changes, unreviewed adds a warning
+// and returns nil. Otherwise it returns err.
 func (a *attempt) unreviewed(err *failure.Error) error {
 	k := a.kind.Whole()
 	if !k.ReviewAllowsFailure {
@@ -131,7 +131,6 @@ func (a *attempt) unreviewed(err *failure.Error) error {
 	return nil
 }
 
-// warnReviewed adds the reviewer's warnings.
 func (a *attempt) warnReviewed(warnings []owner.Violation) {
 	for _, v := range warnings {
 		a.warnings = append(a.warnings, failure.Warning{
@@ -141,19 +140,20 @@ func (a *attempt) warnReviewed(warnings []owner.Violation) {
 }
 
 // isRefusal reports whether an outcome is a reviewer's decision against a change. Outcomes about stored resources, such
-// as Conflict, are not: a reviewer stores none.
+// as Conflict, are no decisions, because a reviewer stores no resources.
 func isRefusal(outcome owner.Outcome) bool {
 	return outcome == owner.Invalid || outcome == owner.Forbidden || outcome == owner.Refused
 }
 
-// reviews records the result of the latest review of each service. Safe for concurrent use. The zero value is empty.
+// reviews records the result of the latest review of each service. It is safe for concurrent use. The zero value is
+// empty.
 type reviews struct {
 	mu sync.Mutex // guards all below
-	// problems maps the name of a service to the reason why its latest review gave no decision; "" if it gave one.
+	// problems maps the name of a service to the reason why its latest review gave no decision; "" if it gave a
+	// decision.
 	problems map[string]string
 }
 
-// note records the result of a review by a service.
 func (r *reviews) note(service string, answer owner.Answer, err error) {
 	problem := ""
 	switch {
@@ -170,8 +170,8 @@ func (r *reviews) note(service string, answer owner.Answer, err error) {
 	r.problems[service] = problem
 }
 
-// last returns the reason why the latest review by a service gave no decision; "" if it gave one. asked is false if the
-// service has reviewed nothing yet.
+// last returns the reason why the latest review by a service gave no decision; "" if it gave a decision. asked is false
+// if the service has reviewed nothing yet.
 func (r *reviews) last(service string) (problem string, asked bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// expect returns CONFLICT unless the expected revision is at least as new as the last change of the spec. The current
-// revision is accepted, the revision of the last change of the spec, and any between the two in the current epoch. So a
-// change of the status alone does not cause a conflict.
+// expect returns CONFLICT unless the expected revision is at least as new as the last change of the spec. It accepts
+// the current revision, the revision of the last change of the spec, and all revisions between them in the current
+// epoch. So a change of the status alone does not cause a conflict.
 func expect(expected string, current *backend.Resource) error {
 	r, err := backend.ParseRevision(expected)
 	if err != nil {
@@ -33,8 +33,8 @@ func conflict(expected string, current *backend.Resource) error {
 	return e.At(current.Key)
 }
 
-// gone returns the error of an apply that expects a revision of an absent resource, with a hint how to apply it without
-// a revision.
+// gone returns the error of an apply that expects a revision of an absent resource. The error tells how to apply the
+// manifest without a revision.
 func (w *write) gone() error {
 	e := failure.Of(backend.ErrNotFound, w.key)
 	e.ExpectedRevision = failure.Shorten(*w.expected)

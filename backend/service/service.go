@@ -1,6 +1,7 @@
-// Package service is the resource service: it gives every kind its verbs. It works on the JSON of resources, guided by
-// the descriptors of their kinds, over any [backend.Store]. This package has the verbs that write ([Writer]). Package
-// query has the verbs that read, package change streams of changes; package kind compiles and validates kinds.
+// Package service is the resource service, which gives every kind its verbs. It works on the JSON of resources over any
+// [backend.Store], guided by the descriptors of their kinds. This package has the verbs that write ([Writer]). Package
+// query has the verbs that read, and package change has the streams of changes. Package kind compiles and validates
+// kinds.
 package service
 
 import (
@@ -41,60 +42,57 @@ type Config struct {
 	Kinds []descriptor.Kind
 	// Store holds the resources of every kind. Required.
 	Store backend.Store
-	// Hub distributes the changes of Store. If it is set, the caller runs it. Default: a new one, which Service.Run
-	// runs.
+	// Hub distributes the changes of Store. If it is set, the caller runs it. If it is nil, the service makes a hub,
+	// and Service.Run runs it.
 	Hub *hub.Hub
-	// Keys encrypts the values of sensitive kinds. Default: the values are stored unencrypted.
+	// Keys encrypts the values of sensitive kinds. If it is nil, the values are stored unencrypted.
 	Keys *keyring.Keyring
-	// IndexMemory is the maximum number of bytes of resources kept in memory for reads. If negative, none are kept.
-	// Default 256 MiB.
+	// IndexMemory is the maximum number of bytes of resources kept in memory for reads. If it is negative, none are
+	// kept. The default is 256 MiB.
 	IndexMemory int64
-	// Access configures access control. Default: every caller may do everything.
+	// Access configures access control. By default every caller may do everything.
 	Access access.Config
-	// Policy provides the roles and bindings. If it is set, the caller runs it. Default: none without access control,
-	// otherwise a new one, which Service.Run runs.
+	// Policy provides the roles and bindings. If it is set, the caller runs it. If it is nil and access control is
+	// enabled, the service makes one, and Service.Run runs it.
 	Policy *policy.Source
-	// Logger receives errors that are not shown to clients. Default: none.
+	// Logger receives errors that are not shown to clients. The default logs nothing.
 	Logger *zap.Logger
-	// NewID returns a new uid. One is also used as the prefix of request ids. Default: random UUIDs.
+	// NewID returns a new uid. One of them is used as the prefix of request ids. The default returns random UUIDs.
 	NewID func() string
-	// WriteTimeout is the time within which the store must begin a batch. Default 5 s.
+	// WriteTimeout is the time within which the store must begin a batch. The default is 5 s.
 	WriteTimeout time.Duration
-	// OutcomeTimeout bounds the search for the outcome of a write whose answer was
-	// lost. Default 30 s.
+	// OutcomeTimeout bounds the search for the outcome of a write whose answer was lost. The default is 30 s.
 	OutcomeTimeout time.Duration
-	// BookmarkInterval is the time without a change after which a stream of changes
-	// sends its cursor. Default 30 s.
+	// BookmarkInterval is the time without a change after which a stream of changes sends its cursor. The default is 30
+	// s.
 	BookmarkInterval time.Duration
-	// RetryTimeout bounds the time for which a write is repeated after lost races, if the request has no deadline.
-	// Default 30 s.
+	// RetryTimeout bounds the time for which a write is repeated after lost races, if the request has no deadline. The
+	// default is 30 s.
 	RetryTimeout time.Duration
-	// ReadOnly refuses all writes but dry runs. It also turns off the re-evaluation of waiting resources, the
-	// re-encryption of values, and the mirroring of resource services.
+	// ReadOnly makes the service refuse all writes except dry runs. It also turns off the re-evaluation of waiting
+	// resources, the re-encryption of values, and the mirroring of resource services.
 	ReadOnly bool
-	// Controlled is called after the caller of ctx has handed a kind to a controller or taken it back. Default: no
-	// call.
+	// Controlled is called after the caller of ctx has handed a kind to a controller or taken it back. It may be nil.
 	Controlled func(ctx context.Context, kind string, controlled bool)
-	// Revealing is called before sensitive values are shown to the caller of ctx. If it returns an
-	// error, they are not shown. Default: no call.
+	// Revealing is called before sensitive values are shown to the caller of ctx. If it returns an error, they are not
+	// shown. It may be nil.
 	Revealing func(ctx context.Context, key backend.Key) error
-	// Owners are the resource services of other teams, by the names in descriptor.Kind.Service. If the service of a
-	// kind is missing, resources of the kind can be read from the store but not written. Default: none.
+	// Owners maps the names in descriptor.Kind.Service to the resource services of other teams. If the service of a
+	// kind is missing, resources of the kind can be read from the store but not written.
 	Owners map[string]owner.Service
-	// CompareIntervals are the pauses between two comparisons of a resource service with its mirror, by name of the
-	// service. Default: [mirror.DefaultCompareInterval], or [mirror.UnfollowedInterval] for kinds whose changes the
-	// service does not announce.
+	// CompareIntervals maps the name of a resource service to the pause between two comparisons of the service with its
+	// mirror. The default is [mirror.DefaultCompareInterval], or [mirror.UnfollowedInterval] for kinds whose changes
+	// the service does not announce.
 	CompareIntervals map[string]time.Duration
-	// RetainEntries is the number of changes that the store keeps in its log. If a mirrored service has more than half
-	// as many resources, a warning is logged. Default: no warning.
+	// RetainEntries is the number of changes that the store keeps in its log. If mirroring a kind writes more than
+	// half as many changes, a warning is logged. With 0, none is logged.
 	RetainEntries int
-	// Observe receives measurements. Default: none.
+	// Observe receives measurements. Its functions may be nil.
 	Observe Observers
-	// Tracer traces what the gateway does later because of a traced write, such as finishing a deletion. Default: no
-	// traces.
+	// Tracer traces the later effects of a traced write, such as the end of a deletion. If it is nil, they are not
+	// traced.
 	Tracer *span.Tracer
-	// Unreadable counts the stored resources whose bodies cannot be decoded. Default: a
-	// new counter.
+	// Unreadable counts the stored resources whose bodies cannot be decoded. If it is nil, the service makes a counter.
 	Unreadable *kind.UnreadableCounter
 }
 
@@ -235,8 +233,8 @@ func New(cfg Config) (*Service, error) {
 }
 
 // View returns the service for callers of a released version of the API. It behaves like a gateway with an older
-// catalogue: what the version lacks cannot be named, is not shown, and is kept by writes. A view shares everything else
-// with the service, and needs no Run.
+// catalogue: callers cannot name what the version lacks, answers do not show it, and writes keep it. A view shares
+// everything else with the service, and needs no Run.
 func (s *Service) View(names kind.Names) *Service { return s.view(s.kinds.View(names)) }
 
 // Newest returns the service limited to the newest major version of the API. It is for a service whose catalogue is the
@@ -251,8 +249,8 @@ func (s *Service) Newest(kinds []descriptor.Kind) (*Service, error) {
 }
 
 // Previous returns the service limited to the API's previous major version. Writes through it must also be valid in the
-// newest catalogue. Which stored resources can be read, and which references and guards exist, is decided by the newest
-// catalogue alone.
+// newest catalogue. Only the newest catalogue determines which stored resources can be read, and which references and
+// guards exist.
 func (s *Service) Previous(kinds []descriptor.Kind) (*Service, error) {
 	previous, err := s.kinds.Previous(kinds)
 	if err != nil {
@@ -261,7 +259,7 @@ func (s *Service) Previous(kinds []descriptor.Kind) (*Service, error) {
 	return s.view(previous), nil
 }
 
-// view returns the service with a view of its kinds.
+// view returns a copy of the service with the given kinds.
 func (s *Service) view(kinds kind.Catalogue) *Service {
 	out := *s
 	out.kinds = kinds
@@ -271,7 +269,6 @@ func (s *Service) view(kinds kind.Catalogue) *Service {
 	return &out
 }
 
-// compile compiles the kinds of the catalogue.
 func (s *Service) compile() (err error) {
 	s.kinds, err = kind.Compile(s.cfg.Kinds)
 	return err
@@ -287,7 +284,7 @@ func (s *Service) openHub() (err error) {
 	return err
 }
 
-// openIndex makes the index if resources are to be kept in memory.
+// openIndex makes the index, unless Config.IndexMemory is negative.
 func (s *Service) openIndex() (err error) {
 	if s.cfg.IndexMemory < 0 {
 		return nil
@@ -302,8 +299,8 @@ func (s *Service) openIndex() (err error) {
 	return err
 }
 
-// openPolicy sets the source of the policy: the configured one, or a new one. There is none without
-// access control.
+// openPolicy sets the source of the policy: the configured one, or a new one. Without access control there is no
+// source.
 func (s *Service) openPolicy() (err error) {
 	if !s.cfg.Access.Enabled {
 		s.cfg.Policy = nil
@@ -360,8 +357,8 @@ func (s *Service) Index() *index.Index { return s.index }
 // Now returns the time of the store's clock.
 func (s *Service) Now() time.Time { return s.clock() }
 
-// OldestDeletion returns when the oldest pending deletion among the resources in memory was requested; the zero time if
-// there is none.
+// OldestDeletion returns the time at which the oldest pending deletion was requested, among the resources in memory;
+// the zero time if no deletion is pending.
 func (s *Service) OldestDeletion() (oldest time.Time) {
 	for served := range s.inMemory() {
 		served.Scan(index.Run{Index: kind.DeletionIndex}, false, func(_ string, e *index.Entry) bool {
@@ -378,8 +375,7 @@ func (s *Service) OldestDeletion() (oldest time.Time) {
 	return oldest
 }
 
-// DeletionsBefore returns the number of resources in memory whose deletion was requested before a
-// time.
+// DeletionsBefore returns the number of resources in memory whose deletion was requested before at.
 func (s *Service) DeletionsBefore(at time.Time) (waiting int) {
 	run := index.Run{Index: kind.DeletionIndex, End: kind.AppendTime(nil, at)}
 	for served := range s.inMemory() {
@@ -388,11 +384,11 @@ func (s *Service) DeletionsBefore(at time.Time) (waiting int) {
 	return waiting
 }
 
-// maxWaitingLooks is the number of waiting resources that are read to find the oldest.
+// maxWaitingLooks is the maximum number of waiting resources that are read to find the oldest.
 const maxWaitingLooks = 1000
 
 // Waiting returns how many resources in memory wait for a target of their references. oldest is when the oldest of the
-// first thousand of them began to wait; the zero time if none waits.
+// first thousand waiting resources began to wait; the zero time if none waits.
 func (s *Service) Waiting() (waiting int, oldest time.Time) {
 	pair := kind.Pair(dependency.Progressing, dependency.ReasonWaiting)
 	run := index.Run{Index: kind.ReasonIndex, Start: pair, End: append(slices.Clone(pair), math.MaxUint8)}
@@ -438,7 +434,7 @@ func (s *Service) Body(kind string) *body.Shape {
 	return s.kinds.Body(kind)
 }
 
-// Kind returns the kind with a name, which may be singular or plural and in any case.
+// Kind returns the kind with a name. The name may be singular or plural and in any case.
 func (s *Service) Kind(name string) (*descriptor.Kind, error) {
 	k, err := s.kinds.Find(name)
 	if err != nil {
@@ -447,17 +443,18 @@ func (s *Service) Kind(name string) (*descriptor.Kind, error) {
 	return k.Kind, nil
 }
 
-// KeyOf returns the key in a global id. The error is BAD_USER_INPUT if the id is not valid in this API.
+// KeyOf returns the key that a global id encodes. The error is BAD_USER_INPUT if the id is not valid in this API.
 func (s *Service) KeyOf(id string) (backend.Key, error) { return s.kinds.KeyOf(id) }
 
-// Stored returns the kinds as the store has them. A view of the service may have fewer kinds, or other names for them.
+// Stored returns the kinds as they are stored. A view of the service may have fewer kinds, or other names for them.
 func (s *Service) Stored() []descriptor.Kind { return s.cfg.Kinds }
 
 // Kinds returns the kinds of the catalogue, in its order.
 func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.Descriptors() }
 
-// Rebinding reports whether stored references of a kind still follow the declarations of an earlier catalogue. They are
-// updated if this gateway's catalogue is the newest; until then the store guards what the earlier declarations guard.
+// Rebinding reports whether stored references of a kind still follow the declarations of an earlier catalogue. If this
+// gateway's catalogue is the newest, the references are being updated. Until then the store guards the targets by the
+// earlier declarations.
 func (s *Service) Rebinding(ctx context.Context, name string) (bool, error) {
 	k, err := s.kinds.Find(name)
 	if err != nil {

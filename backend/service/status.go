@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// UpdateStatus replaces the status and nothing else. The expected revision must be the current one. It does not change
-// the spec revision, so it causes no conflict for a client that is about to change the spec.
+// UpdateStatus replaces the status and nothing else. The expected revision must be the current one. It keeps the spec
+// revision, so it causes no conflict for a client that is about to change the spec.
 func (wr *Writer) UpdateStatus(ctx context.Context, req StatusRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, descriptor.VerbStatus)
 	if verb.Recording() {
@@ -39,7 +39,6 @@ func (wr *Writer) UpdateStatus(ctx context.Context, req StatusRequest) (out *Wri
 	})
 }
 
-// takeStatus reads a whole status.
 func (w *write) takeStatus(ctx context.Context, req StatusRequest) (map[string]any, error) {
 	status, err := w.object("status", req.Status)
 	if err != nil {
@@ -59,8 +58,8 @@ func (w *write) takeStatus(ctx context.Context, req StatusRequest) (map[string]a
 	return status, nil
 }
 
-// PatchStatus changes parts of the status and nothing else. Controllers that patch different conditions of a resource
-// do not overwrite each other's conditions.
+// PatchStatus changes parts of the status and nothing else. Controllers that patch different conditions of the same
+// resource do not overwrite each other's conditions.
 func (wr *Writer) PatchStatus(ctx context.Context, req StatusPatchRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, descriptor.VerbStatus)
 	if verb.Recording() {
@@ -92,7 +91,7 @@ func (a *attempt) admitStatus() error {
 	return nil
 }
 
-// patchStatus applies a patch to the stored status and stores the result.
+// patchStatus applies a patch to the stored status, validates the result and stores it.
 func (a *attempt) patchStatus(ctx context.Context, patch map[string]any) (*Written, error) {
 	if err := a.admitStatus(); err != nil {
 		return nil, err
@@ -133,8 +132,8 @@ func (a *attempt) replaceStatus(ctx context.Context, status map[string]any) (*Wr
 	return a.storeChange(ctx)
 }
 
-// mergeConditions returns patch with its list of conditions completed by the stored conditions of other types. A
-// condition of the patch takes the place of the stored condition of its type, or is appended.
+// mergeConditions returns patch with a complete list of conditions. A condition of the patch replaces the stored
+// condition of the same type, or is appended. Stored conditions of other types are kept.
 func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
 	next, given := patch[kind.ConditionIndex].([]any)
 	if !given || !k.HasConditions() {

@@ -16,7 +16,7 @@ import (
 // storedResource is a resource read from the store, with its sensitive values.
 type storedResource struct {
 	*backend.Resource
-	// sensitive is the decrypted record of sensitive values; nil if there is none. unread is the reason why the record
+	// sensitive is the decrypted record of sensitive values; nil if there is none. unread is the reason why this record
 	// could not be read.
 	sensitive *backend.Resource
 	unread    error
@@ -33,7 +33,7 @@ type loader struct {
 }
 
 // load reads a resource and then its sensitive values from the store; nil if there is no such resource. A write that
-// depends on both is conditional on the revision of the resource, which changes whenever either changes.
+// depends on both must be conditional on the revision of the resource, which changes whenever either of them changes.
 func (l *loader) load(ctx context.Context, k *kind.Kind, key backend.Key) (*storedResource, error) {
 	var out *storedResource
 	for range maxLoads {
@@ -54,7 +54,7 @@ func (l *loader) load(ctx context.Context, k *kind.Kind, key backend.Key) (*stor
 	return out, nil
 }
 
-// loadToWrite calls load and charges the caller's budget for reading the resource and writing it back.
+// loadToWrite calls load and charges the budget of ctx for reading the resource and writing it back.
 func (l *loader) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key) (*storedResource, error) {
 	out, err := l.load(ctx, k, key)
 	if err == nil {
@@ -63,7 +63,7 @@ func (l *loader) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key)
 	return out, err
 }
 
-// payToWrite charges the budget of ctx for reading and writing a resource. For nil it charges nothing.
+// payToWrite charges the budget of ctx for reading and writing r. If r is nil, it charges nothing.
 func (r *storedResource) payToWrite(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -71,17 +71,17 @@ func (r *storedResource) payToWrite(ctx context.Context) error {
 	return budget.From(ctx).Spend(budget.Steps, len(r.Body)/budget.RewrittenBytes)
 }
 
-// maxLoads is how often load tries to read a resource and sensitive values that belong together. Between the two reads
-// the resource may be deleted and another created under its name.
+// maxLoads is how often load tries to read a resource and the sensitive values that belong to it. Between the two reads
+// the resource may be deleted and another one created under its name.
 const maxLoads = 16
 
 // mixed reports whether the sensitive values belong to another resource of the same name.
 func (r *storedResource) mixed() bool { return r.sensitive != nil && r.sensitive.UID != r.UID }
 
-// recent returns a resource from the index. It returns nil if the kind is sensitive, if the index lacks the resource,
-// or if its stored references follow other declarations than the kind's, since the index does not keep such references.
-// The resource may be outdated: a result that is based on it counts only after a batch conditional on its revision has
-// succeeded.
+// recent returns a resource from the index. It returns nil if the kind is sensitive or the index lacks the resource. It
+// also returns nil if the stored references of the resource follow other declarations than the kind's, because the
+// index does not keep such references. The resource may be outdated. A result based on it counts only after the success
+// of a batch that is conditional on its revision.
 func (l *loader) recent(k *kind.Kind, key backend.Key) *storedResource {
 	if l.index == nil || k.Sensitive {
 		return nil
@@ -97,7 +97,7 @@ func (l *loader) recent(k *kind.Kind, key backend.Key) *storedResource {
 	return &storedResource{Resource: r, read: st}
 }
 
-// loadSensitive reads the record of sensitive values, if the kind has one.
+// loadSensitive reads and decrypts the record of sensitive values, if the kind has such records.
 func (l *loader) loadSensitive(ctx context.Context, k *kind.Kind, to *storedResource) error {
 	if !k.Sensitive {
 		return nil
@@ -117,7 +117,6 @@ func (l *loader) loadSensitive(ctx context.Context, k *kind.Kind, to *storedReso
 	return nil
 }
 
-// decrypt decrypts the record of sensitive values.
 func (l *loader) decrypt(to *storedResource) {
 	plain := *to.sensitive
 	plain.Body, to.unread = l.keys.Open(plain.Key, plain.UID, plain.Body)
@@ -128,7 +127,7 @@ func (l *loader) decrypt(to *storedResource) {
 	to.sensitive = &plain
 }
 
-// state returns the stored state, which is decoded once. Callers must not change it.
+// state returns the stored state. It decodes the state only once. Callers must not change it.
 func (r *storedResource) state(k *kind.Kind) (*kind.State, error) {
 	if r.read != nil {
 		return r.read, nil
@@ -146,7 +145,7 @@ func (r *storedResource) state(k *kind.Kind) (*kind.State, error) {
 	return st, err
 }
 
-// removalOfSensitive returns the action that deletes the record of sensitive values; none if there is no record.
+// removalOfSensitive returns the action that deletes the record of sensitive values; nil if there is no record.
 func (r *storedResource) removalOfSensitive() []backend.Action {
 	if r.sensitive == nil && r.unread == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// verbApply is the name of an apply in traces until its manifest is read, which decides the actual verb.
+// verbApply is the name of an apply in traces until the manifest is read. The manifest then decides the actual verb.
 const verbApply descriptor.Verb = "APPLY"
 
 // traceVerb begins a span for a verb, if the request is traced.
@@ -18,8 +18,8 @@ func traceVerb(ctx context.Context, verb descriptor.Verb) (context.Context, span
 	return span.Start(ctx, string(verb))
 }
 
-// nameVerb adds the verb and the kind to the span of a request. It leaves out namespace and name, which are values that
-// callers choose.
+// nameVerb adds the verb and the kind to the span of a request. It leaves out the namespace and the name, because
+// callers choose them.
 func nameVerb(ctx context.Context, verb descriptor.Verb, k *kind.Kind) {
 	s := span.Of(ctx)
 	if !s.Recording() {
@@ -36,7 +36,7 @@ func noteAttempts(ctx context.Context, attempts int) {
 	}
 }
 
-// endVerb ends the span of a verb with its result. The resource is identified by its uid.
+// endVerb ends the span of a verb with the result of the verb. It identifies the resource by its uid.
 func endVerb(s span.Span, out *Written, err error) {
 	defer s.End()
 	var known *failure.Error

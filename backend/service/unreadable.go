@@ -34,14 +34,14 @@ import (
 // missing, they are not damaged ([backend.ErrEncrypted]): the key may come back, so every write keeps them unless it
 // replaces all of them.
 
-// replaceable reports whether a write may replace a resource that could not be read because of err: it is damaged, and
-// the write expects no revision.
+// replaceable reports whether a write may replace a resource that could not be read because of err. It may if the
+// resource is damaged and the write expects no revision.
 func replaceable(err error, expected *string) bool {
 	return expected == nil && errors.Is(err, backend.ErrUnreadable)
 }
 
-// present returns the resource for the answer to a write. It has no body if parts of it that the write kept cannot be
-// read, as another version of the gateway may have stored them.
+// present returns the resource for the answer to a write. The resource has no body if parts that the write kept cannot
+// be read. Another version of the gateway may have stored such parts.
 func (wr *Writer) present(k *kind.Kind, stored *backend.Resource) *query.Resource {
 	b, err := k.Body.Read(stored)
 	if err != nil {
@@ -65,9 +65,8 @@ func (w *write) deleteUnreadable(ctx context.Context) (*Written, error) {
 	return &Written{Resource: wr.present(w.kind, deleted), Deletion: Deleted}, nil
 }
 
-// discard deletes a resource whose record does not decode, if the write that replaces it is valid. After that it
-// returns errRaced, so that the next attempt creates the resource. In a dry run it deletes nothing and returns the
-// answer.
+// discard deletes a resource whose record does not decode, if the write that replaces it is valid. Then it returns
+// errRaced, so that the next attempt creates the resource. In a dry run it deletes nothing and returns the answer.
 func (w *write) discard(ctx context.Context) (*Written, error) {
 	if err := w.validateNew(ctx); err != nil {
 		return nil, err
@@ -101,8 +100,8 @@ func (w *write) wouldDiscard(ctx context.Context) (*Written, error) {
 	return out, nil
 }
 
-// overwrite replaces a resource whose body cannot be read by what the caller has sent. Of the stored resource it keeps
-// only the expiry, unless the caller sets one.
+// overwrite replaces a resource whose body cannot be read by the content of the request. It keeps only the stored
+// expiry, unless the caller sets one.
 func (a *attempt) overwrite(ctx context.Context) (*Written, error) {
 	if err := a.validateNew(ctx); err != nil {
 		return nil, err

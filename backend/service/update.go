@@ -6,8 +6,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Update replaces the spec of an existing resource at the expected revision. The phases after takeSpec are in
-// attempt.replace.
+// Update replaces the spec of an existing resource at the expected revision.
 func (wr *Writer) Update(ctx context.Context, req UpdateRequest) (out *Written, err error) {
 	ctx, verb := traceVerb(ctx, descriptor.VerbUpdate)
 	if verb.Recording() {

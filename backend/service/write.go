@@ -70,22 +70,22 @@ type write struct {
 	writeOnly kind.Sent
 	// keepsSpec reports whether the write is a patch that leaves the spec as it is.
 	keepsSpec bool
-	// found are the violations in the request outside the spec.
+	// found has the violations in the request outside the spec.
 	found    kind.Violations
 	warnings []failure.Warning
-	// reading determines how the next attempt reads targets.
+	// reading tells how thoroughly the next attempt reads targets.
 	reading dependency.Reading
 	// baseless counts contradictory answers of the owner: see contradicted.
 	baseless int
 }
 
-// target is the resource that a caller wants to write, and the verb.
+// target is the resource that a caller wants to write, with the verb.
 type target struct {
 	verb descriptor.Verb
 	id   kind.Identity
 	// meta is the change of the metadata; nil for none.
 	meta changer
-	// needs is the verb that the caller must have. Default: verb.
+	// needs is the verb that the caller must have. If it is empty, verb is needed.
 	needs descriptor.Verb
 	names failure.FieldNames
 }
@@ -112,10 +112,10 @@ func (wr *Writer) begin(ctx context.Context, t target) (*write, error) {
 	return w, w.checkExpiry()
 }
 
-// lastYear is the last year of the times in RFC 3339.
+// lastYear is the last year that RFC 3339 can express.
 const lastYear = 9999
 
-// checkExpiry checks a new expiry, and truncates it to milliseconds, the precision of stores.
+// checkExpiry checks a new expiry and truncates it to milliseconds, which is the precision of stores.
 func (w *write) checkExpiry() error {
 	expiry := &w.meta.expiresAt
 	if !expiry.Set {
@@ -137,8 +137,8 @@ func (w *write) checkExpiry() error {
 	return nil
 }
 
-// ExpiresAt returns an expiry for [Metadata]. A zero t means an expiry in the past, so it becomes another time in the
-// past: in Metadata the zero time would clear the expiry.
+// ExpiresAt returns an expiry for [Metadata]. In Metadata the zero time would clear the expiry. Therefore a zero t
+// becomes another time in the past.
 func ExpiresAt(t time.Time) Optional[time.Time] {
 	if t.IsZero() {
 		t = t.Add(1)
@@ -146,7 +146,7 @@ func ExpiresAt(t time.Time) Optional[time.Time] {
 	return Optional[time.Time]{Set: true, Value: t}
 }
 
-// takeSpec reads the spec that was sent as a whole.
+// takeSpec reads a whole spec from the request.
 func (w *write) takeSpec(ctx context.Context, sent any) error {
 	spec, err := w.object("spec", sent)
 	if err != nil {
@@ -162,7 +162,7 @@ func (w *write) takeSpec(ctx context.Context, sent any) error {
 	return nil
 }
 
-// object returns a part of the request, which must be an object. For null it returns BAD_USER_INPUT.
+// object returns a part of the request as an object. It returns BAD_USER_INPUT if the part is null or no object.
 func (w *write) object(part string, sent any) (map[string]any, error) {
 	tree, err := jsontree.Object(sent)
 	switch {
@@ -174,8 +174,8 @@ func (w *write) object(part string, sent any) (map[string]any, error) {
 	return tree, nil
 }
 
-// setSubKind sets and checks the subKind of a resource that may be created. It accepts a subKind that only a newer
-// version of the API has, because an existing resource may have it. If the resource turns out to be absent, validateNew
+// setSubKind sets and checks the subKind of a resource that may be created. It also accepts a subKind that only a newer
+// version of the API has, because an existing resource may have it. If the resource is absent, validateNew later
 // refuses such a subKind.
 func (w *write) setSubKind(subKind string) {
 	w.subKind = subKind
@@ -184,7 +184,6 @@ func (w *write) setSubKind(subKind string) {
 	}
 }
 
-// refuseSubKind adds the violation of an unknown subKind.
 func (w *write) refuseSubKind(found *kind.Violations) {
 	if len(w.kind.SubKinds) == 0 {
 		found.Add(failure.At("subKind"), "unknown", nil, "kind %s has no subKinds", w.kind.Name)
@@ -205,8 +204,7 @@ func (w *write) setsWriteOnly() bool {
 // isReadable reports whether the caller may read the resource.
 func (w *write) isReadable() bool { return w.rights.Sees(w.kind.Kind, w.key) }
 
-// errRaced means that another writer has changed the resource meanwhile, so that the write
-// may be repeated.
+// errRaced means that another writer has changed the resource meanwhile. The write may then be repeated.
 var errRaced = errors.New("raced")
 
 // failed translates the error of a batch. It returns errRaced if another writer came first, [sender.ErrLost] if the
@@ -221,7 +219,7 @@ func (w *write) failed(err error) error {
 	return failure.Of(err, w.key)
 }
 
-// The shortest and the longest pause after a race lost against another gateway.
+// The shortest and the longest pause after a write has lost a race against another gateway.
 const (
 	minRacePause = 2 * time.Millisecond
 	maxRacePause = 128 * time.Millisecond
@@ -229,8 +227,8 @@ const (
 
 // retry locks the key and calls try until it returns a final result or ctx ends. It calls try again after errRaced,
 // when another writer has changed the resource, and after [sender.ErrLost], once the outcome of the lost batch is
-// known. Writers of this gateway wait for the lock, so races are lost only against other gateways; random pauses let
-// those finish first. A resource service that keeps contradicting itself ends the attempts by an error: see
+// known. Writers of this gateway wait for the lock, so a write loses races only against other gateways. A random pause
+// lets the other gateway finish first. If an owner keeps contradicting itself, an error ends the attempts: see
 // contradicted.
 func (w *write) retry(ctx context.Context, try func() (*Written, error)) (*Written, error) {
 	if err := w.refuseReadOnly(); err != nil {
@@ -298,10 +296,10 @@ func (wr *Writer) awaitPolicy(ctx context.Context) {
 	_ = wr.reader.AwaitPolicy(ctx) // the write was made, so its answer does not depend on this
 }
 
-// change makes attempts to change an existing resource. The first attempt starts from the resource in the index, which
-// may be outdated, so its result counts only if the attempt is conclusive. All other attempts start from the stored
-// resource. A first attempt that exceeds a limit is repeated as well, because the size of a write depends on the stored
-// status.
+// change calls try with attempts to change an existing resource. The first attempt starts from the resource in the
+// index, which may be outdated, so its result counts only if the attempt is conclusive. All other attempts start from
+// the stored resource. If the first attempt exceeds a limit, it is repeated too, because the size of a write depends on
+// the stored status.
 func (w *write) change(ctx context.Context, try func(*attempt) (*Written, error)) (*Written, error) {
 	first := true
 	return w.retry(ctx, func() (*Written, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// Writer has the verbs that write. Each verb has a file of its name; the type write lists their phases.
+// Writer has the verbs that write. The file of each verb has its name, and the type write lists the phases of a write.
 type Writer struct {
 	cfg Config
 	// kinds are the kinds in this version of the API; allKinds are the kinds of the whole catalogue.
@@ -28,14 +28,13 @@ type Writer struct {
 	reviews    *reviews
 }
 
-// Locks returns the locked resources with the most writers, and the number of locked resources.
+// Locks returns at most most locked resources, those with the most writers, and the number of all locked resources.
 func (wr *Writer) Locks(most int) (busiest []LockState, locked int) { return wr.locks.busiest(most) }
 
-// maxTag is the number of characters of an id that serve as the prefix of request ids.
+// maxTag is the maximum number of characters of the prefix of request ids.
 const maxTag = 16
 
-// newWriter returns the writer of a service, together with its reconciler, which shares the
-// sender.
+// newWriter returns the writer of a service. The writer and its reconciler share a sender.
 func (s *Service) newWriter() *Writer {
 	tag := s.cfg.NewID()
 	sends := &sender.Sender{
@@ -88,7 +87,7 @@ func (s *Service) newWriter() *Writer {
 	}
 }
 
-// view returns the writer for a view of the catalogue. It shares the key locks.
+// view returns a copy of the writer for a view of the catalogue. Both share the key locks.
 func (wr *Writer) view(kinds kind.Catalogue, reader *query.Reader) *Writer {
 	out := *wr
 	out.kinds = kinds

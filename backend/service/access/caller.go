@@ -27,21 +27,20 @@ import (
 type Caller struct {
 	// Identity is nil for an anonymous caller.
 	Identity *Identity
-	// Address is the IP address of the caller, and Request the id of its request, as they appear in the log of changes.
-	// Zero if unknown.
+	// Address is the IP address of the caller. Request is the id of the caller's request. The log of changes contains
+	// both. They are zero if unknown.
 	Address netip.Addr
 	Request string
 	// Trace is the traceparent (W3C Trace Context) that calls to other services pass on. If this gateway traces the
-	// request, it names the request's span; otherwise it is the traceparent that came with the request, or a new one.
-	// It is empty outside of requests.
+	// request, it names the span of the request. Otherwise it is the traceparent that came with the request, or a new
+	// one. It is empty outside of requests.
 	Trace string
 	// Decided reports whether the client or the gateway's sampler has decided whether Trace is recorded. Only then is
-	// it passed on to other services, which adopt that decision.
+	// the decision passed on to other services, which adopt it.
 	Decided bool
 }
 
-// UpdatedBy returns the name of the caller as stored in resources; empty for an anonymous
-// one.
+// UpdatedBy returns the name of the caller as resources store it. It is empty for an anonymous caller.
 func (c Caller) UpdatedBy() string {
 	if c.Identity == nil {
 		return ""
@@ -62,20 +61,20 @@ func CallerFrom(ctx context.Context) Caller {
 	return c
 }
 
-// WithoutCaller returns a context without a caller, in which the gateway itself acts.
+// WithoutCaller returns a context without a caller. Changes made with this context are changes of the gateway itself.
 func WithoutCaller(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, nil)
 }
 
-// Gateway is the name of the gateway as the author of its own changes: conditions, bindings of
-// references, finished deletions.
+// Gateway is the name of the gateway as the author of its own changes, such as conditions, bindings of references and
+// finished deletions.
 const Gateway = "system:gateway"
 
-// Actor is the author of a change as recorded in the log of changes.
+// Actor is the author of a change in the log of changes.
 type Actor struct {
 	// Name is the name of the caller, or [Anonymous] or [Gateway].
 	Name string
-	// Address and Request are the address of the caller and the id of its request; empty if unknown.
+	// Address and Request are the address of the caller and the id of the caller's request; empty if unknown.
 	Address, Request string
 	// Trace is the traceparent of the span in which the change was made; empty if that span was not recorded.
 	Trace string
@@ -97,14 +96,13 @@ func ActorFrom(ctx context.Context) Actor {
 	return out
 }
 
-// actorSeparator separates the parts of an actor as text; names, addresses and ids do not contain
-// it.
+// actorSeparator separates the parts of an actor in its text. Names, addresses and ids do not contain it.
 const actorSeparator = "\t"
 
 // String returns the actor in the form of log entries: name, address and request id, separated by tabs. For a traced
-// change, a tab and the result of [span.Pack] follow. These take 9 bytes, or 25 if the request id is not the id of the
-// trace, plus one byte for each byte that is escaped. For the gateway itself String returns "", as in log entries of
-// expired resources.
+// change, a tab and the result of [span.Pack] follow. This result takes 9 bytes, or 25 if the request id is not the id
+// of the trace, and one more byte for each byte that is escaped. For the gateway itself String returns "", which is
+// also the actor in log entries of expired resources.
 func (a Actor) String() string {
 	if a.Name == Gateway {
 		return ""
@@ -116,9 +114,9 @@ func (a Actor) String() string {
 	return a.Name + actorSeparator + a.Address + actorSeparator + a.Request + actorSeparator + escapeTrace(packed)
 }
 
-// In the text of an actor, each byte of a packed trace that occurs in escapedBytes is written as traceEscape, followed
-// by the byte with its highest bit flipped. These are the bytes that separate the parts of an actor, and bytes that a
-// store or a reader would otherwise have to escape.
+// In the text of an actor, a packed trace is escaped. Each byte that occurs in escapedBytes is written as traceEscape,
+// followed by the byte with its highest bit flipped. escapedBytes are the bytes that separate the parts of an actor,
+// and bytes that a store or a reader would otherwise have to escape.
 const (
 	traceEscape  = '\x1b'
 	escapedBytes = "\t\n%\x1b"
@@ -171,8 +169,8 @@ func ParseActor(text string) Actor {
 	return out
 }
 
-// TraceOf returns [Actor.Trace] of an actor in the form of [Actor.String]. If there is no trace, it does not parse the
-// text.
+// TraceOf returns the [Actor.Trace] of an actor in the form of [Actor.String]. It parses the text only if the text has
+// a trace.
 func TraceOf(actor string) string {
 	if strings.Count(actor, actorSeparator) < 3 {
 		return ""
@@ -180,25 +178,25 @@ func TraceOf(actor string) string {
 	return ParseActor(actor).Trace
 }
 
-// Identity is the owner of a credential. It is immutable and shared by all requests with the same credential.
+// Identity is the owner of a credential. It is immutable. All requests with the same credential share it.
 type Identity struct {
-	// Name begins with the source, so that equal names from two sources differ, as in token:ci, oidc:corp:alice,
-	// cert:worker and proxy:bob.
+	// Name begins with the name of the source, as in token:ci, oidc:corp:alice, cert:worker and proxy:bob. Thus equal
+	// names from two sources differ.
 	Name string
 	// Source is token, oidc:NAME, cert or proxy.
 	Source string
-	// Groups are the groups of the caller, with the same prefix as Name.
+	// Groups are the groups of the caller. They have the same prefix as Name.
 	Groups []string
 	// ExpiresAt is the expiry that the credential contains; zero means never.
 	ExpiresAt time.Time
 	// Until is the time from which the credential is no longer accepted. It may be slightly later than ExpiresAt,
-	// because clocks differ. Zero means never.
+	// because clocks differ. Zero means that it is always accepted.
 	Until time.Time
 	// Revoked is a context that ends when the credential is revoked; nil if it cannot be revoked.
 	Revoked context.Context
 }
 
-// Anonymous is the name of a caller without an identity, in logs and in the API.
+// Anonymous is the name, in logs and in the API, of a caller without an identity.
 const Anonymous = "anonymous"
 
 // String returns the name of the caller; [Anonymous] for nil.
@@ -216,8 +214,8 @@ var (
 	ErrRevoked      = errors.New("the credential was revoked")
 )
 
-// Err returns nil if the credential is still valid, and otherwise the reason why it is not, as a [failure.Error]. For a
-// nil identity it returns nil.
+// Err returns nil if the credential is still valid. Otherwise it returns the reason why it is not, as a
+// [failure.Error]. For a nil identity it returns nil.
 func (i *Identity) Err() error {
 	switch {
 	case i == nil:
@@ -229,8 +227,8 @@ func (i *Identity) Err() error {
 	return nil
 }
 
-// Lifetime returns a context that ends with ctx or with the credential. If the credential ends
-// first, the cause of the context is the error of Err. end releases the context.
+// Lifetime returns a context that ends with ctx or when the credential ends. In the second case, the cause of the
+// context is the error of Err. end releases the context.
 func (i *Identity) Lifetime(ctx context.Context) (lifetime context.Context, end context.CancelFunc) {
 	if i == nil {
 		return context.WithCancel(ctx)

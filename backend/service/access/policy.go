@@ -10,9 +10,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Config configures access control. With the zero value every caller may do everything.
+// Config configures access control. With the zero value, every caller may do everything.
 type Config struct {
-	// Enabled turns access control by roles and bindings on.
+	// Enabled turns on access control by roles and bindings.
 	Enabled bool
 	// AdminGroup is a group whose members may do everything without a binding; empty for none.
 	AdminGroup string
@@ -23,19 +23,19 @@ type Policy struct {
 	cfg      Config
 	roles    map[string][]grant // by role; not yet restricted to the namespaces of a binding
 	bindings map[string]storedBinding
-	// sensitive is a text that represents the sensitive kinds, which some built-in roles exclude.
+	// sensitive is a text that identifies the set of sensitive kinds, which some built-in roles exclude.
 	sensitive string
 	// users and groups map the name of a user or a group to the bindings that name it.
 	users, groups map[string][]string
 
 	mu    sync.Mutex         // guards all below
 	known map[string]*Rights // by name and groups of the caller
-	// given caches rights by the names of the bindings that give them, so that callers with the same bindings share one
+	// given caches rights by the names of the bindings that give them. So callers with the same bindings share one
 	// value.
 	given map[string]*Rights
 }
 
-// storedBinding is a binding together with the body that it was parsed from.
+// storedBinding is a binding with the body from which it was parsed.
 type storedBinding struct {
 	Binding
 	body []byte
@@ -46,7 +46,7 @@ const maxKnown = 10_000
 
 // NewPolicy returns the policy for stored roles and bindings. roles and bindings map names to stored bodies, which must
 // not change afterwards. A role or binding whose body cannot be read gives no rights. before is the previous policy, or
-// nil. A binding whose body it already has is not parsed again.
+// nil. A binding whose body is the same slice as in before is not parsed again.
 func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindings map[string][]byte) *Policy {
 	p := &Policy{
 		cfg:      cfg,
@@ -99,7 +99,7 @@ func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindi
 	return p
 }
 
-// RightsOf returns the rights of a caller; nil means an anonymous caller.
+// RightsOf returns the rights of a caller. A nil id is an anonymous caller.
 func (p *Policy) RightsOf(id *Identity) *Rights {
 	if id == nil {
 		return newRights(nil)
@@ -158,8 +158,8 @@ func (p *Policy) grants(binding string) (out []grant) {
 
 // MayStore returns an error if a role or binding gives rights that its author lacks. It also refuses a binding of a
 // role that does not exist, and a new role that a binding already names. An author who may ESCALATE may store all of
-// these, but nobody may store a role with the name of a built-in one. k is [RoleKind] or [BindingKind], and body the
-// resource to be stored.
+// these. Nobody may store a role with the name of a built-in role. k is the kind [RoleKind] or [BindingKind], and body
+// is the resource to be stored.
 func (p *Policy) MayStore(author *Rights, k *descriptor.Kind, name string, body []byte) error {
 	if k.Name == RoleKind {
 		if _, builtIn := BuiltIn(nil)[name]; builtIn {
@@ -201,7 +201,7 @@ func (p *Policy) MayStore(author *Rights, k *descriptor.Kind, name string, body 
 	return nil
 }
 
-// binds reports whether a binding names a role, which may not exist.
+// binds reports whether a binding names the role. The role need not exist.
 func (p *Policy) binds(role string) bool {
 	for _, b := range p.bindings {
 		if slices.Contains(b.Roles, role) {
@@ -215,7 +215,7 @@ func escalates(k *descriptor.Kind, name, why string) error {
 	return &failure.Error{Code: failure.CodeForbidden, Verb: string(VerbEscalate), Kind: k.Name, Name: name, Path: "spec", Message: fmt.Sprintf("%s %q: %s; nobody gives rights without having them or the verb ESCALATE", k.Name, failure.Shorten(name), why)}
 }
 
-// missing describes a right that g gives and r lacks; "" if there is none.
+// missing describes a right that g gives and r lacks; "" if r has all of them.
 func (r *Rights) missing(g *grant) string {
 	kinds := []string{""}
 	if g.kinds != nil {
@@ -237,16 +237,17 @@ func (r *Rights) missing(g *grant) string {
 	return ""
 }
 
-// Grant names a rule that gives a verb, and the users and groups who have the verb by it.
+// Grant is a rule that gives a verb, with the users and groups who have the verb because of the rule.
 type Grant struct {
-	// Binding and Role are the names of the binding and the role; both empty for administrators of the configuration.
+	// Binding and Role are the names of the binding and the role. Both are empty for administrators of the
+	// configuration.
 	Binding, Role string
 	// Rule is the number of the rule in the role, from 0.
 	Rule          int
 	Users, Groups []string
 }
 
-// Bindings returns the sorted names of the bindings in a scope.
+// Bindings returns the sorted names of the bindings in the scope.
 func (p *Policy) Bindings(in *Scope) (out []string) {
 	if in.Empty() {
 		return nil
@@ -260,7 +261,8 @@ func (p *Policy) Bindings(in *Scope) (out []string) {
 	return out
 }
 
-// Administrators returns the grants of the administrators that the configuration names.
+// Administrators returns the grants of the administrators that the configuration names. Their bindings and roles are
+// empty.
 func (p *Policy) Administrators() []Grant {
 	if p.cfg.AdminGroup == "" {
 		return nil
@@ -268,9 +270,9 @@ func (p *Policy) Administrators() []Grant {
 	return []Grant{{Groups: []string{p.cfg.AdminGroup}}}
 }
 
-// Grants returns all grants by which the given bindings give a verb on a resource of a kind, in order. If name is
-// empty, the grants on any resource of the namespace are returned; if namespace is empty as well, on any resource of
-// the kind. k is nil for a verb that belongs to no kind.
+// Grants returns the grants by which the given bindings give a verb on a resource of a kind, in the order of bindings.
+// If name is empty, it returns the grants on any resource of the namespace. If namespace is empty too, it returns the
+// grants on any resource of the kind. k is nil for a verb that belongs to no kind.
 func (p *Policy) Grants(
 	bindings []string, v descriptor.Verb, k *descriptor.Kind, namespace, name string,
 ) (out []Grant) {

@@ -27,7 +27,6 @@ type Rights struct {
 // control.
 func Unlimited() *Rights { return &Rights{all: true} }
 
-// newRights returns the union of grants.
 func newRights(grants []grant) *Rights {
 	r := &Rights{grants: grants}
 	r.key = sync.OnceValue(func() string {
@@ -39,8 +38,8 @@ func newRights(grants []grant) *Rights {
 
 type rightsKey struct{}
 
-// WithRights returns a context in which all reads and writes use the given rights. Streams use it, so that all parts of
-// an event are read with the same rights.
+// WithRights returns a context in which all reads and writes use the given rights. Streams use it to read all parts of
+// an event with the same rights.
 func WithRights(ctx context.Context, r *Rights) context.Context {
 	return context.WithValue(ctx, rightsKey{}, r)
 }
@@ -54,8 +53,8 @@ func RightsFrom(ctx context.Context) *Rights {
 // All reports whether the caller may do everything.
 func (r *Rights) All() bool { return r.all }
 
-// Key returns a text that is equal only for equal rights. Callers with equal keys see the same resources. It is empty
-// for unlimited rights.
+// Key returns a text that is equal only for equal rights. Callers with equal keys see the same resources. Unlimited
+// rights have an empty key.
 func (r *Rights) Key() string {
 	if r.all {
 		return ""
@@ -63,8 +62,8 @@ func (r *Rights) Key() string {
 	return r.key()
 }
 
-// textOf returns a text that represents grants, independent of their order. on describes what a grant gives; the text
-// adds the namespaces and names to which it applies. A grant for which on returns "" is left out.
+// textOf returns a text that represents grants, independent of their order. on returns the text for what a grant gives.
+// textOf adds the namespaces and names to which the grant applies. It leaves out grants for which on returns "".
 func textOf(grants []grant, on func(*grant) string) string {
 	var each []string
 	for i := range grants {
@@ -78,8 +77,8 @@ func textOf(grants []grant, on func(*grant) string) string {
 }
 
 // Stamp returns eight characters that identify what the caller may watch and see; empty for unlimited rights. Cursors
-// contain the stamp, so it must be the same at every gateway, even with another catalogue: a built-in role is
-// represented by its name, not by the kinds that it covers.
+// contain the stamp, so it must be the same on all gateways, even if their catalogues differ. Therefore a built-in role
+// is represented by its name and not by its kinds.
 func (r *Rights) Stamp() string {
 	if r.all {
 		return ""
@@ -115,7 +114,7 @@ type scopeKey struct {
 	verbs verbs
 }
 
-// Scope returns the resources of a kind on which the caller has all the given verbs.
+// Scope returns the resources of a kind on which the caller has all of the given verbs.
 func (r *Rights) Scope(k *descriptor.Kind, of ...descriptor.Verb) *Scope {
 	if r.all {
 		return Everything()
@@ -132,7 +131,7 @@ func (r *Rights) Scope(k *descriptor.Kind, of ...descriptor.Verb) *Scope {
 	return out
 }
 
-// scope returns the resources of a kind on which the caller has a verb. With an empty kind only grants for all kinds
+// scope returns the resources of a kind on which the caller has a verb. If kind is empty, only grants for all kinds
 // count.
 func (r *Rights) scope(kind string, global bool, v descriptor.Verb) *Scope {
 	var b builder
@@ -145,11 +144,11 @@ func (r *Rights) scope(kind string, global bool, v descriptor.Verb) *Scope {
 	return b.scope()
 }
 
-// May reports whether the caller has a verb that belongs to no kind.
+// May reports whether the caller has a verb that belongs to no kind, such as EXPORT.
 func (r *Rights) May(v descriptor.Verb) bool { return r.all || r.scope("", true, v).All() }
 
-// Use returns an error if the kind does not offer a verb, or if the caller may use it on no resource of the kind. Use
-// does not check GET, which a caller also needs to see the resources.
+// Use returns an error if the kind does not offer a verb, or if the caller may not use the verb on any resource of the
+// kind. It does not check GET, which a caller also needs to see the resources.
 func (r *Rights) Use(k *descriptor.Kind, v descriptor.Verb) error {
 	if err := Offers(k, v); err != nil {
 		return err
@@ -160,8 +159,8 @@ func (r *Rights) Use(k *descriptor.Kind, v descriptor.Verb) error {
 	return nil
 }
 
-// UseAll returns an error if the kind does not offer a verb, or the caller may not use it on all of
-// its resources.
+// UseAll returns an error if the kind does not offer a verb, or if the caller may not use the verb on all resources of
+// the kind.
 func (r *Rights) UseAll(k *descriptor.Kind, v descriptor.Verb) error {
 	err := r.Use(k, v)
 	if err == nil && !r.Scope(k, v).All() {
@@ -186,20 +185,19 @@ func (r *Rights) Authorize(k *descriptor.Kind, v descriptor.Verb, key backend.Ke
 	return nil
 }
 
-// Sees reports whether the caller may GET a resource. A resource that the caller does not see is treated as absent.
+// Sees reports whether the caller may GET a resource. Callers must treat a resource that is not seen as absent.
 func (r *Rights) Sees(k *descriptor.Kind, key backend.Key) bool {
 	return r.all || r.Scope(k, descriptor.VerbGet).Has(key.Namespace, key.Name)
 }
 
-// Verbs returns the verbs that the caller may use on a resource, in the order of [Verbs]. They are the verbs that its
-// kind offers, and ESCALATE for kinds that give rights. All except CREATE also need GET. CONTROL concerns the whole
-// kind, so it is returned only if the caller has it on all resources.
+// Verbs returns the verbs that the caller may use on a resource, in the order of [Verbs]. These are verbs that the kind
+// offers, and ESCALATE for kinds that give rights. All verbs except CREATE also need GET. CONTROL applies to a whole
+// kind, so Verbs returns it only if the caller has it on all resources.
 func (r *Rights) Verbs(k *descriptor.Kind, key backend.Key) []descriptor.Verb {
 	return r.verbs(k, func(s *Scope) bool { return s.Has(key.Namespace, key.Name) })
 }
 
-// VerbsIn returns the verbs that the caller may use on at least some resources of a
-// namespace.
+// VerbsIn returns the verbs that the caller may use on at least some resources of a namespace.
 func (r *Rights) VerbsIn(k *descriptor.Kind, namespace string) []descriptor.Verb {
 	return r.verbs(k, func(s *Scope) bool { return s.Touches(namespace) })
 }
@@ -230,7 +228,7 @@ func (r *Rights) verbs(k *descriptor.Kind, in func(*Scope) bool) (out []descript
 }
 
 // About adds the requested resource to a FORBIDDEN error of [Rights.Use], for the audit log and the caller. key may
-// consist of a kind only.
+// have only a kind.
 func About(err error, key backend.Key) error {
 	if known, ok := errors.AsType[*failure.Error](err); ok && known.Code == failure.CodeForbidden {
 		return known.At(key)

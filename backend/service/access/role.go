@@ -16,15 +16,15 @@ const (
 // GivesRights reports whether resources of a kind give rights: the kind is AccessRole or AccessBinding.
 func GivesRights(kind string) bool { return kind == RoleKind || kind == BindingKind }
 
-// Wildcard in a list of a rule or a binding stands for everything.
+// Wildcard stands for everything in a list of a rule or a binding.
 const Wildcard = "*"
 
-// Authenticated is the group of all authenticated callers. Groups from sources of identities never begin with
+// Authenticated is the group of all authenticated callers. Names of groups from other sources never begin with
 // "system:".
 const Authenticated = "system:authenticated"
 
-// Rule is a part of a role: verbs that may be used on resources of some kinds. If Namespaces is empty, the rule applies
-// to all namespaces; if Names is empty, to all names.
+// Rule is a part of a role. It gives verbs on resources of some kinds. If Namespaces is empty, the rule applies to all
+// namespaces. If Names is empty, it applies to all names.
 type Rule struct {
 	Kinds      []string          `json:"kinds"`
 	Verbs      []descriptor.Verb `json:"verbs"`
@@ -37,8 +37,8 @@ type Role struct {
 	Rules []Rule `json:"rules"`
 }
 
-// Binding is the spec of an AccessBinding. It gives users and groups roles in namespaces. Rules apply to GLOBAL kinds
-// only if the binding is for all namespaces.
+// Binding is the spec of an AccessBinding. It gives roles to users and groups in some namespaces. Rules apply to GLOBAL
+// kinds only if the binding is for all namespaces.
 type Binding struct {
 	Roles      []string `json:"roles"`
 	Users      []string `json:"users"`
@@ -52,7 +52,7 @@ const (
 	Viewer = "viewer"
 	// Editor may read and write all kinds except AccessRole and AccessBinding. It may not reveal sensitive values.
 	Editor = "editor"
-	// Controller may read what Viewer may, write statuses and finalizers, and take control of kinds.
+	// Controller may read what Viewer may read, write statuses and finalizers, and take control of kinds.
 	Controller = "controller"
 	// Admin may do everything.
 	Admin = "admin"
@@ -85,11 +85,11 @@ func BuiltIn(kinds []descriptor.Kind) map[string]Role {
 	}
 }
 
-// grant is the right that one rule of a role gives through a binding. A nil nameSet contains every name.
+// grant is a rule of a role as a binding gives it. A nil nameSet contains every name.
 type grant struct {
 	role string
 	rule int
-	// builtIn represents the kinds of a built-in role by a text that is the same at all gateways; empty for other
+	// builtIn is a text that stands for the kinds of a built-in role and is the same on all gateways; empty for other
 	// roles.
 	builtIn           string
 	kinds             nameSet
@@ -97,7 +97,7 @@ type grant struct {
 	namespaces, names nameSet
 }
 
-// grantsOf returns the grants of a role in all namespaces. The result is not nil.
+// grantsOf returns the grants of a role in all namespaces. The result is not nil, even if it is empty.
 func grantsOf(role Role) []grant {
 	out := make([]grant, len(role.Rules))
 	for i, r := range role.Rules {
@@ -124,7 +124,8 @@ func (g grant) within(namespaces nameSet) grant {
 	return g
 }
 
-// listed returns the set of names in a list; nil, the set of all names, if the list contains the wildcard.
+// listed returns the set of the names in a list. If the list contains the wildcard, it returns nil, the set of all
+// names.
 func listed(list []string) nameSet {
 	out := nameSet{}
 	for _, one := range list {
@@ -150,7 +151,7 @@ func (n nameSet) has(name string) bool {
 	return n == nil || ok
 }
 
-// addTo adds the resources to which the grant applies to a builder. global reports whether their kind is GLOBAL.
+// addTo adds the resources to which the grant applies to b. global reports whether the kind of the resources is GLOBAL.
 func (g *grant) addTo(b *builder, global bool) {
 	if g.namespaces == nil {
 		b.add("", g.names, true)

@@ -14,26 +14,27 @@ import (
 // empty set.
 type Scope struct {
 	all bool
-	// everywhere are names that the scope contains in every namespace, and for GLOBAL kinds.
+	// everywhere has the names that the scope contains in every namespace, and for GLOBAL kinds.
 	everywhere nameSet
-	// in maps a namespace to the names that the scope contains in it; nil means the whole namespace. Several namespaces
-	// may share one map.
+	// in maps a namespace to the names that the scope contains in it; nil means all names. Several namespaces may share
+	// one map.
 	in map[string]nameSet
-	// places computes the result of [Scope.Places] once, and size is its length. places is nil for the empty scope.
+	// places computes the result of [Scope.Places] once. It is nil for the empty scope. size is the length of the
+	// result.
 	places func() []NameRange
 	size   int
 }
 
-// NameRange is a range of resources of a kind, as keys encoded by [backend.OrderTuple]: a whole namespace, or one name
-// in it. End is exclusive.
+// NameRange is a range of resources of a kind: all resources of a namespace, or one of them. The bounds are keys
+// encoded by [backend.OrderTuple]. End is exclusive.
 type NameRange struct{ Start, End []byte }
 
 type nameSet map[string]struct{}
 
-// Everything returns the scope of all resources.
+// Everything returns the scope that contains all resources.
 func Everything() *Scope { return &Scope{all: true} }
 
-// Within returns the scope that is limited to a namespace, a name, or both. An empty argument means no limit.
+// Within returns the scope of the resources with a namespace, a name, or both. An empty argument accepts all.
 func Within(namespace, name string) *Scope {
 	var some nameSet
 	if name != "" {
@@ -75,7 +76,7 @@ func (s *Scope) HasNamespace(namespace string) bool {
 	return ok && some == nil
 }
 
-// Whole reports whether the scope consists of whole namespaces.
+// Whole reports whether the scope consists of whole namespaces only.
 func (s *Scope) Whole() bool {
 	for _, some := range s.in {
 		if some != nil {
@@ -91,12 +92,12 @@ func (s *Scope) Touches(namespace string) bool {
 	return s.all || ok || len(s.everywhere) > 0
 }
 
-// Namespaces returns the sorted namespaces in which the scope contains resources. Names that it contains in every
-// namespace do not count: see [Scope.Everywhere]. The result is nil for the scope of everything.
+// Namespaces returns the sorted namespaces in which the scope contains resources. It ignores names that the scope
+// contains in every namespace: see [Scope.Everywhere]. The result is nil for the scope of everything.
 func (s *Scope) Namespaces() []string { return slices.Sorted(maps.Keys(s.in)) }
 
 // Places returns the scope as a sorted list of ranges: whole namespaces, and single names in other namespaces. It does
-// not include the names of [Scope.Everywhere]. The list is computed once.
+// not include the names of [Scope.Everywhere]. The list is computed only once.
 func (s *Scope) Places() []NameRange {
 	if s.places == nil {
 		return nil
@@ -140,7 +141,7 @@ func (s *Scope) Everywhere() []string { return sorted(s.everywhere) }
 
 func sorted(n nameSet) []string { return append([]string{}, slices.Sorted(maps.Keys(n))...) }
 
-// And returns the intersection of two scopes.
+// And returns the intersection of s and o.
 func (s *Scope) And(o *Scope) *Scope {
 	switch {
 	case s == o || o.all:
@@ -201,8 +202,8 @@ func both(a, b nameSet) nameSet {
 	return out
 }
 
-// Apart returns a scope with all resources that only one of the two scopes contains. The result may also include
-// resources that both contain, if one of the scopes is everything or has names in all namespaces.
+// Apart returns a scope with all resources that only one of s and o contains. If one of them is everything or has names
+// in all namespaces, the result may include resources that both contain.
 func (s *Scope) Apart(o *Scope) *Scope {
 	if s.all != o.all {
 		return Everything()
@@ -247,7 +248,7 @@ func (s *Scope) Covers(o *Scope) bool {
 	return true
 }
 
-// Key returns a text that is equal only for equal scopes; empty for everything.
+// Key returns a text that is equal only for equal scopes. The scope of everything has an empty key.
 func (s *Scope) Key() string {
 	if s.all {
 		return ""
@@ -273,14 +274,14 @@ func (s *Scope) Key() string {
 	return b.String()
 }
 
-// builder builds a scope. The zero value is empty. Namespaces share one set of names until a name is added to one of
-// them, since a role with many names may be bound in many namespaces.
+// builder builds a scope. The zero value is empty. A role with many names may be bound in many namespaces. Therefore
+// namespaces share one set of names until names are added to one of the namespaces.
 type builder struct {
 	out Scope
 	own map[string]bool // the namespaces whose names are not shared
 }
 
-// add adds names in a namespace, or in all namespaces if everywhere is set. nil means all names.
+// add adds names in a namespace, or in all namespaces if everywhere is set. A nil some adds all names.
 func (b *builder) add(namespace string, some nameSet, everywhere bool) {
 	switch {
 	case b.out.all || some != nil && len(some) == 0:
@@ -313,8 +314,8 @@ func (b *builder) add(namespace string, some nameSet, everywhere bool) {
 	}
 }
 
-// scope returns the scope of everything that was added. Names that are contained in every namespace are removed from
-// the single namespaces, so that equal scopes have equal keys.
+// scope returns the scope of everything that was added. It removes the names that every namespace contains from the
+// single namespaces, so that equal scopes have equal keys.
 func (b *builder) scope() *Scope {
 	out := &Scope{all: b.out.all, everywhere: b.out.everywhere, in: b.out.in}
 	for namespace, some := range out.in {

@@ -9,7 +9,8 @@ import (
 // which are not passed on.
 var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})`)
 
-// ParseTrace returns the trace in a traceparent header, in the form of [Caller].Trace; "" if the header is not valid.
+// ParseTrace returns the trace in a traceparent header, in the form of [Caller].Trace. It returns "" if the header is
+// not valid.
 func ParseTrace(header string) string {
 	if header == "" { // as in most requests
 		return ""

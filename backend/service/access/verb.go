@@ -8,18 +8,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// The verbs that no kind offers.
+// The verbs that no kind offers. They are used only in roles.
 const (
-	// VerbCatalogue applies and reloads catalogues through the API.
+	// VerbCatalogue allows applying and reloading catalogues through the API.
 	VerbCatalogue descriptor.Verb = "CATALOGUE"
-	// VerbExport reads all resources of the store. Write-only values are encrypted or left out.
+	// VerbExport allows reading all resources of the store. Write-only values are encrypted or left out.
 	VerbExport descriptor.Verb = "EXPORT"
 	// VerbEscalate allows storing roles and bindings that give rights which the caller lacks.
 	VerbEscalate descriptor.Verb = "ESCALATE"
 )
 
 // Verbs returns all verbs, in the order in which they are shown. The comment of [descriptor.Verb] lists the other
-// places that must name a new verb; a verb that belongs to no kind must also be in OfNoKind.
+// places that must name a new verb. A verb that belongs to no kind must also be in OfNoKind.
 func Verbs() []descriptor.Verb {
 	return []descriptor.Verb{
 		descriptor.VerbGet,
@@ -57,7 +57,7 @@ func bit(v descriptor.Verb) verbs {
 	return 0
 }
 
-// setOf returns the set of the named verbs; "*" names all. Unknown names are ignored.
+// setOf returns the set of the named verbs. "*" adds all verbs. Unknown names are ignored.
 func setOf(named ...descriptor.Verb) (out verbs) {
 	for _, v := range named {
 		if v == Wildcard {
@@ -68,8 +68,8 @@ func setOf(named ...descriptor.Verb) (out verbs) {
 	return out
 }
 
-// offered reports whether a verb can be used on resources of a kind: the kind offers it, or it is
-// ESCALATE and the kind is AccessRole or AccessBinding. CATALOGUE and EXPORT belong to no kind.
+// offered reports whether a verb can be used on resources of a kind. This is the case if the kind offers the verb, and
+// for ESCALATE if the kind is AccessRole or AccessBinding. CATALOGUE and EXPORT belong to no kind.
 func offered(k *descriptor.Kind, v descriptor.Verb) bool {
 	if v == VerbEscalate {
 		return GivesRights(k.Name)

@@ -10,21 +10,21 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// The limits of a changeCache.
+// The limits of a changeCache: the number of changes, and the bytes of their bodies.
 const (
 	cachedChanges = 512     // two deliveries of the store
-	cachedBytes   = 4 << 20 // of all bodies, each counted twice because of the state before the change
+	cachedBytes   = 4 << 20 // of all bodies; each counts twice, for the states before and after the change
 )
 
-// changeCache caches the decoded bodies of the latest changes, and the states before and after them that filters test.
-// All streams of a gateway get the same changes from the hub, so each is decoded only once. All methods are safe for
-// concurrent use.
+// changeCache caches the decoded bodies of the latest changes, and the states before and after these changes, which
+// filters test. All streams of a gateway get the same changes from the hub, so each change is decoded only once. The
+// cache is safe for concurrent use.
 type changeCache struct {
 	// index provides states before a change that the log lacks; nil if there is no index.
 	index   *index.Index
 	mu      sync.Mutex // guards all below
 	changes map[cacheKey]*cachedChange
-	// order has the entries in the order of arrival; bytes is the sum of their sizes.
+	// order has the entries in the order of arrival. bytes is the sum of their sizes.
 	order []*cachedChange
 	bytes int
 }
@@ -35,7 +35,7 @@ type cacheKey struct {
 	revision backend.Revision
 }
 
-// cachedChange is a change whose body and states are read on first use.
+// cachedChange is a change whose body and states are decoded on first use.
 type cachedChange struct {
 	key  cacheKey
 	size int
@@ -50,11 +50,11 @@ type rowState struct {
 	// resource is nil if the resource did not exist.
 	resource *backend.Resource
 	rows     []index.Row
-	// unknown reports that the log lacks the state, or that it cannot be read.
+	// unknown reports that the log does not have the state, or that the state cannot be read.
 	unknown bool
 }
 
-// bodyOf returns the decoded body of a resource. It is decoded once for all callers.
+// bodyOf returns the decoded body of a resource. It is decoded once and shared by all callers.
 func (r *changeCache) bodyOf(k *kind.Kind, stored *backend.Resource) (*body.Body, error) {
 	return r.change(k, cacheKey{stored, stored.Revision}).body()
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// Request asks for a stream of changes.
+// Request selects the changes that a stream sends.
 type Request struct {
 	// Kinds are the names of the kinds to watch; empty for all kinds of the catalogue that offer WATCH.
 	Kinds []string
-	// Namespace and Name restrict the stream; nil for no restriction.
+	// Namespace and Name restrict the stream to a namespace and a name; nil for no restriction.
 	Namespace, Name *string
-	// After is the cursor after which the stream resumes; nil to begin with the changes from now on.
+	// After is the cursor after which the stream resumes. If it is nil, the stream begins with the changes from now on.
 	After *string
-	// Filter and FieldNames have the same meaning as in query.ListRequest. A filter for several kinds may only use
-	// fields that all of them have.
+	// Filter and FieldNames have the same meaning as in query.ListRequest. If there are several kinds, the filter may
+	// only use fields that all of them have.
 	Filter     any
 	FieldNames failure.FieldNames
-	// Snapshot makes the stream begin with a snapshot, between RESET and IN_SYNC, unless it can resume from After. If
-	// the stream cannot continue later, it sends RESET and another snapshot.
+	// Snapshot makes the stream begin with a snapshot, between RESET and IN_SYNC, unless the stream can resume from
+	// After. If the stream cannot continue later, it sends RESET and another snapshot.
 	Snapshot bool
 }
 
@@ -48,16 +48,17 @@ const (
 // Change is one event of a stream.
 type Change struct {
 	Type Type
-	// Cursor is the cursor that resumes the stream after this event; empty from RESET to the end of a snapshot.
+	// Cursor resumes the stream after this event. It is empty from RESET to the end of a snapshot.
 	Cursor string
-	// Revision is the revision of the change. It is empty for a mark, and if only the caller's rights have changed.
+	// Revision is the revision of the change. It is empty for a mark, and for an event that was caused only by a change
+	// of the caller's rights.
 	Revision string
 	// Key is the key of the resource; zero for a mark.
 	Key backend.Key
-	// Stored is the resource after the change; for DELETED its last state. It is nil for a mark, and for a DELETED
-	// resource that the caller may no longer see.
+	// Stored is the resource after the change. For DELETED it is the last state of the resource. It is nil for a mark,
+	// and for a DELETED resource that the caller may no longer see.
 	Stored *backend.Resource
-	// Number counts the changes of a live stream. A mark has the number of the change before it.
+	// Number counts the changes of a live stream. A mark has the number of the change before the mark.
 	Number uint64
 
 	feed  *Feed
@@ -100,7 +101,7 @@ func New(cfg Config) *Feed {
 	return &Feed{cfg: cfg, cache: &changeCache{index: cfg.Index}}
 }
 
-// View returns a feed for a view of the catalogue. r is the reader of that view. Both feeds share the cache of changes.
+// View returns a feed for a view of the catalogue. r is the reader of this view. Both feeds share the cache of changes.
 func (f *Feed) View(kinds kind.Catalogue, r *query.Reader) *Feed {
 	out := *f
 	out.cfg.Kinds = kinds

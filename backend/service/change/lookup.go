@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// attribute makes an index of a kind an attribute of changes, by which the hub looks up streams (see hub.Lookup). The
-// values of a change are the values of its index rows.
+// attribute makes an index of a kind an attribute of changes, by which the hub finds the streams that a change concerns
+// (see hub.Lookup). The attribute's values for a change are the values in the index rows of the resource.
 type attribute struct {
 	cache *changeCache
 	kind  *kind.Kind
@@ -20,7 +20,7 @@ type attribute struct {
 var _ hub.Attribute = attribute{}
 
 // Values returns the values of the index rows before and after a change. all is true if one of the two states is
-// unknown; the change is then offered to all streams.
+// unknown. The change is then offered to all streams.
 func (a attribute) Values(e *backend.Event) (values [][]byte, all bool) {
 	if e.Resource.Kind != a.kind.Name {
 		return nil, false
@@ -42,9 +42,9 @@ func (a attribute) add(values [][]byte, rows []index.Row) [][]byte {
 	return values
 }
 
-// lookup returns the values that the filter of the scope requires, for the hub to find the streams that a change
-// concerns without testing each filter. It returns nil if the scope has several kinds or no filter, or if the filter
-// requires no particular values.
+// lookup returns the values that the filter of the scope requires. With these the hub finds the streams that a change
+// concerns without testing each filter. lookup returns nil if the scope has several kinds or no filter, or if the
+// filter does not require particular values.
 func (s *scope) lookup() *hub.Lookup {
 	if len(s.kinds) != 1 || s.filter == nil {
 		return nil

@@ -1,7 +1,7 @@
 package change
 
-// phase is what the next call of Next or Poll does. A stream begins in sendingMark, sendingState or following. An error
-// of Next ends the stream in any phase. "Then" lists the phases that may follow.
+// phase determines what the next call of Next or Poll does. A stream begins in sendingMark, sendingState or following.
+// In any phase, an error of Next ends the stream. "Then" names the phases that may follow.
 type phase int
 
 const (
@@ -25,7 +25,7 @@ const (
 	failed
 )
 
-// phase returns the phase of the stream. If the conditions of several hold, the first case wins.
+// phase returns the phase of the stream. If the conditions of several phases are met, the first case wins.
 func (c *Stream) phase() phase {
 	switch {
 	case c.mark != nil:

@@ -20,7 +20,7 @@ type ResumePoint struct {
 	sent []sentChange
 }
 
-// sentChange is an event of a page that was sent. key is zero for a mark.
+// sentChange is an event of a page that was already sent. key is zero for a mark.
 type sentChange struct {
 	key      backend.Key
 	revision backend.Revision
@@ -28,7 +28,7 @@ type sentChange struct {
 	position backend.Position
 }
 
-// record stores the events of the page, and the snapshot after it; nil if the snapshot is complete.
+// record stores the events of the page and the snapshot after the page. end is nil if the snapshot is complete.
 func (p *ResumePoint) record(page []Change, end *snapshot) {
 	if end != nil {
 		p.end = *end
@@ -43,7 +43,7 @@ func (p *ResumePoint) record(page []Change, end *snapshot) {
 	}
 }
 
-// After returns the resume point after the first n events of the page.
+// After returns the resume point that follows the first n events of the page.
 func (p *ResumePoint) After(n int) *ResumePoint {
 	switch {
 	case n == 0:

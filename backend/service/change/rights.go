@@ -9,18 +9,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// callerRights are the rights that the stream uses. The zero value is for a feed without access control.
+// callerRights are the rights with which a stream reads. The zero value is for a feed without access control.
 type callerRights struct {
 	caller access.Caller
-	// rights were computed from a policy that is at least as new as version.
+	// rights were computed from the policy with this version or a later one.
 	rights  *access.Rights
 	version uint64
 	// era is a context that ends soon after the policy changes; nil without access control.
 	era context.Context
 }
 
-// rightsOfCaller returns the rights of the caller of ctx under the newest policy. If no policy was read yet, it waits a
-// short time for one.
+// rightsOfCaller returns the rights of the caller of ctx under the newest policy. If no policy was read yet, it waits
+// for one for a short time.
 func (f *Feed) rightsOfCaller(ctx context.Context) (out callerRights, err error) {
 	out.caller = access.CallerFrom(ctx)
 	// Read these before the rights: if the policy changes after this line, the era ends or the version differs, and the
@@ -32,7 +32,7 @@ func (f *Feed) rightsOfCaller(ctx context.Context) (out callerRights, err error)
 	return out, err
 }
 
-// Rights returns the rights with which events and the resources in them are read; nil without access control.
+// Rights returns the rights with which the stream reads events and their resources; nil without access control.
 func (c *Stream) Rights() *access.Rights {
 	if c.rights.era == nil {
 		return nil
@@ -49,8 +49,8 @@ func (c *Stream) Stale() bool {
 	return version == 0 || version != c.rights.version
 }
 
-// CheckRights is called before events are sent. It checks whether the caller's rights have changed, and returns the
-// events that may be sent. For a stream that leads a group it does nothing: see [Stream.RefreshRights].
+// CheckRights must be called before events are sent. It checks whether the caller's rights have changed, and returns
+// the events that may be sent. For a stream that leads a group it does nothing: see [Stream.RefreshRights].
 func (c *Stream) CheckRights(ctx context.Context, events []Change) ([]Change, error) {
 	if era := c.rights.era; era != nil && era.Err() != nil {
 		c.rights.era = c.feed.cfg.Reader.PolicySource().Era()
@@ -86,9 +86,9 @@ func (c *Stream) CheckRights(ctx context.Context, events []Change) ([]Change, er
 	return c.transition.translate(events), nil
 }
 
-// RefreshRights makes the leader of a group use the newest policy. The function that it returns reports whether a
-// follower still has the same rights as the leader; it returns false while no policy is known. The caller holds the
-// lock of the group.
+// RefreshRights makes the leader of a group use the newest policy. It returns a function that reports whether a
+// follower still has the same rights as the leader. While no policy is known, the function returns false. The caller
+// holds the lock of the group.
 func (c *Stream) RefreshRights() (keeps func(*Stream) bool) {
 	c.rights.version = c.feed.cfg.Reader.PolicySource().Version()
 	policy := c.feed.cfg.Reader.KnownPolicy()
@@ -105,7 +105,8 @@ func (c *Stream) Position() string {
 	return c.cursor(c.watcher.Position())
 }
 
-// cursor returns the cursor for a log position, with the stamp of the stream's rights.
+// cursor returns the cursor for a log position, with the stamp of the stream's rights, or with unfinished within a
+// transition.
 func (c *Stream) cursor(at backend.Position) string {
 	if c.transition != nil {
 		return query.ChangeCursor(at, unfinished)
@@ -114,7 +115,8 @@ func (c *Stream) cursor(at backend.Position) string {
 }
 
 // LeaveGroup makes a stream whose rights have changed continue by itself, after the shared event with the given cursor.
-// An empty cursor means that the group was sending the snapshot, which is then sent again.
+// If the cursor is empty, the group was sending the snapshot, and the stream sends the snapshot again from the
+// beginning.
 func (c *Stream) LeaveGroup(cursor string) {
 	at, _, err := query.ParseChangeCursor(cursor)
 	if err != nil {
@@ -124,7 +126,7 @@ func (c *Stream) LeaveGroup(cursor string) {
 	c.inSync, c.continueFrom = true, at
 }
 
-// listen makes the end of the policy's era wake the leader.
+// listen makes the stream wake the leader when the era of the policy ends.
 func (c *Stream) listen(leader Leader) {
 	if leader == nil || c.rights.era == nil || c.stopListening != nil && c.rights.era.Err() == nil {
 		return

@@ -15,7 +15,7 @@ import (
 type scope struct {
 	kinds           []*kind.Kind
 	namespace, name *string
-	// filter maps the name of a kind to its filter; nil matches everything.
+	// filter maps the name of a kind to its filter; nil matches all resources.
 	filter map[string]filter.Filter
 	// allowed maps the name of a kind to the resources that the caller may watch and see; nil means all.
 	allowed map[string]*access.Scope
@@ -23,8 +23,8 @@ type scope struct {
 	cache *changeCache
 }
 
-// scopeOf returns the scope of a request. It returns an error if the request is not valid, or if it names a kind of
-// which the caller may watch no resource.
+// scopeOf returns the scope of a request. It returns an error if the request is not valid, or if it names a kind whose
+// resources the caller may not watch.
 func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
 	scope := scope{namespace: req.Namespace, name: req.Name, cache: f.cache}
 	names := req.Kinds
@@ -68,7 +68,7 @@ func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
 }
 
 // keep adds the filter of a request to the scope. If there are several kinds, the filter may only use fields that all
-// of them have.
+// kinds have.
 func (s *scope) keep(req Request) error {
 	for _, k := range s.kinds {
 		f, err := filter.Parse(k, req.Filter, req.FieldNames)
@@ -103,7 +103,7 @@ func (s scope) under(rights *access.Rights) scope {
 	return s
 }
 
-// within returns the scope of the requested namespace and name.
+// within returns the resources with the requested namespace and name, regardless of the caller's rights.
 func (s *scope) within() *access.Scope {
 	if s.namespace == nil && s.name == nil {
 		return access.Everything()
@@ -132,7 +132,7 @@ func (s *scope) permits(key backend.Key) bool {
 	return of == nil || of.Has(key.Namespace, key.Name)
 }
 
-// same reports whether two scopes cover the same resources. The scopes may differ only in allowed.
+// same reports whether two scopes permit the same resources. The scopes may differ only in allowed.
 func (s *scope) same(o *scope) bool {
 	return !slices.ContainsFunc(s.kinds, func(k *kind.Kind) bool {
 		a, b := s.permitted(k.Name), o.permitted(k.Name)
@@ -149,7 +149,7 @@ func (s *scope) kind(name string) *kind.Kind {
 	return nil
 }
 
-// namespaces returns the namespaces of the scope; nil for all.
+// namespaces returns the namespaces whose resources the scope can contain; nil for all.
 func (s *scope) namespaces() []string {
 	if s.namespace != nil {
 		return []string{*s.namespace}
@@ -162,13 +162,13 @@ func (s *scope) namespaces() []string {
 	return []string{""}
 }
 
-// covers reports whether the scope covers a key, ignoring its filter.
+// covers reports whether the scope contains a key, ignoring its filter.
 func (s *scope) covers(key backend.Key) bool {
 	return s.permits(key) && s.asks(key)
 }
 
-// coverage returns the method covers of a copy of the scope. The hub calls it concurrently, while the scope of the
-// stream may change.
+// coverage returns the method covers of a copy of the scope. The hub calls this method concurrently, while the scope of
+// the stream may change.
 func (s scope) coverage() func(backend.Key) bool { return s.covers }
 
 // asks reports whether the request includes a key, regardless of the caller's rights and the filter.
@@ -177,8 +177,9 @@ func (s *scope) asks(key backend.Key) bool {
 		(s.name == nil || *s.name == key.Name)
 }
 
-// change translates a log entry that the scope covers. A resource that begins to match the filter is ADDED; one that
-// stops matching is DELETED. It returns false if the resource matches neither before nor after the change.
+// change translates a log entry whose key is in the scope. If the resource begins to match the filter, the change is
+// ADDED. If it stops matching, the change is DELETED. change returns false if the resource matches neither before nor
+// after the change.
 func (s *scope) change(e *backend.Event) (Change, bool) {
 	out := Change{
 		Type: Type(e.Type.String()), Revision: e.Revision.String(), Key: e.Resource.Key, Stored: e.Resource, event: e,

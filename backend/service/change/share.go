@@ -12,8 +12,8 @@ type JoinPoint int
 
 // The join points. Busy means that the stream cannot be joined now. AtState means that it is about to read its first
 // snapshot, and AtStateAgain that it is about to read another one. AtRest means that it is in sync and has sent all
-// events. Two streams of the same scope that are at the same join point, other than Busy, send the same events from now
-// on.
+// events. If two streams of the same scope are at the same join point, other than Busy, they send the same events from
+// now on.
 const (
 	Busy JoinPoint = iota
 	AtState
@@ -21,7 +21,7 @@ const (
 	AtRest
 )
 
-// JoinPoint returns the join point of the stream. It is AtRest when it is in sync and has sent all events.
+// JoinPoint returns the join point at which the stream is now.
 func (c *Stream) JoinPoint() JoinPoint {
 	if c.Stale() || c.sendBookmark {
 		return Busy
@@ -44,7 +44,7 @@ func (c *Stream) JoinPoint() JoinPoint {
 }
 
 // HandOver returns a new stream that continues at the same point, to lead a group (see [Stream.Poll]). The old stream
-// continues by itself only after [Stream.Resume].
+// can later continue by itself after [Stream.Resume].
 func (c *Stream) HandOver() *Stream {
 	out := &Stream{
 		feed:     c.feed,
@@ -62,8 +62,8 @@ func (c *Stream) HandOver() *Stream {
 }
 
 // Join makes the stream a follower of a leading stream that is, or was, at the same join point. ok is false if the
-// stream would miss an event. seen is the [Change.Number] of the last event of the leader that the stream need not send
-// again.
+// stream would miss an event. The stream need not send the leader's events again up to the one with the [Change.Number]
+// seen.
 func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
 	if c.rights.version < leader.rights.version {
 		return 0, false // the leader would not check again whether the follower has the same rights
@@ -79,8 +79,8 @@ func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
 	return seen, ok
 }
 
-// CaughtUpWith reports whether the stream has delivered everything that leader has delivered or queued; seen has the
-// meaning described at [hub.Watcher.CaughtUpWith]. Unlike Join it does not end the stream.
+// CaughtUpWith reports whether the stream has delivered everything that leader has delivered or queued. seen has the
+// meaning described at [hub.Watcher.CaughtUpWith]. Unlike Join, CaughtUpWith does not end the stream.
 func (c *Stream) CaughtUpWith(leader *Stream) (seen uint64, ok bool) {
 	if c.rights.version < leader.rights.version {
 		return 0, false
@@ -94,12 +94,12 @@ func (c *Stream) CaughtUpWith(leader *Stream) (seen uint64, ok bool) {
 	return c.watcher.CaughtUpWith(into)
 }
 
-// SendsState reports whether the stream is sending the snapshot.
+// SendsState reports whether the stream is sending a snapshot.
 func (c *Stream) SendsState() bool { return c.state != nil }
 
 // Resume makes a stream that was led continue by itself. from is the point in the snapshot at which it continues. If
-// from is nil, the group was past the snapshot and has ended with err; for a stream that was too slow for its group
-// that is a [backend.LaggedError].
+// from is nil, the group was past the snapshot and has ended with err. For a stream that was too slow for its group,
+// err is a [backend.LaggedError].
 func (c *Stream) Resume(from *ResumePoint, err error) {
 	if from != nil {
 		state := from.at
@@ -112,7 +112,8 @@ func (c *Stream) Resume(from *ResumePoint, err error) {
 	}
 }
 
-// Lagged returns the error for a stream that is too slow for the events of its group.
+// Lagged returns the error for a stream that is too slow for the events of its group. cursor is the cursor of the last
+// event that the stream has sent.
 func (c *Stream) Lagged(cursor string) error {
 	c.feed.cfg.Hub.NoteLagged()
 	at, _, err := query.ParseChangeCursor(cursor)
@@ -122,11 +123,11 @@ func (c *Stream) Lagged(cursor string) error {
 	return &backend.LaggedError{Position: at}
 }
 
-// Leader runs a stream by Poll for a group of streams.
+// Leader runs a stream for a group of streams, by calling [Stream.Poll].
 type Leader interface {
-	// Wake is called when there may be an event to poll. It must return quickly.
+	// Wake is called when there may be an event to poll. It must not block.
 	Wake()
-	// Late reports whether a stream has joined since the last call. It is called before the end of a snapshot, which
-	// must then include all changes up to now.
+	// Late reports whether a stream has joined since the last call. It is called before the end of a snapshot. If it
+	// returns true, the snapshot must include all changes up to now.
 	Late() bool
 }

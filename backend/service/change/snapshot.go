@@ -15,33 +15,33 @@ import (
 const (
 	// snapshotStep is how many resources one step of a snapshot reads.
 	snapshotStep = 200
-	// snapshotRows is how many resources of a snapshot are charged to the budget as one row.
+	// snapshotRows is how many resources of a snapshot are charged to the budget as one row, because a stream may read
+	// as many rows between two events as a query may read in total.
 	snapshotRows = 10
-	// maxResets is how often a snapshot may begin, the first time included. It begins again if the log does not reach
-	// back to the beginning of a page, or if a shard lost its position.
+	// maxResets is how often a snapshot may begin, including the first time. It begins again if the log does not reach
+	// back to the beginning of a page, or if a shard has lost its position.
 	maxResets = 3
 )
 
-// snapshot sends the resources that a scope covers, a page for each call of next. After each page it reads the log up
-// to now: a change of a resource that was already sent is sent if it is newer; other changes are skipped, since the
-// page with their resource is still to come. Therefore the log need only reach back to the beginning of the current
-// page.
+// snapshot sends the resources that a scope covers, one page for each call of next. After each page it reads the log up
+// to now. If a resource was already sent, its newer changes are sent. Changes of other resources are skipped, because
+// their page is still to come. Therefore the log need only reach back to the beginning of the current page.
 type snapshot struct {
 	feed  *Feed
 	scope scope
 	// position is the log position up to which changes were read; zero before the first page.
 	position backend.Position
-	// kind is the index of the kind being read, and after the position within that kind.
+	// kind is the index of the kind that is being read. after is the position within this kind.
 	kind   int
 	after  []byte
 	resets int
 	// sent is the part of the current page that another stream sent before this one took over; nil if there is none.
 	sent *sentPage
-	// late is set when a stream has joined that must receive all changes up to now.
+	// late is set when a stream has joined that must get all changes up to now.
 	late bool
 }
 
-// next returns the next events. It returns none once all resources were sent.
+// next returns the next events. It returns no events once all resources were sent.
 func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 	if n.position.IsZero() {
 		return n.restart(ctx)
@@ -72,7 +72,7 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 	return nil, nil
 }
 
-// page returns what was already sent of the next page.
+// page returns the part of the next page that was already sent.
 func (n *snapshot) page() sentPage {
 	page := sentPage{kind: n.kind, after: n.after, revisions: map[backend.Key]backend.Revision{}}
 	if n.sent != nil {
@@ -82,7 +82,7 @@ func (n *snapshot) page() sentPage {
 	return page
 }
 
-// restart begins the snapshot, for the first time or again. After maxResets times it returns
+// restart begins the snapshot, for the first time or again. After maxResets calls it returns
 // [backend.ErrPositionExpired].
 func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	if n.resets == maxResets {
@@ -100,7 +100,7 @@ func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	return []Change{{Type: Reset}}, nil
 }
 
-// readPage reads the next resources, from memory if possible.
+// readPage reads the next page of resources, from the index if possible.
 func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	k := n.scope.kinds[n.kind]
 	if out, ok, err := n.readIndexed(ctx, k); ok || err != nil {
@@ -154,8 +154,7 @@ func (n *snapshot) advance(after []byte, more bool) {
 	}
 }
 
-// readIndexed reads a page from the index. It returns false if the index does not serve
-// the kind.
+// readIndexed reads a page from the index. ok is false if the index does not serve the kind.
 func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change, ok bool, err error) {
 	step := query.Step{
 		Kind:   k,
@@ -180,7 +179,7 @@ func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change,
 	return out, true, nil
 }
 
-// behind returns the sort key after the last of some resources; nil if there are none.
+// behind returns the sort key that follows the last of the edges; nil if there are none.
 func behind(edges []query.Edge) []byte {
 	if len(edges) == 0 {
 		return nil
@@ -189,8 +188,8 @@ func behind(edges []query.Edge) []byte {
 	return backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 }
 
-// sentPage is the sent part of a page. The page is read after the log position was taken, so it may already show
-// changes that are read again from the log.
+// sentPage is the part of a page that was sent. The page is read after the log position was taken, so it may already
+// show changes that are read again from the log.
 type sentPage struct {
 	kind  int
 	after []byte
@@ -198,8 +197,8 @@ type sentPage struct {
 	revisions map[backend.Key]backend.Revision
 }
 
-// isNewer reports whether a change must be sent after the page. It need not be sent if the page shows the same or a
-// later state, or if it deletes a resource that the page does not have.
+// isNewer reports whether a change must be sent after the page, and records it. A change need not be sent if the page
+// shows the same or a later state, or if the change deletes a resource that the page does not have.
 func (p *sentPage) isNewer(e *backend.Event, change Type) bool {
 	key := e.Resource.Key
 	sent, ok := p.revisions[key]
@@ -228,8 +227,8 @@ func (n *snapshot) consume(ctx context.Context, page *sentPage) (out []Change, e
 	return out, err
 }
 
-// consumeSome reads the log until it has caught up, and appends the changes to send to out. If it returns an error,
-// n.position is the position up to which it has read.
+// consumeSome reads the log until it has caught up with the store, and appends the changes to send to out. If it
+// returns an error, n.position is the position up to which it has read.
 func (n *snapshot) consumeSome(ctx context.Context, page *sentPage, out *[]Change) (done bool, err error) {
 	w, err := n.feed.follow(ctx, &n.scope, n.scope.covers, n.position)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package change provides streams of changes, which are filtered and may begin with a snapshot.
+// Package change provides streams of changes. Streams are filtered, and they may begin with a snapshot of the
+// resources.
 package change
 
 import (
@@ -23,9 +24,9 @@ type Stream struct {
 	rights callerRights
 	// transition is set while the stream switches to new rights of the caller; else nil.
 	transition *transition
-	// sendBookmark is set if the stream must send a BOOKMARK because its cursor has a new stamp of rights.
+	// sendBookmark is set if the stream must send a BOOKMARK because the rights in its cursor have changed.
 	sendBookmark bool
-	// continueFrom is the position after which the stream continues by itself, in the phase separated; else zero.
+	// continueFrom is the position after which the stream continues by itself, in the phase separated; otherwise zero.
 	continueFrom backend.Position
 	// resnapshot reports whether the stream sends another snapshot when it cannot continue.
 	resnapshot bool
@@ -34,7 +35,7 @@ type Stream struct {
 	watcher *hub.Watcher
 	mu      sync.Mutex
 	closed  bool // guarded by mu
-	// state is the snapshot being sent; nil for none.
+	// state is the snapshot that is being sent; nil if none is.
 	state *snapshot
 	// leave releases the place that the stream has reserved at the hub.
 	leave func()
@@ -44,19 +45,20 @@ type Stream struct {
 	inSync bool
 	// number counts the events of the watcher.
 	number uint64
-	// ended is the error with which the group of the stream has ended, until Next returns it; else nil.
+	// ended is the error with which the group of the stream has ended. It is nil if the group has not ended, and after
+	// Next has returned the error.
 	ended error
 	// lastSent is when the stream sent its last event.
 	lastSent time.Time
 	// notified reports whether the watcher notifies a leader of changes.
 	notified bool
-	// stopListening stops waking the leader at the end of the era; guarded by mu.
+	// stopListening ends the wake-ups of the leader by the end of the era; guarded by mu.
 	stopListening func() bool
 }
 
-// Changes opens a stream. Without a cursor it sends IN_SYNC and then changes as they happen. With a cursor it first
-// sends the changes after it, then IN_SYNC. With Snapshot, and without a cursor or with an expired one, it sends RESET,
-// all resources as SNAPSHOT events, IN_SYNC, and then changes.
+// Changes opens a stream. Without a cursor, the stream sends IN_SYNC and then changes as they happen. With a cursor, it
+// first sends the changes after the cursor, then IN_SYNC. With Snapshot, and without a cursor or with an expired one,
+// it sends RESET, all resources as SNAPSHOT events, IN_SYNC, and then changes.
 func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
 	rights, err := f.rightsOfCaller(ctx)
 	if err != nil {
@@ -98,8 +100,9 @@ func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
 	return out, nil
 }
 
-// follow opens a watch after a position. The hub sends the watch the changes of keys for which covers returns true. It
-// first uses the namespaces and the lookup of the scope, so that it need not call covers for most other changes.
+// follow opens a watch after a position. The hub sends the watch the changes of keys for which covers returns true. The
+// hub first uses the namespaces and the lookup of the scope, so that it need not call covers for most of the other
+// changes.
 func (f *Feed) follow(
 	ctx context.Context, scope *scope, covers func(backend.Key) bool, from backend.Position,
 ) (*hub.Watcher, error) {
@@ -150,8 +153,8 @@ func (c *Stream) Close() {
 	c.leave()
 }
 
-// Next waits for the next events of the stream and returns at least one. Any error ends the stream. Events that are
-// kept before they are sent must be checked by [Stream.CheckRights] again.
+// Next waits for the next events of the stream and returns at least one. Any error ends the stream. If the caller keeps
+// events before it sends them, it must check them again by [Stream.CheckRights].
 func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 	for {
 		out, err := c.next(ctx)
@@ -164,7 +167,7 @@ func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 	}
 }
 
-// next waits for the next events. It returns none if the policy may have changed.
+// next waits for the next events. It returns no events if the policy may have changed.
 func (c *Stream) next(ctx context.Context) ([]Change, error) {
 	switch c.phase() {
 	case sendingMark:
@@ -220,15 +223,15 @@ func (c *Stream) failed(err error) error {
 // Polled is the result of [Stream.Poll].
 type Polled struct {
 	Changes []Change
-	// ResumePoint is the point in the snapshot at which Changes were read; nil after the snapshot.
+	// ResumePoint is the point in the snapshot at which Changes begin; nil after the snapshot.
 	ResumePoint *ResumePoint
-	// Wait is how long the next poll may be put off if there are no events.
+	// Wait is how long the next poll may be delayed if there are no events.
 	Wait time.Duration
 }
 
 // Poll returns the next events, or none. During the snapshot it reads the next page. After the snapshot, a stream
-// without a leader waits for events; a leading stream waits only until its watch is live. Any error ends the stream;
-// the resume point is returned nevertheless.
+// without a leader waits for events. A leading stream waits only until its watch is live. Any error ends the stream.
+// Poll then returns the resume point nevertheless.
 func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error) {
 	if c.phase() == sendingState {
 		// All resources were read. A stream that joined meanwhile must also get the changes up to now.
@@ -272,8 +275,8 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 	}
 }
 
-// poll returns the next delivery of the watch; ok is false if there is none. Without a leader it waits until the next
-// bookmark is due or the era ends. With a leader it waits only while the watch still reads the log.
+// poll returns the next delivery of the watch. ok is false if there is none. Without a leader, poll waits until the
+// next bookmark is due or the era ends. With a leader, it waits only while the watch still reads the log.
 func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, ok bool, err error) {
 	switch c.phase() {
 	case failed:
@@ -319,8 +322,8 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 	return d, err == nil, err
 }
 
-// restartState makes the stream begin another snapshot if the log does not reach back and the request has Snapshot. It
-// reports whether it did.
+// restartState makes the stream begin another snapshot if the log does not reach back far enough and the request has
+// Snapshot. It reports whether it has done so.
 func (c *Stream) restartState(err error) bool {
 	if !c.resnapshot || !errors.Is(err, backend.ErrPositionExpired) {
 		return false
@@ -369,7 +372,7 @@ func (c *Stream) nextOfState(ctx context.Context) ([]Change, error) {
 }
 
 // Body returns the decoded resource of the event. It is nil for a mark, and for a DELETED resource that cannot be read.
-// For another resource that cannot be read, the error is UNREADABLE; the stream continues.
+// For another resource that cannot be read, the error is UNREADABLE, and the stream continues.
 func (c *Change) Body() (*body.Body, error) {
 	if c.Stored == nil || c.body != nil {
 		return c.body, nil

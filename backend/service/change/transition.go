@@ -26,12 +26,12 @@ import (
 //	  newer scope  |  older scope
 type transition struct {
 	to   scope
-	held []keyRange // ranges, each with the scope by which the client has the resources in it: a held scope
-	// gone are resources that a held scope contains and the client does not have: it was sent DELETED for them, or they
-	// were created after the loss. Those that the new scope contains are read one by one at the end.
+	held []keyRange // ranges of keys, each with the held scope: the scope by which the client has its resources
+	// gone has the resources that a held scope contains and that the client does not have, because it was sent DELETED
+	// for them or they were created after the loss. Those that the new scope contains are read one by one at the end.
 	gone map[backend.Key]struct{}
-	// view is nil until the log was read up to it. It has no kinds if the index no longer follows the store, as after
-	// its catalogue was replaced.
+	// view is nil until the log was read up to the view. The view has no kinds if the index no longer follows the
+	// store, for example after its catalogue was replaced.
 	view *index.View
 	// at is the log position of the view.
 	at backend.Position
@@ -42,16 +42,16 @@ type transition struct {
 	regained []backend.Key
 }
 
-// keyRange describes a range of keys, in the order of a snapshot, in which the client has the resources of one scope.
-// The range begins at the end of the previous one and ends before end, in kind.
+// keyRange is a range of keys, in the order of a snapshot. The client has the resources in the range by one scope. The
+// range begins where the previous one ends. Its end is before the key end in the kind with the index kind.
 type keyRange struct {
 	scope scope
 	kind  int
 	end   []byte
 }
 
-// beginTransition begins a transition to a scope. If another transition is in progress, it begins where that one
-// stopped.
+// beginTransition begins a transition to a scope. If another transition is in progress, the new one begins where that
+// transition stopped.
 func (c *Stream) beginTransition(to scope) {
 	next := &transition{
 		to:   to,
@@ -67,7 +67,7 @@ func (c *Stream) beginTransition(to scope) {
 	c.scope, c.transition = to, next
 }
 
-// forgetRegained removes the regained resources from gone, except those whose events were not sent yet.
+// forgetRegained removes the regained resources from gone, except those whose events are still in waiting.
 func (t *transition) forgetRegained(waiting []Change) {
 	for _, key := range t.regained {
 		if !slices.ContainsFunc(waiting, func(e Change) bool { return e.Key == key }) {
@@ -77,7 +77,7 @@ func (t *transition) forgetRegained(waiting []Change) {
 	t.regained = nil
 }
 
-// rest returns the held ranges that end after the current position. The first one may begin before it.
+// rest returns the held ranges that end after the current position. The first of them may begin before the position.
 func (t *transition) rest() []keyRange {
 	held := t.held
 	for len(held) > 0 && (held[0].kind < t.kind || held[0].kind == t.kind && string(held[0].end) <= string(t.after)) {
@@ -86,7 +86,7 @@ func (t *transition) rest() []keyRange {
 	return held
 }
 
-// has reports whether the client has a resource, assuming that it exists and matches the filter.
+// has reports whether the client has a resource. It assumes that the resource exists and matches the filter.
 func (t *transition) has(key backend.Key) bool {
 	if _, gone := t.gone[key]; gone {
 		return false
@@ -99,13 +99,15 @@ func (t *transition) has(key backend.Key) bool {
 	return false
 }
 
-// covers reports whether the new scope or a held one contains a key. The watch delivers the changes of all of them.
+// covers reports whether the new scope or a held scope contains a key. The watch delivers the changes of all these
+// scopes.
 func (t *transition) covers(key backend.Key) bool {
 	return t.to.asks(key) &&
 		(t.to.permits(key) || slices.ContainsFunc(t.held, func(s keyRange) bool { return s.scope.permits(key) }))
 }
 
-// translate translates events from before the view, and events that were not sent yet when the rights changed again.
+// translate translates events from before the view. If the rights have changed again, it also translates events that
+// were not sent yet.
 func (t *transition) translate(events []Change) (out []Change) {
 	for i := range events {
 		e := &events[i]
@@ -129,8 +131,7 @@ func (t *transition) translate(events []Change) (out []Change) {
 	return out
 }
 
-// nextOfTransition returns the next events of a transition. It returns none if the log must be
-// read further.
+// nextOfTransition returns the next events of a transition. It returns none if more of the log must be read first.
 func (c *Stream) nextOfTransition(ctx context.Context) (out []Change, err error) {
 	t := c.transition
 	t.forgetRegained(nil)
@@ -157,7 +158,7 @@ func (c *Stream) nextOfTransition(ctx context.Context) (out []Change, err error)
 	return c.finishTransition(), nil
 }
 
-// takeView takes the view, and returns the events from before it.
+// takeView takes the view and returns the events that precede the view.
 func (c *Stream) takeView(ctx context.Context) ([]Change, error) {
 	t := c.transition
 	for range maxResets {
@@ -238,7 +239,7 @@ func (c *Stream) read(ctx context.Context, s query.Step) (edges []query.Edge, mo
 	return edges, more, err
 }
 
-// gained returns the event of a resource that the caller may see from now on.
+// gained returns the event for a resource that the caller may see from now on.
 func (c *Stream) gained(r *query.Resource) Change {
 	out := c.feed.change(Added, r)
 	out.Cursor = c.cursor(c.transition.at)
@@ -266,13 +267,13 @@ func (c *Stream) returnRegained(ctx context.Context) (out []Change, err error) {
 	return out, nil
 }
 
-// finishTransition ends the transition and returns the BOOKMARK and the events that follow the view.
+// finishTransition ends the transition. It returns the BOOKMARK and the events that follow the view.
 func (c *Stream) finishTransition() []Change {
 	at := c.transition.at
 	c.transition, c.sendBookmark = nil, false
 	out := []Change{{Type: Bookmark, Cursor: c.cursor(at), Number: c.number}}
-	// If the watch has ended, the next poll returns its error. If the hub cannot change what it covers, changes that
-	// are not in the scope are skipped one by one.
+	// If the watch has ended, the next poll returns its error. If the hub cannot narrow the watch to the scope now, the
+	// stream itself skips changes that are not in the scope.
 	if d, ok, err := c.watcher.Cover(c.scope.coverage(), func() {}); ok && err == nil {
 		out = append(out, c.changes(&d)...)
 	}
@@ -282,14 +283,14 @@ func (c *Stream) finishTransition() []Change {
 // unfinished takes the place of the stamp of rights in a cursor within a transition. It differs from every stamp.
 const unfinished = "unfinished"
 
-// rightsChangedError ends a stream that cannot continue because its caller's rights have
-// changed.
+// rightsChangedError ends a stream that cannot continue because the rights of its caller have changed.
 type rightsChangedError struct{}
 
 func (rightsChangedError) Error() string { return "the caller's rights have changed since the cursor" }
 
-// Is reports whether target is [backend.ErrPositionExpired], so that the error is handled like an expired cursor.
+// Is makes [errors.Is] report this error as a [backend.ErrPositionExpired], so that it is handled like an expired
+// cursor.
 func (rightsChangedError) Is(target error) bool { return target == backend.ErrPositionExpired }
 
-// Detail returns the text that is added to the caller's error.
+// Detail returns the text that [failure.Of] adds to the caller's error.
 func (rightsChangedError) Detail() string { return "what you may see has changed since" }

@@ -34,7 +34,7 @@ const (
 	ReasonSuccess     = "Success"
 )
 
-// The messages of conditions of a resource that waits for nothing.
+// The messages of conditions of a resource that does not wait for a target.
 const (
 	messageAvailable = "The resource is available"
 	messageCurrent   = "The resource is up to date"
@@ -52,8 +52,7 @@ func Waiting(waits []Wait, generation int64) []ConditionFields {
 	return progress(ReasonWaiting, message(waits), generation)
 }
 
-// Released returns the conditions of a resource that has stopped waiting and that its controller
-// has to handle.
+// Released returns the conditions of a resource that has stopped waiting. Its controller has to handle it next.
 func Released(generation int64) []ConditionFields {
 	return progress(ReasonProgressing, messageReleased, generation)
 }
@@ -70,8 +69,8 @@ func Finalizing(finalizers []string, generation int64) []ConditionFields {
 // finalizerBegin is the beginning of the line about a finalizer.
 const finalizerBegin = "Waiting for finalizer "
 
-// SaysFinalizing reports whether the condition Available of a status was set by [Finalizing] and not replaced by a
-// controller since.
+// SaysFinalizing reports whether [Finalizing] has set the condition Available of a status, and no controller has
+// replaced the condition since.
 func SaysFinalizing(status map[string]any) bool {
 	return slices.ContainsFunc(ConditionsOf(status), func(c any) bool {
 		return kind.ConditionType(c) == Available && strings.HasPrefix(kind.ConditionText(c, "message"), finalizerBegin)
@@ -93,7 +92,7 @@ func Done(generation int64) []ConditionFields {
 	}
 }
 
-// SetConditions returns status with the given conditions, each in place of the condition of the same type; conditions
+// SetConditions returns status with the given conditions, each in place of the condition of the same type. Conditions
 // of other types stay. Only fields that shape has are set. If the status of a condition does not change, its
 // lastTransitionTime is kept.
 func SetConditions(
@@ -117,7 +116,7 @@ func SetConditions(
 	return withConditions(status, list)
 }
 
-// KeepConditions returns status with its conditions Available and Progressing replaced by the ones of another status.
+// KeepConditions returns status with the conditions Available and Progressing of another status in place of its own.
 func KeepConditions(status, of map[string]any) map[string]any {
 	list := slices.DeleteFunc(slices.Clone(ConditionsOf(status)), IsOwned)
 	for i, c := range ConditionsOf(of) {
@@ -142,10 +141,10 @@ func withConditions(status map[string]any, list []any) map[string]any {
 	return out
 }
 
-// WithObservedGeneration changes observedGeneration, from was to generation, in the conditions Available and
-// Progressing of a stored status. ok is false if one of them is missing or has another observedGeneration. If done is
+// WithObservedGeneration changes observedGeneration from was to generation in the conditions Available and Progressing
+// of a stored status. ok is false if one of the conditions is missing or has another observedGeneration. If done is
 // set, ok is also false unless the status has exactly the conditions of [Done]. Most changes of a spec change nothing
-// else in the status, so it need not be decoded: BenchmarkPatch of backend/service (Room) measures the gain.
+// else in the status. So the status need not be decoded: BenchmarkPatch of backend/service (Room) measures the gain.
 func WithObservedGeneration(status string, was, generation int64, done bool) (out string, ok bool) {
 	conditions := gjson.Get(status, "conditions")
 	all := conditions.Array()
@@ -179,24 +178,24 @@ func (a ConditionFields) sameAs(c gjson.Result) bool {
 
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// MissingConditions returns the conditions whose types do not occur in a status. It modifies the slice that it is
-// given.
+// MissingConditions returns those of the given conditions whose types do not occur in a status. It modifies the slice
+// conditions.
 func MissingConditions(status map[string]any, conditions []ConditionFields) []ConditionFields {
 	return slices.DeleteFunc(conditions, func(a ConditionFields) bool {
 		return slices.ContainsFunc(ConditionsOf(status), func(c any) bool { return kind.ConditionType(c) == a.Type })
 	})
 }
 
-// HasFinalCondition reports whether a status has a condition Available that is not the one of [Released]: the
-// controller of the resource has set it, or has nothing to do yet.
+// HasFinalCondition reports whether a status has a condition Available other than the one of [Released]. Then the
+// controller of the resource has set the condition, or has nothing to do yet.
 func HasFinalCondition(status map[string]any) bool {
 	return slices.ContainsFunc(ConditionsOf(status), func(c any) bool {
 		return kind.ConditionType(c) == Available && kind.ConditionText(c, "message") != messageReleased
 	})
 }
 
-// WaitingSince returns when the resource began to wait for a target, according to its condition Progressing; the zero
-// time if it does not wait.
+// WaitingSince returns the time since which the resource waits for a target, according to its condition Progressing;
+// the zero time if it does not wait.
 func WaitingSince(status map[string]any) (since time.Time) {
 	for _, c := range ConditionsOf(status) {
 		if kind.ConditionType(c) == Progressing && kind.ConditionText(c, "reason") == ReasonWaiting {
@@ -212,8 +211,8 @@ func IsOwned(condition any) bool {
 	return t == Available || t == Progressing
 }
 
-// tree returns the condition as JSON, with the fields that shape has. old is the condition that it replaces; nil if
-// there is none.
+// tree returns the condition as JSON, with the fields that shape has. It keeps other fields of old, which is the
+// condition that it replaces; nil if there is none.
 func (a ConditionFields) tree(shape *descriptor.Shape, old map[string]any, now time.Time) map[string]any {
 	out := map[string]any{}
 	maps.Copy(out, old)

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Ready reports whether other resources can rely on r: its condition Available is True, or its kind has no conditions.
-// A nil r is not ready.
+// Ready reports whether other resources can rely on r. They can if the condition Available of r is True, or if the kind
+// has no conditions. A nil r is not ready.
 func Ready(k *kind.Kind, r *backend.Resource) bool {
 	if r == nil {
 		return false
@@ -26,8 +26,8 @@ func Ready(k *kind.Kind, r *backend.Resource) bool {
 	return available(k.Rows.Conditions(b))
 }
 
-// available reports whether a list of conditions has exactly one condition Available, and its status is True.
-// conditions yields the type and the status of each.
+// available reports whether a list has exactly one condition Available, and the status of this condition is True.
+// conditions yields the type and the status of each condition.
 func available(conditions iter.Seq2[string, string]) bool {
 	yes, some := 0, 0
 	for typ, status := range conditions {
@@ -53,7 +53,7 @@ func IsAvailable(status string) bool {
 type References struct {
 	// Refs are the references of its spec.
 	Refs []kind.ResourceRef
-	// open is the set of targets that the resource does not rely on yet.
+	// open is the set of targets on which the resource does not rely yet.
 	open map[backend.Key]bool
 }
 
@@ -65,12 +65,12 @@ type Before struct {
 	Waits []string
 }
 
-// Mixed is the stored fingerprint of references that were derived partly by this catalogue's declarations and partly by
-// another's. It differs from every Kind.Declared.
+// Mixed is the stored fingerprint of references that were derived partly from the declarations of this catalogue and
+// partly from those of another. It differs from every Kind.Declared.
 const Mixed = "-"
 
-// BeforeOf returns the references of a stored resource. If they were derived by the declarations of k, they are
-// computed from its spec; otherwise the stored references are used.
+// BeforeOf returns the references of a stored resource. If they were derived from the declarations of k, they are
+// computed from the spec. Otherwise the stored references are used.
 func BeforeOf(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	if stored.Declared == k.Declared {
 		return Before{Refs: k.Rows.Refs(stored.Namespace, st.Spec), Waits: st.Meta.Waits}
@@ -82,8 +82,8 @@ func BeforeOf(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	return before
 }
 
-// NewReferences returns the references of a resource. It still relies on each target that it relied on before, unless
-// the reference was not guarded before and now is.
+// NewReferences returns the references of a resource. The resource still relies on each target on which it relied
+// before, unless the reference was not guarded before and now is.
 func NewReferences(key backend.Key, refs []kind.ResourceRef, before Before) References {
 	rel := References{Refs: refs, open: map[backend.Key]bool{}}
 	for _, ref := range refs {
@@ -100,10 +100,11 @@ func NewReferences(key backend.Key, refs []kind.ResourceRef, before Before) Refe
 	return rel
 }
 
-// Name returns the form in which a wait for a resource is stored: "Kind/name".
+// Name returns the form in which waits store a resource: "Kind/name".
 func Name(key backend.Key) string { return key.Kind + "/" + key.Name }
 
-// Kept returns the decision that leaves the bindings of the resource as they are: it waits for each open target.
+// Kept returns the decision that leaves the bindings of the resource as they are. The resource waits for each open
+// target.
 func (r References) Kept() Decision {
 	return r.decide(func(backend.Key) State { return Missing })
 }
@@ -123,7 +124,7 @@ func (r References) Reopen(vanished map[backend.Key]bool) {
 	}
 }
 
-// Open returns the targets that the resource does not rely on yet, in the order of the references.
+// Open returns the targets on which the resource does not rely yet, in the order of the references.
 func (r References) Open() (out []backend.Key) {
 	for _, ref := range r.Refs {
 		if r.open[ref.Key] {
@@ -133,24 +134,25 @@ func (r References) Open() (out []backend.Key) {
 	return out
 }
 
-// Decision is the result of deciding on references.
+// Decision is the result of [References.Decide].
 type Decision struct {
-	// Refs are the references to store, and Declared is the fingerprint of the declarations that they were derived by.
+	// Refs are the references to store. Declared is the fingerprint of the declarations from which they were derived.
 	// Both are empty if the stored references are kept.
 	Refs     []backend.Ref
 	Declared string
 	// Waits are the targets that the resource waits for, ordered by kind and name.
 	Waits []Wait
-	// Checks are the conditions under which the decision holds; they belong into the batch that stores it.
+	// Checks are the conditions under which the decision is correct. They belong into the batch that stores the
+	// decision.
 	Checks []backend.Action
-	// Overruled reports whether conditions that a status report has set were replaced.
+	// Overruled reports whether the gateway has replaced conditions that a status report has set.
 	Overruled bool
 }
 
-// Decide decides for each open target whether the resource now relies on it or waits. A batch can check at most
-// [backend.MaxChecks] targets; the resource waits for the others. apart reports whether a target is stored in another
-// shard than the resource; nil means that there is one shard only. Such a target is not checked, which is safe because
-// guarded references never lead to another shard.
+// Decide decides for each open target whether the resource now relies on the target or waits. A batch can check at most
+// [backend.MaxChecks] targets. The resource waits for the others. apart reports whether a target is stored in another
+// shard than the resource; nil means that there is only one shard. A target in another shard is not checked. This is
+// safe because targets of guarded references are always in the same shard.
 func (r References) Decide(targets map[backend.Key]Target, apart func(backend.Key) bool) Decision {
 	var checks []backend.Action
 	d := r.decide(func(key backend.Key) State {
@@ -170,7 +172,7 @@ func (r References) Decide(targets map[backend.Key]Target, apart func(backend.Ke
 	return d
 }
 
-// decide decides on the open targets by their states.
+// decide makes the decision for the open targets from their states.
 func (r References) decide(stateOf func(backend.Key) State) Decision {
 	var d Decision
 	for _, ref := range r.Refs {
@@ -187,9 +189,9 @@ func (r References) decide(stateOf func(backend.Key) State) Decision {
 	return d
 }
 
-// Keeping returns the references to store on a gateway whose catalogue is not the newest. To the references of the
-// decision it adds stored references that are bound, and those that are not in named, the references that this gateway
-// knew before the write.
+// Keeping returns the references to store on a gateway whose catalogue is not the newest. It returns the references of
+// the decision and some of the stored references: those that are bound, and those that are not in named. named are the
+// references that this gateway's catalogue has found before the write.
 func (d Decision) Keeping(stored []backend.Ref, named []kind.ResourceRef) []backend.Ref {
 	out := slices.Clone(d.Refs)
 	for _, old := range stored {
@@ -205,7 +207,7 @@ func (d Decision) Keeping(stored []backend.Ref, named []kind.ResourceRef) []back
 	return out
 }
 
-// Stored returns the waits in the form in which they are stored: "Kind/name".
+// Stored returns the waits in their stored form, "Kind/name".
 func (d Decision) Stored() []string {
 	var out []string
 	for _, w := range d.Waits {

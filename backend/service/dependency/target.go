@@ -9,10 +9,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// State is the state of a target as seen by a resource that refers to it.
+// State is the state of a target from the view of a resource that refers to it.
 type State string
 
-// The states.
+// The states of a target.
 const (
 	// Missing: the target does not exist.
 	Missing State = "MISSING"
@@ -20,7 +20,7 @@ const (
 	NotReady State = "NOT_READY"
 	// Deleting: the deletion of the target was requested.
 	Deleting State = "DELETING"
-	// Bound: the target was ready at some time, and the referrer has relied on it since.
+	// Bound: the target was ready at some time, and the referrer has relied on the target since then.
 	Bound State = "BOUND"
 	// Unreadable: the state is unknown, because the referrer cannot be read.
 	Unreadable State = "UNREADABLE"
@@ -43,18 +43,18 @@ const (
 	OneByOne
 )
 
-// Target is the target of a reference; Stored is nil if it does not exist.
+// Target is the target of a reference. Stored is nil if the target does not exist.
 type Target struct {
 	Kind   *kind.Kind
 	Stored *backend.Resource
 	// Damaged reports whether the stored record cannot be read.
 	Damaged bool
-	// MayBeStale reports whether Stored may be older than the target in the store. If so, the check also requires its
-	// revision.
+	// MayBeStale reports whether Stored may be older than the target in the store. If it may be, the check also
+	// requires the revision of Stored.
 	MayBeStale bool
 }
 
-// state returns the state of a target that the resource does not rely on yet. Here Bound means that the target is
+// state returns the state of a target on which the resource does not rely yet. Here Bound means that the target is
 // ready.
 func (t Target) state() State {
 	switch {
@@ -70,7 +70,7 @@ func (t Target) state() State {
 	return Bound
 }
 
-// check returns an action that makes a batch fail unless the target still has this state.
+// check returns an action that makes a batch fail unless the target still has the state that t shows.
 func (t Target) check(key backend.Key) backend.Action {
 	a := backend.Action{Key: key, Op: backend.OpCheck}
 	switch t.state() {
@@ -90,7 +90,7 @@ func (t Target) check(key backend.Key) backend.Action {
 }
 
 // StateOf returns the state of a target for a stored referrer. target is nil if it does not exist. waited reports
-// whether the referrer waits for it.
+// whether the referrer waits for the target.
 func StateOf(waited bool, target *backend.Resource) State {
 	switch {
 	case target == nil:
@@ -131,7 +131,7 @@ func (w Wait) compare(o Wait) int {
 // maxLines is the maximum number of waits listed in a message.
 const maxLines = 64
 
-// message returns the text of a condition about waits, one on each line.
+// message returns the message of a condition about waits, with one line for each wait.
 func message(waits []Wait) string {
 	lines := make([]string, 0, min(len(waits), maxLines+1))
 	for i, w := range waits {

@@ -14,7 +14,7 @@ import (
 // Code is the machine-readable code of an error: extensions.code in the API.
 type Code string
 
-// The codes.
+// The codes of errors.
 const (
 	CodeNotFound         Code = "NOT_FOUND"
 	CodeAlreadyExists    Code = "ALREADY_EXISTS"
@@ -43,13 +43,13 @@ const (
 	CodePersistedQueryNotFound Code = "PERSISTED_QUERY_NOT_FOUND"
 )
 
-// OutcomeUnknown is the [Error.Outcome] of a write that may or may not have been applied.
+// OutcomeUnknown is the value of [Error.Outcome] for a write that may or may not have been applied.
 const OutcomeUnknown = "UNKNOWN"
 
-// OutcomeApplied is the [Error.Outcome] of a write that was applied, but whose answer could not be produced.
+// OutcomeApplied is the value of [Error.Outcome] for a write that was applied, but whose answer could not be produced.
 const OutcomeApplied = "APPLIED"
 
-// Error is an error for a caller. Message is safe to show; the cause is not.
+// Error is an error for a caller. Its message is safe to show; its cause is not.
 type Error struct {
 	Code    Code
 	Message string
@@ -57,26 +57,26 @@ type Error struct {
 	Kind, Namespace, Name string
 	// Verb is the verb that the caller lacks; empty if the error is not about rights.
 	Verb string
-	// Path is the path of the wrong value, within the resource, such as "spec.resource.mtu", or within the arguments of
-	// the request. [Steps] splits it.
+	// Path is the path of the wrong value, within the resource or within the arguments of the request, such as
+	// "spec.resource.mtu". [Steps] splits it.
 	Path string
 	// Rule is the rule that the value breaks, such as "max".
 	Rule string
 	// Limit is the limit of the rule, a number or a string; nil if the rule has none.
 	Limit any
-	// Setting is the name of the gateway's setting that the limit or requirement comes from; empty for none.
+	// Setting is the name of the gateway's setting that defines the limit or requirement; empty if there is none.
 	Setting                           string
 	ExpectedRevision, CurrentRevision string
 	// Retryable reports that nothing was applied, and that the same request may succeed later.
 	Retryable bool
 	// RetryAfter is the number of seconds after which a repeated request probably succeeds; 0 if unknown.
 	RetryAfter int
-	// Outcome is [OutcomeUnknown] or [OutcomeApplied] for a write that may have been applied or was applied; otherwise
-	// empty.
+	// Outcome is [OutcomeUnknown] or [OutcomeApplied] for a write that may have been applied or was applied. Otherwise
+	// it is empty.
 	Outcome string
-	// Cursor resumes a stream that was too slow (LAGGED) or whose catalogue was replaced.
+	// Cursor resumes a stream that was too slow (LAGGED) or whose catalogue was replaced. It is empty for other errors.
 	Cursor string
-	// Violations are all violations of an error VALIDATION_FAILED.
+	// Violations are all violations of a VALIDATION_FAILED error.
 	Violations []Violation
 
 	cause error
@@ -93,8 +93,7 @@ type Violation struct {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Unauthenticated returns the error of a caller without a valid credential. The message is the text of the
-// cause.
+// Unauthenticated returns the error for a caller without a valid credential. Its message is the text of the cause.
 func Unauthenticated(cause error) *Error {
 	return &Error{Code: CodeUnauthenticated, Message: cause.Error(), cause: cause}
 }
@@ -107,7 +106,7 @@ func Unaudited(cause error) *Error {
 // Unwrap returns the cause. It is meant for the log and must not be shown to clients.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Split returns one error for each violation, or the error itself.
+// Split returns one error for each violation, or only the error itself if it has no violations.
 func (e *Error) Split() []*Error {
 	if len(e.Violations) == 0 {
 		return []*Error{e}
@@ -145,8 +144,8 @@ func (e *Error) At(key backend.Key) *Error {
 	return e
 }
 
-// translation maps an error, which is compared with the field is by [errors.Is], to the code and the message that
-// callers see. If the text begins with %s, the message begins with the resource.
+// translation maps an error to the code and the message that callers see. The error is compared with the field is by
+// [errors.Is]. If the text begins with %s, the message begins with the resource.
 type translation struct {
 	is        error
 	code      Code
@@ -155,8 +154,8 @@ type translation struct {
 	text      string
 }
 
-// translations maps errors of stores and contexts to codes and messages. The first row that matches is used. An error
-// without a row is INTERNAL.
+// translations maps errors of stores and contexts to codes and messages. The first row that matches counts. An error
+// that no row matches is INTERNAL.
 func translations() []translation {
 	return []translation{
 		{is: backend.ErrUnknown, code: CodeUnavailable, outcome: OutcomeUnknown, text: "the store's answer to the change was lost; it may or may not have been made: read before you send it again"},
@@ -206,8 +205,8 @@ func translations() []translation {
 	}
 }
 
-// Of converts an error of a store into an error for a caller. If the error has a method Detail() string, its result is
-// added to the message.
+// Of converts an error of a store into an error for a caller. If the error has a method Detail() string, Of adds its
+// result to the message.
 func Of(err error, key backend.Key) *Error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -248,7 +247,7 @@ func Of(err error, key backend.Key) *Error {
 	return e
 }
 
-// Describe returns the text by which messages name a resource.
+// Describe returns the text that stands for a resource in messages.
 func Describe(key backend.Key) string {
 	if key.Namespace == "" {
 		return fmt.Sprintf("%s %q", key.Kind, key.Name)
@@ -261,7 +260,7 @@ func BadInput(path, format string, args ...any) *Error {
 	return &Error{Code: CodeBadUserInput, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// Shorten returns at most 64 characters of a text that the caller has sent, for use in an error.
+// Shorten returns at most the first 64 characters of a text that the caller has sent, for use in an error.
 func Shorten(s string) string {
 	n := 0
 	for at := range s { // stop early: s may be very long
@@ -276,7 +275,8 @@ func Shorten(s string) string {
 // label.
 const MaxPath = 1 << 10
 
-// ShortenPath shortens a path to MaxPath bytes. A path can contain names chosen by the caller.
+// ShortenPath shortens a path to MaxPath bytes. A path may be longer because it can contain names that the caller has
+// chosen.
 func ShortenPath(path string) string {
 	if len(path) > MaxPath {
 		return strings.ToValidUTF8(path[:MaxPath], "") + "…"
@@ -296,7 +296,7 @@ type WarningCode string
 const (
 	// WarningDeprecated: the request sets a deprecated field.
 	WarningDeprecated WarningCode = "DEPRECATED"
-	// WarningWaiting: a reference leads to a resource that is not ready yet.
+	// WarningWaiting: a reference refers to a resource that is not ready yet.
 	WarningWaiting WarningCode = "WAITING"
 	// WarningCleared: a null in the patch has cleared a value.
 	WarningCleared WarningCode = "CLEARED"
@@ -306,7 +306,7 @@ const (
 	WarningService WarningCode = "SERVICE"
 )
 
-// Warning accompanies a change that succeeded.
+// Warning accompanies a change that succeeded. It tells the caller what else to know.
 type Warning struct {
 	Code    WarningCode
 	Message string

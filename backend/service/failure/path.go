@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// FieldNames selects which names of fields are used in the paths and messages of errors. Callers see the names that
-// they use themselves.
+// FieldNames selects the names of fields in the paths and messages of errors. Callers see the names that they use
+// themselves.
 type FieldNames int
 
 // The names that a [FieldNames] selects.
@@ -20,18 +20,18 @@ const (
 	// APINames are the names in the GraphQL API.
 	APINames
 	// ManifestNames are the names in manifests. They equal StoredNames, except for fields of the spec that stand at the
-	// top of a manifest.
+	// top level of a manifest.
 	ManifestNames
 )
 
 // Path is the position of a value in a resource, or in the arguments of a request. Each Path has one step and a pointer
-// to the path that leads to it; nil is the path of the whole. A step into a declared field knows all names of the
-// field, so the same path can be written with any [FieldNames]. The text is built only when an error needs it and
-// copies what it uses, so that paths can stay on the stack.
+// to the path before this step; nil is the path of the whole. A step into a declared field knows all names of the
+// field, so the same path can be written with any [FieldNames]. The text of a path is built only when an error needs
+// it, and does not share memory with the path. So paths can stay on the stack.
 type Path struct {
 	in *Path
-	// field is the declared field of the step; nil for an argument, an unknown field or a key of a map, which have a
-	// name.
+	// field is the declared field of the step. It is nil for an argument, an unknown field or a key of a map; name then
+	// has the name.
 	field *descriptor.Field
 	name  string
 	// element is the number of a list element, counted from 1; 0 if the step is a name.
@@ -50,7 +50,7 @@ func (p *Path) Field(f *descriptor.Field) *Path { return &Path{in: p, field: f} 
 // Element returns the path of an element of the list at p, counted from 0.
 func (p *Path) Element(i int) *Path { return &Path{in: p, element: i + 1} }
 
-// Below returns a path below p whose last step is set later. A loop uses one such path and sets the step for each
+// Below returns a path below p whose last step is set later. A loop uses one such path, and sets its last step for each
 // value.
 func (p *Path) Below() Path { return Path{in: p} }
 
@@ -63,8 +63,8 @@ func (p *Path) SetField(f *descriptor.Field) { p.field = f }
 // SetElement sets the last step to an element, counted from 0.
 func (p *Path) SetElement(i int) { p.element = i + 1 }
 
-// Text returns the path as text, such as spec.resource.tags[1]. A name that would not be valid in the API, such as a
-// key of a map, is written in brackets and quotes: spec.properties["a.b"].
+// Text returns the path as text, such as spec.resource.tags[1]. A name that is not valid in the API, such as a key of a
+// map, is written in brackets and quotes: spec.properties["a.b"].
 func (p *Path) Text(names FieldNames) string {
 	switch {
 	case p == nil:
@@ -77,7 +77,7 @@ func (p *Path) Text(names FieldNames) string {
 	return Join(p.in.Text(names), p.last(names))
 }
 
-// Steps returns the steps of the path as errors' extensions have them: names as strings and indexes as ints.
+// Steps returns the steps of the path as the extensions of errors have them: names as strings and indexes as ints.
 func (p *Path) Steps(names FieldNames) []any {
 	switch {
 	case p == nil:
@@ -90,7 +90,7 @@ func (p *Path) Steps(names FieldNames) []any {
 	return append(p.in.Steps(names), p.last(names))
 }
 
-// atTop reports whether the path leads to a field of the spec that stands at the top of a manifest.
+// atTop reports whether the path names a field of the spec that stands at the top level of a manifest.
 func (p *Path) atTop(names FieldNames) bool {
 	return names == ManifestNames && p.field != nil && p.field.ManifestAt != "" &&
 		p.in != nil && p.in.in == nil && p.in.name == "spec"
@@ -107,7 +107,7 @@ func (p *Path) last(names FieldNames) string {
 	return strings.Clone(p.field.Name)
 }
 
-// Join returns the path of a member of the object at path. name is the name of the member.
+// Join returns the path of the member called name of the object at path.
 func Join(path, name string) string {
 	name = Shorten(name)
 	switch {
@@ -165,7 +165,7 @@ func Steps(path string) []any {
 	return out
 }
 
-// bracket parses an index or a quoted name at the beginning of text, up to the closing bracket, and returns the rest of
+// bracket parses an index or a quoted name at the beginning of text, up to the closing bracket. It returns the rest of
 // the text.
 func bracket(text string) (step any, rest string) {
 	if strings.HasPrefix(text, `"`) {
@@ -182,7 +182,7 @@ func bracket(text string) (step any, rest string) {
 	return inside, rest
 }
 
-// Text joins steps to a path: the reverse of [Steps].
+// Text joins steps to a path. It is the reverse of [Steps].
 func Text(steps []any) string {
 	out := ""
 	for _, step := range steps {
@@ -196,8 +196,8 @@ func Text(steps []any) string {
 	return out
 }
 
-// InList returns a copy of err with the path of an element of a list. list is the name of the list argument, and i the
-// index of the element.
+// InList returns a copy of err with the path of an element of a list argument. list is the name of the argument, and i
+// is the index of the element.
 func InList(err error, list string, i int) error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known.at(Element(list, i))
@@ -205,7 +205,7 @@ func InList(err error, list string, i int) error {
 	return err
 }
 
-// About returns a copy of err with the path of an argument, unless err has a path.
+// About returns a copy of err with the path of an argument. If err has a path, About returns err.
 func About(err error, path string) error {
 	if known, ok := errors.AsType[*Error](err); ok && known.Path == "" {
 		return known.at(path)
@@ -213,8 +213,7 @@ func About(err error, path string) error {
 	return err
 }
 
-// Within returns a copy of err in whose path the argument precedes the path of the value. If err has no path, it is
-// returned as it is.
+// Within returns a copy of err with argument before its path. If err has no path, Within returns err.
 func Within(err error, argument string) error {
 	known, ok := errors.AsType[*Error](err)
 	switch {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Append appends the JSON of a tree: the same bytes as [json.Marshal], in a third of the time (BenchmarkPatch of
-// backend/service).
+// Append appends the JSON of a tree. It appends the same bytes as [json.Marshal], in a third of the time
+// (BenchmarkPatch of backend/service).
 func Append(dst []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -60,7 +60,7 @@ func appendList(dst []byte, list []any) (_ []byte, err error) {
 	return append(dst, ']'), nil
 }
 
-// AppendText appends a JSON string.
+// AppendText appends s as a JSON string.
 func AppendText(dst []byte, s string) []byte {
 	for i := range len(s) {
 		switch c := s[i]; {

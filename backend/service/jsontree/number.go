@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// MaxSafeInteger is the greatest integer n for which every reader of JSON keeps all integers from -n to n exact (RFC
-// 8259, section 6).
+// MaxSafeInteger is the greatest integer n such that all readers of JSON represent the integers from -n to n exactly
+// (RFC 8259, section 6).
 const MaxSafeInteger = 1<<53 - 1
 
-// Integer returns the value of a number and whether it is an integer within +-[MaxSafeInteger]. It is exact, because it
-// looks at the digits: 10.0 and 1e1 are the integer 10, but 123456789012345.99999 and 1e-400 are not integers, though
-// the nearest float64 of each is.
+// Integer returns the value of a number, and whether it is an integer within +-[MaxSafeInteger]. It is exact, because
+// it looks at the digits. 10.0 and 1e1 are the integer 10. But 123456789012345.99999 and 1e-400 are no integers,
+// although the nearest float64 of each is an integer.
 func Integer(n json.Number) (value int64, ok bool) {
 	text, negative := strings.CutPrefix(string(n), "-")
 	mantissa, exponentText := text, "0"

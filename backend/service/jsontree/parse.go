@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Parse parses a JSON object. Numbers are kept as they are written. Null members are dropped, because null means
-// absent. Strings share the memory of raw.
+// Parse parses a JSON object. It keeps numbers as they are written. It drops null members, because null means absent.
+// Strings share the memory of raw.
 func Parse(raw string) (map[string]any, error) {
 	v, err := Valid(raw)
 	if err != nil {
@@ -20,7 +20,7 @@ func Parse(raw string) (map[string]any, error) {
 	return Members(v)
 }
 
-// Valid parses a text that must be one JSON object. The result can be passed to [Members].
+// Valid checks that a text is one JSON object. The result can be passed to [Members].
 func Valid(raw string) (gjson.Result, error) {
 	if !gjson.Valid(raw) {
 		return gjson.Result{}, errors.New("json: not valid")
@@ -32,7 +32,7 @@ func Valid(raw string) (gjson.Result, error) {
 	return v, nil
 }
 
-// Members returns the members of a valid object, without nulls.
+// Members returns the members of a valid object as a tree, without nulls.
 func Members(object gjson.Result) (map[string]any, error) {
 	out, err := valueOf(object, MaxDepth)
 	if err != nil {
@@ -85,8 +85,7 @@ func valueOf(v gjson.Result, depth int) (value any, err error) {
 	return nil, nil
 }
 
-// textOf returns the text of a JSON string. A string with escapes or invalid UTF-8 is
-// decoded by [encoding/json].
+// textOf returns the text of a JSON string. It calls [encoding/json] only for a string with escapes or invalid UTF-8.
 func textOf(v gjson.Result) (out string, err error) {
 	if strings.IndexByte(v.Raw, '\\') < 0 && utf8.ValidString(v.Raw) {
 		return v.Str, nil

@@ -1,5 +1,5 @@
-// Package jsontree works on decoded JSON: maps, lists, strings, Booleans and numbers, which are kept as they were
-// written. Null means absent.
+// Package jsontree works on trees of decoded JSON. A tree consists of maps, lists, strings, Booleans and numbers.
+// Numbers are kept as they were written. Null means absent.
 package jsontree
 
 import (
@@ -16,12 +16,12 @@ import (
 // MaxDepth is the maximum nesting of a spec.
 const MaxDepth = 64
 
-// Given is a tree of JSON that its creator no longer uses, so the receiver may modify it. It consists of maps and lists
-// of any, strings, Booleans and [json.Number].
+// Given is a tree of JSON that its creator no longer uses. The receiver may modify it. It consists of maps and lists of
+// any, strings, Booleans and [json.Number].
 type Given map[string]any
 
-// Object returns the JSON object that a caller passed as a Go value. A [Given] is returned as it is; other trees of
-// JSON are copied, and other values are marshalled. For nil it returns nil.
+// Object returns the JSON object that a caller passed as a Go value. It returns a [Given] as it is, copies other trees
+// of JSON, and marshals other values. For nil it returns nil.
 func Object(value any) (map[string]any, error) {
 	var tree any
 	var err error
@@ -51,8 +51,8 @@ func Object(value any) (map[string]any, error) {
 // errTooDeep is the error of a tree that is nested deeper than MaxDepth.
 var errTooDeep = fmt.Errorf("json: nested deeper than %d", MaxDepth)
 
-// copyOf copies a tree of JSON, and returns an error if it is nested more than depth levels deep. A value of another
-// type is replaced by the tree of its JSON, with numbers as [json.Number].
+// copyOf copies a tree of JSON. It returns an error if the tree is nested more than depth levels deep. It replaces a
+// value of another type by the tree of the value's JSON, with numbers as [json.Number].
 func copyOf(v any, depth int) (any, error) {
 	if depth == 0 {
 		return nil, errTooDeep
@@ -130,7 +130,7 @@ func DropNulls(v any) {
 	}
 }
 
-// Clone copies a tree.
+// Clone returns a deep copy of a tree.
 func Clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -187,8 +187,8 @@ func isInteger(n json.Number) bool {
 	return digits != "" && (digits[0] != '0' || n == "0") && strings.Trim(digits, "0123456789") == ""
 }
 
-// shortNumber returns the text of a number for exact comparison as a rational. For a number that would be too expensive
-// to compare, because it is very long or very large or small, it returns "x".
+// shortNumber returns the text of a number for exact comparison as a rational. It returns "x" for a number that is too
+// expensive to compare, because the text is very long or the number is very large or very close to 0.
 func shortNumber(n json.Number) string {
 	if f, err := n.Float64(); err != nil || f > 1e30 || f < -1e30 || len(n) > 64 || f != 0 && f < 1e-30 && f > -1e-30 {
 		return "x"
@@ -199,8 +199,8 @@ func shortNumber(n json.Number) string {
 // Keys returns the sorted keys of a map; nil if it is empty.
 func Keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// DropListNulls removes the null members of all objects in lists. A merge patch replaces a list as a whole, so in a
-// list such a null cannot remove anything.
+// DropListNulls removes the null members of all objects in lists. A merge patch replaces a list as a whole, so a null
+// in a list cannot remove a stored member.
 func DropListNulls(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -212,8 +212,9 @@ func DropListNulls(v any) {
 	}
 }
 
-// Merged returns target changed by a merge patch (RFC 7386): objects are merged, null removes a member, everything else
-// replaces it. target is not modified; the result shares with it the parts that the patch does not name.
+// Merged returns target changed by a merge patch (RFC 7386): objects are merged, null removes a member, and every other
+// value replaces the member. target is not modified. The result shares the parts that the patch does not name with
+// target.
 func Merged(target, patch map[string]any) map[string]any {
 	out := make(map[string]any, len(target)+len(patch))
 	maps.Copy(out, target)

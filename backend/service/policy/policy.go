@@ -29,9 +29,9 @@ type Config struct {
 	Store backend.Store
 	// Hub delivers the changes of Store. The caller runs it.
 	Hub *hub.Hub
-	// Kinds are the kinds of any catalogue. The kinds that give rights are the same in every catalogue.
+	// Kinds are the kinds of any catalogue. The two kinds that give rights are the same in every catalogue.
 	Kinds []descriptor.Kind
-	// Logger receives messages of the index that holds the roles and bindings. Default: none.
+	// Logger receives messages of the index that holds the roles and bindings. The default logs nothing.
 	Logger *zap.Logger
 }
 
@@ -50,10 +50,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// kindNames returns the names of the kinds that give rights.
 func kindNames() []string { return []string{access.BindingKind, access.RoleKind} }
 
-// givingRights returns the kinds that give rights.
 func givingRights(kinds []descriptor.Kind) (out []descriptor.Kind) {
 	for i := range kinds {
 		if slices.Contains(kindNames(), kinds[i].Name) {
@@ -69,7 +67,7 @@ type Source struct {
 	era   atomic.Pointer[era]
 }
 
-// era is a context that ends when the roles or bindings change.
+// era is a context that is canceled when the roles or bindings change.
 type era struct {
 	context.Context
 	end context.CancelFunc
@@ -109,7 +107,7 @@ func New(cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// Run follows the changes of the hub until ctx ends, and then returns nil.
+// Run follows the changes of the hub until ctx ends. It then returns nil.
 func (s *Source) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.index.Run(ctx) })
@@ -136,10 +134,11 @@ func (s *Source) runEras(ctx context.Context) {
 // Filled waits until the roles and bindings were read.
 func (s *Source) Filled(ctx context.Context) error { return s.index.Filled(ctx) }
 
-// Era returns a context that ends soon after the roles or bindings have changed.
+// Era returns a context that is canceled soon after the roles or bindings have changed.
 func (s *Source) Era() context.Context { return s.era.Load().Context }
 
-// Version returns a number that grows with each change; 0 until the roles and bindings were read. It does not wait.
+// Version returns a number that grows with each change. It is 0 until the roles and bindings were read. Version does
+// not wait.
 func (s *Source) Version() uint64 {
 	state, _, ok := s.Current()
 	if !ok {
@@ -148,17 +147,17 @@ func (s *Source) Version() uint64 {
 	return state.Version()
 }
 
-// Current returns the roles and bindings that are in memory, with the log position of that state. ok is false until
-// they were read. It does not call the store, which may already have newer ones. No watch of the hub has delivered a
-// change after that position.
+// Current returns the roles and bindings in memory, and the log position of this state. ok is false until they were
+// read. Current does not call the store, which may already have a newer state. No watch of the hub has delivered a
+// change after the position.
 func (s *Source) Current() (state RolesAndBindings, at backend.Position, ok bool) {
 	view := s.index.Current()
 	state, ok = stateIn(view)
 	return state, view.Position(), ok
 }
 
-// After returns the roles and bindings at a log position or later. The zero position means everything that the store
-// has acknowledged. It returns UNAVAILABLE if the state cannot be reached in time.
+// After returns the roles and bindings at a log position or a later one. The zero position means that the result has
+// everything that the store has acknowledged. After returns UNAVAILABLE if this takes too long.
 func (s *Source) After(ctx context.Context, at backend.Position) (RolesAndBindings, error) {
 	view := s.index.Current()
 	if state, ok := stateIn(view); ok && !at.IsZero() && view.Shows(at) {

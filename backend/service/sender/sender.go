@@ -1,4 +1,4 @@
-// Package sender sends batches to a store. If the answer to a batch is lost, it finds out whether the batch was
+// Package sender sends batches to a store. If the answer to a batch is lost, the sender finds out whether the batch was
 // applied.
 package sender
 
@@ -17,15 +17,15 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// ErrLost means that a batch did not reach the store. It was not applied and never will be, so the same write can be
-// attempted again.
+// ErrLost means that a batch did not reach the store in time. It was not applied and never will be, so the same write
+// can be attempted again.
 var ErrLost = errors.New("lost on the way to the store")
 
-// refusalGrace is the time after the deadline of a batch from which the store certainly refuses it. It is longer than
-// the error with which the gateway estimates the clock of the store.
+// refusalGrace is the time after the deadline of a batch from which the store certainly refuses the batch. It is longer
+// than the error of the gateway's estimate of the store's clock.
 const refusalGrace = 250 * time.Millisecond
 
-// The shortest and the longest pause between two attempts to find out what became of a batch.
+// The shortest and the longest pause between two attempts to find out the outcome of a batch.
 const (
 	minOutcomePause = 50 * time.Millisecond
 	maxOutcomePause = time.Second
@@ -55,14 +55,14 @@ type Sender struct {
 }
 
 // Apply sends actions as one batch, with a new request id and a deadline. If the answer is lost, Apply finds out
-// whether the batch was applied. It returns [backend.ErrUnknown] if that is not possible, and ErrLost if the batch was
-// not applied. After any other error, including an error of ctx, nothing was applied.
+// whether the batch was applied. It returns ErrLost if the batch was not applied, and [backend.ErrUnknown] if it cannot
+// find this out. After any other error, including an error of ctx, nothing was applied.
 func (s *Sender) Apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
 	return s.ApplyBy(ctx, s.Clock().Add(s.WriteTimeout), actions...)
 }
 
-// ApplyBy is like Apply, except that deadline is the time, by the store's clock, until which the store may begin the
-// batch.
+// ApplyBy is like Apply, but the caller chooses the deadline. The deadline is the time, by the store's clock, until
+// which the store may begin the batch.
 func (s *Sender) ApplyBy(
 	ctx context.Context, deadline time.Time, actions ...backend.Action,
 ) (res backend.Result, err error) {
@@ -104,8 +104,7 @@ type attempt struct {
 }
 
 // outcome returns the result of a batch whose answer was lost, or ErrLost if the batch was not applied. If it cannot
-// find out what became of the batch, for example because the batch has no log entries, the error is the argument
-// unknown.
+// find this out, for example because the batch has no log entries, it returns the error unknown.
 func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, error) {
 	if !slices.ContainsFunc(t.batch.Actions, isLogged) {
 		return backend.Result{}, unknown
@@ -140,9 +139,9 @@ func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, e
 	}
 }
 
-// look reads the log until it finds the batch. After the batch's deadline it reads up to the end of the log, and a
-// batch that it has not found is lost. Before the deadline it returns when the deadline has passed, and must be called
-// again.
+// look reads the log until it finds the batch. After the deadline of the batch, look reads up to the end of the log. If
+// it does not find the batch there, the batch is lost. Before the deadline it returns when the deadline has passed, and
+// must be called again.
 func (t *attempt) look(ctx context.Context) (lost bool, err error) {
 	left := t.batch.Deadline.Add(refusalGrace).Sub(t.Clock())
 	covers := func(key backend.Key) bool {
@@ -176,8 +175,8 @@ func (t *attempt) look(ctx context.Context) (lost bool, err error) {
 	return false, nil
 }
 
-// note records the log entries of the batch. A put that replaces an expired resource first logs the deletion of that
-// resource, which does not belong to the result.
+// note records the log entries of the batch. A put that replaces an expired resource first logs the deletion of the
+// expired resource, which does not belong to the result.
 func (t *attempt) note(events []backend.Event) {
 	for i := range events {
 		e := &events[i]
@@ -192,7 +191,7 @@ func (t *attempt) note(events []backend.Event) {
 	}
 }
 
-// isLogged reports whether an action has a log entry. Actions on internal records and rebinds have none.
+// isLogged reports whether an action has a log entry. Actions on internal records and rebinds have no entry.
 func isLogged(a backend.Action) bool {
 	return !a.Key.Internal() && (a.Op == backend.OpPut || a.Op == backend.OpDelete)
 }
@@ -207,7 +206,7 @@ func (t *attempt) found() bool {
 	return true
 }
 
-// result returns the result that the store would have returned, except for checks.
+// result returns the result that the store would have returned. It has nothing for checks.
 func (t *attempt) result() backend.Result {
 	res := backend.Result{
 		Resources: make([]*backend.Resource, len(t.events)),

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// choice has the names of the kinds that an SDL is made for, sorted, and their mappings by name.
+// choice lists the kinds for which an SDL is generated: their sorted names, and the mapping of each name.
 type choice struct {
 	names    []string
 	mappings map[string]*KindMapping
-	// refused are the messages that cannot become kinds, because another message already is the kind of that name.
+	// refused lists the messages that cannot become kinds because another message already has the kind's name.
 	refused []Omitted
 }
 
-// choose returns the kinds with these names; without names, the kinds of the mapping and all candidates. A name may
-// also be the full name of a message.
+// choose returns the kinds that names lists. If names is empty, it returns the kinds of the mapping and all candidates.
+// A name is the name of a kind or the full name of a message.
 func (d *Descriptors) choose(names []string, given *Mapping) (choice, error) {
 	out := choice{mappings: map[string]*KindMapping{}}
 	add := func(name string, k *KindMapping) {
@@ -70,8 +70,8 @@ func (d *Descriptors) choose(names []string, given *Mapping) (choice, error) {
 	return out, nil
 }
 
-// sameName returns why a message cannot be a kind of its name. taken is the message that is the kind already; empty if
-// it is not known.
+// sameName returns the reason why a message cannot become the kind named kind. taken is the message that already is
+// this kind, or "" if it is not known.
 func sameName(kind, taken string) string {
 	if taken == "" {
 		return fmt.Sprintf("another message is the kind %s already; --kind takes the full names of messages, too", kind)

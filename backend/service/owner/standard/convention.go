@@ -20,7 +20,7 @@ const (
 	maskName      = "google.protobuf.FieldMask"
 )
 
-// Candidate is a message that may become a kind, because a method Get or List returns it.
+// Candidate is a message that may become a kind, because a Get or List method returns it.
 type Candidate struct {
 	// Kind is the name that the kind would get.
 	Kind string
@@ -29,7 +29,8 @@ type Candidate struct {
 	Service string
 }
 
-// Candidates returns the messages that may become kinds, in the order of services and methods.
+// Candidates returns the messages that may become kinds: first those that Get methods return, then those that only List
+// methods return.
 func (d *Descriptors) Candidates() (out []Candidate) {
 	seen := map[string]bool{}
 	for _, prefix := range []string{"Get", "List"} {
@@ -49,8 +50,8 @@ func (d *Descriptors) Candidates() (out []Candidate) {
 	return out
 }
 
-// resourceOf returns the message of the resource that a method Get or List returns; nil for other methods. prefix is
-// Get or List.
+// resourceOf returns the message type of the resource that the method m returns. It returns nil if m's name does not
+// begin with prefix, which is Get or List.
 func resourceOf(m protoreflect.MethodDescriptor, prefix string) protoreflect.MessageDescriptor {
 	noun, ok := strings.CutPrefix(string(m.Name()), prefix)
 	if !ok || isStream(m) {
@@ -83,9 +84,9 @@ func isStream(m protoreflect.MethodDescriptor) bool {
 	return m.IsStreamingClient() || m.IsStreamingServer()
 }
 
-// answered returns the message of the resource in an answer, and the name of its field. noun is the name of the kind in
-// the name of the method. The name of the field is "." if the answer itself is the resource. Without a resource, the
-// result is nil.
+// answered finds the resource in an answer of type output. It returns the resource's message type and the name of the
+// field that holds it. The name is "." if the answer itself is the resource. Without a resource, it returns nil. noun
+// is the name of the kind as the method's name has it, such as Topic in GetTopic.
 func answered(output protoreflect.MessageDescriptor, noun string) (protoreflect.MessageDescriptor, string) {
 	if string(output.Name()) == noun {
 		return output, Itself
@@ -109,9 +110,9 @@ type convention struct {
 	*KindMapping
 	resource protoreflect.MessageDescriptor
 	service  protoreflect.ServiceDescriptor
-	// noun is the kind's name in the names of methods.
+	// noun is the kind's name as method names have it, such as Topic in GetTopic.
 	noun string
-	// notes are lines about what was not found, and what a person should check.
+	// notes tell the operator what was not found and what to check.
 	notes []string
 }
 
@@ -119,7 +120,7 @@ func (c *convention) note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// complete returns the mapping of a kind after it was completed by conventions.
+// complete returns a copy of given. It fills in missing parts by the conventions.
 func (d *Descriptors) complete(name string, given *KindMapping) (*convention, error) {
 	k, err := given.clone()
 	if err != nil {
@@ -187,7 +188,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// findNoun returns the kind's name in the name of the method Get.
+// findNoun returns the kind's name as the name of the Get method has it, such as Topic in GetTopic.
 func (c *convention) findNoun() string {
 	if c.Get != nil && c.Get.Method != "" && c.Get.Method != None {
 		name := c.Get.Method[strings.LastIndexByte(c.Get.Method, '.')+1:]
@@ -208,11 +209,11 @@ func (c *convention) findNoun() string {
 	return string(c.resource.Name())
 }
 
-// patternVariable matches a variable in a pattern of names.
+// patternVariable matches a variable in a name pattern, such as {topic} in projects/{project}/topics/{topic}.
 var patternVariable = regexp.MustCompile(`\{([a-z][_a-z0-9]*)(=[^}]*)?\}`)
 
-// findPattern sets the pattern of names, and the field of the name, from the option google.api.resource. It does
-// nothing if the mapping has a pattern.
+// findPattern sets the name pattern and the path of the name from the option google.api.resource. It does nothing if
+// the mapping has a pattern.
 func (c *convention) findPattern() {
 	declared := messageOption(c.resource.Options(), optionResource)
 	if c.Pattern != "" || declared == nil {

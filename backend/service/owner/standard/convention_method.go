@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// findMethods finds the methods and the fields of their requests.
+// findMethods completes the methods of the mapping and the paths of the fields in their requests.
 func (c *convention) findMethods() {
 	c.Get = c.method(c.Get, "Get", func(m protoreflect.MethodDescriptor) bool {
 		resource, _ := answered(m.Output(), c.noun)
@@ -32,7 +32,8 @@ func (c *convention) findMethods() {
 	c.completeWatch()
 }
 
-// method finds the method for a verb, unless it is in the mapping. If none or several fit, the method is None.
+// method returns given if it names a method. Otherwise it looks for a method of the service for the verb. If none or
+// several fit, the method is None.
 func (c *convention) method(
 	given *MethodMapping, verb string, fits func(protoreflect.MethodDescriptor) bool,
 ) *MethodMapping {
@@ -66,7 +67,7 @@ func (c *convention) method(
 	return given
 }
 
-// writing finds a method whose request has the resource.
+// writing is like method, for verbs whose request contains the resource.
 func (c *convention) writing(given *MethodMapping, verb string) *MethodMapping {
 	out := c.method(given, verb, func(m protoreflect.MethodDescriptor) bool {
 		return strings.HasPrefix(string(m.Name()), verb) &&
@@ -80,7 +81,7 @@ func (c *convention) writing(given *MethodMapping, verb string) *MethodMapping {
 	return out
 }
 
-// watching finds a method that streams events with the resource.
+// watching finds a Watch method that streams events with the resource.
 func (c *convention) watching(given *MethodMapping) *MethodMapping {
 	if given == nil {
 		given = &MethodMapping{}
@@ -103,7 +104,7 @@ func (c *convention) isResource(f protoreflect.FieldDescriptor) bool {
 	return f.Message() != nil && !f.IsList() && !f.IsMap() && f.Message().FullName() == c.resource.FullName()
 }
 
-// listOf returns the field of an answer with the list of resources.
+// listOf returns the field of m's answer that lists the resources.
 func (c *convention) listOf(m protoreflect.MethodDescriptor) protoreflect.FieldDescriptor {
 	for i := range m.Output().Fields().Len() {
 		f := m.Output().Fields().Get(i)
@@ -130,10 +131,10 @@ func (c *convention) only(m protoreflect.MessageDescriptor, fits func(protorefle
 	return found
 }
 
-// isThere reports whether a mapping has the name of a method.
+// isThere reports whether a mapping names a method.
 func isThere(m *MethodMapping) bool { return m != nil && m.Method != "" && m.Method != None }
 
-// findMethod returns the method in a mapping; nil if there is none.
+// findMethod returns the method that a mapping names; nil if it names none or the service does not have it.
 func (c *convention) findMethod(m *MethodMapping) protoreflect.MethodDescriptor {
 	if !isThere(m) {
 		return nil
@@ -145,8 +146,8 @@ func (c *convention) findMethod(m *MethodMapping) protoreflect.MethodDescriptor 
 	return found
 }
 
-// method returns the method with a name. If the name is a full name, the method belongs to the service in the name,
-// otherwise to s.
+// method finds a method by its name. A full name such as pkg.Service.Method also names the service; otherwise the
+// method belongs to s.
 func (d *Descriptors) method(s protoreflect.ServiceDescriptor, name string) (protoreflect.MethodDescriptor, error) {
 	if at := strings.LastIndexByte(name, '.'); at >= 0 {
 		var err error
@@ -161,8 +162,8 @@ func (d *Descriptors) method(s protoreflect.ServiceDescriptor, name string) (pro
 	return nil, fmt.Errorf("the service %s has no method %q", s.FullName(), name)
 }
 
-// first sets *to, if it is empty, to the first of the names that is a field of the message and for which fits returns
-// true.
+// first does nothing if *to is set. Otherwise it sets *to to the first of the names that is a field of m and for which
+// fits returns true.
 func first(to *string, m protoreflect.MessageDescriptor, fits func(protoreflect.FieldDescriptor) bool, names ...string) {
 	for _, name := range names {
 		if *to != "" {
@@ -174,7 +175,7 @@ func first(to *string, m protoreflect.MessageDescriptor, fits func(protoreflect.
 	}
 }
 
-// completeKeys finds the fields that identify the resource in the requests of get and delete.
+// completeKeys finds the fields by which the requests of get and delete identify the resource.
 func (c *convention) completeKeys() {
 	for _, method := range []*MethodMapping{c.Get, c.Delete} {
 		m := c.findMethod(method)
@@ -209,7 +210,7 @@ func (c *convention) completeKeys() {
 	}
 }
 
-// has reports whether a mapping has a path, other than None.
+// has reports whether path is set and is not None.
 func has(path string) bool { return path != "" && path != None }
 
 func isBool(f protoreflect.FieldDescriptor) bool {
@@ -224,7 +225,8 @@ func isInteger(f protoreflect.FieldDescriptor) bool {
 	return false
 }
 
-// completeList finds the fields of a list that have the page size, the page tokens, the resources and the parent.
+// completeList finds the fields of list's request and answer for the page size, the page tokens, the resources and the
+// parent.
 func (c *convention) completeList() {
 	m := c.findMethod(c.List)
 	if m == nil {
@@ -239,7 +241,7 @@ func (c *convention) completeList() {
 	c.completeParent(c.List, m)
 }
 
-// completeParent finds the field with the part of the name before the collection.
+// completeParent finds the field of a request for the part of the name before the collection, such as projects/p.
 func (c *convention) completeParent(method *MethodMapping, m protoreflect.MethodDescriptor) {
 	parent, _ := splitPattern(c.Pattern)
 	if method.Parent != "" || parent == "" {
@@ -261,7 +263,7 @@ func lastVariable(pattern, parent string) string {
 	return strings.TrimSuffix(segments[len(segments)-1], "s")
 }
 
-// completeWrites finds the fields of the requests of create, update and upsert.
+// completeWrites finds the fields in the requests of create, update and upsert.
 func (c *convention) completeWrites() {
 	for _, method := range []*MethodMapping{c.Create, c.Update, c.Upsert} {
 		m := c.findMethod(method)
@@ -303,7 +305,7 @@ func isMask(f protoreflect.FieldDescriptor) bool {
 	return f.Message() != nil && !f.IsList() && f.Message().FullName() == maskName
 }
 
-// completeWatch finds the field with the resource in an event.
+// completeWatch finds the field of an event that has the resource.
 func (c *convention) completeWatch() {
 	m := c.findMethod(c.Watch)
 	if m == nil || c.Watch.Answer != "" {

@@ -17,8 +17,8 @@ import (
 // maxSafe is the largest integer that is exact in all readers of JSON.
 const maxSafe = 1<<53 - 1
 
-// decode returns the fields of the shape from a message, as JSON values. The error names a value that cannot be
-// expressed.
+// decode converts those fields of m that the shape has to JSON values. The error names a value that JSON cannot
+// express.
 func (s *shape) decode(m protoreflect.Message) (map[string]any, error) {
 	out := map[string]any{}
 	for _, f := range s.fields {
@@ -60,7 +60,7 @@ func (f *field) decode(m protoreflect.Message) (any, error) {
 	return f.decodeValue(m.Get(f.FieldDescriptor))
 }
 
-// decodeValue returns a single value as a JSON value.
+// decodeValue converts a value that is neither a list nor a map.
 func (f *field) decodeValue(v protoreflect.Value) (any, error) {
 	if f.wrapped {
 		inner := v.Message()
@@ -152,7 +152,7 @@ const (
 	mostSecond  = 253402300799
 )
 
-// timeOf returns the time of a timestamp.
+// timeOf converts a timestamp. It returns an error unless the time is between the years 1 and 9999.
 func timeOf(m protoreflect.Message) (time.Time, error) {
 	seconds, nanos := secondsOf(m)
 	if seconds < leastSecond || seconds > mostSecond || nanos < 0 || nanos >= 1e9 {
@@ -192,7 +192,7 @@ func (f *field) decodeMap(m protoreflect.Map) (any, error) {
 	return textMap(m)
 }
 
-// textMap returns a map from strings to strings.
+// textMap converts a map from strings to strings. It returns an error if one of the strings is not UTF-8.
 func textMap(m protoreflect.Map) (map[string]any, error) {
 	out := make(map[string]any, m.Len())
 	valid := true
@@ -207,7 +207,7 @@ func textMap(m protoreflect.Map) (map[string]any, error) {
 	return out, nil
 }
 
-// decodeEntries returns the entries of a map, in the order of their keys.
+// decodeEntries converts a map to the list of its entries, sorted by key.
 func (f *field) decodeEntries(m protoreflect.Map) (any, error) {
 	if m.Len() == 0 && !f.required {
 		return nil, nil

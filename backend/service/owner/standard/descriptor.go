@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// The limits of descriptors.
 const (
 	// MaxDescriptors is the maximum size of a set of descriptors in bytes.
 	MaxDescriptors = 32 << 20
@@ -26,12 +25,12 @@ const (
 type Descriptors struct {
 	files *protoregistry.Files
 	types *dynamicpb.Types
-	// services are the services in the files, in order.
+	// services lists the services of all files, sorted by name.
 	services []protoreflect.ServiceDescriptor
 }
 
-// ReadDescriptors parses a FileDescriptorSet in binary form. It must have all imported files. The commands `buf build
-// -o x.binpb` and `protoc --include_imports --descriptor_set_out=x.binpb` write such a set.
+// ReadDescriptors parses a FileDescriptorSet in binary form. The set must include all imported files. The commands `buf
+// build -o x.binpb` and `protoc --include_imports --descriptor_set_out=x.binpb` write such a set.
 func ReadDescriptors(raw []byte) (*Descriptors, error) {
 	if len(raw) > MaxDescriptors {
 		return nil, fmt.Errorf("the descriptors have %d bytes; at most %d are accepted", len(raw), MaxDescriptors)
@@ -90,7 +89,8 @@ func readFiles(raw []byte, types *dynamicpb.Types) (*protoregistry.Files, error)
 	return files, nil
 }
 
-// Name returns a name for the API: the last part of its first kind's package that is not a version.
+// Name returns a short name for the API, which is taken from the package of the first candidate, such as pubsub for the
+// package google.pubsub.v1. It returns "" if there are no candidates.
 func (d *Descriptors) Name() string {
 	for _, one := range d.Candidates() {
 		m, err := d.message(one.Message)
@@ -104,7 +104,6 @@ func (d *Descriptors) Name() string {
 	return ""
 }
 
-// message returns the message with a full name.
 func (d *Descriptors) message(name string) (protoreflect.MessageDescriptor, error) {
 	found, err := d.files.FindDescriptorByName(protoreflect.FullName(name))
 	if err != nil {
@@ -117,7 +116,6 @@ func (d *Descriptors) message(name string) (protoreflect.MessageDescriptor, erro
 	return m, nil
 }
 
-// service returns the service with a full name.
 func (d *Descriptors) service(name string) (protoreflect.ServiceDescriptor, error) {
 	found, err := d.files.FindDescriptorByName(protoreflect.FullName(name))
 	if err != nil {
@@ -139,7 +137,7 @@ const (
 	maxOptionValues = 64
 )
 
-// option returns the value of an extension of options, and reports whether it is set.
+// option returns the value of the extension called name, and reports whether it is set.
 func option(options proto.Message, name protoreflect.FullName) (out protoreflect.Value, is bool) {
 	if options == nil || !options.ProtoReflect().IsValid() {
 		return out, false
@@ -154,7 +152,7 @@ func option(options proto.Message, name protoreflect.FullName) (out protoreflect
 	return out, is
 }
 
-// messageOption returns the value of an extension if it is a message; nil if it is not set.
+// messageOption returns the value of an extension whose type is a message; nil if it is not set.
 func messageOption(options proto.Message, name protoreflect.FullName) protoreflect.Message {
 	v, is := option(options, name)
 	if !is {
@@ -237,7 +235,6 @@ func behaves(f protoreflect.FieldDescriptor, behavior protoreflect.EnumNumber) b
 // fieldAt is the path from a message to a field.
 type fieldAt []protoreflect.FieldDescriptor
 
-// last returns the field at the end of the path.
 func (f fieldAt) last() protoreflect.FieldDescriptor { return f[len(f)-1] }
 
 // get returns the value of the field; its default if it is not set.
@@ -259,7 +256,7 @@ func (f fieldAt) has(m protoreflect.Message) bool {
 	return m.Has(f.last())
 }
 
-// holder returns the message with the field. It creates the message if necessary.
+// holder returns the message that contains the field. It creates missing messages on the path.
 func (f fieldAt) holder(m protoreflect.Message) protoreflect.Message {
 	for _, step := range f[:len(f)-1] {
 		m = m.Mutable(step).Message()
@@ -267,10 +264,8 @@ func (f fieldAt) holder(m protoreflect.Message) protoreflect.Message {
 	return m
 }
 
-// set sets the field.
 func (f fieldAt) set(m protoreflect.Message, v protoreflect.Value) { f.holder(m).Set(f.last(), v) }
 
-// clear clears the field.
 func (f fieldAt) clear(m protoreflect.Message) {
 	if f.has(m) {
 		f.holder(m).Clear(f.last())
@@ -296,7 +291,7 @@ func (f fieldAt) setText(m protoreflect.Message, text string) {
 	}
 }
 
-// String returns the path in the form for masks and mappings.
+// String returns the path as masks and mappings write it, such as spec.size.
 func (f fieldAt) String() string {
 	var out []byte
 	for i, step := range f {

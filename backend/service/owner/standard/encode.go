@@ -22,12 +22,12 @@ import (
 // maxViolations is the maximum number of violations in an answer.
 const maxViolations = 100
 
-// encoder encodes JSON values into messages. It collects violations about values that cannot be expressed.
+// encoder encodes JSON values into messages. It collects a violation for each value that the message cannot express.
 type encoder struct {
 	violations []owner.Violation
 }
 
-// refuse adds a violation.
+// refuse adds a violation. It ignores violations after the first maxViolations.
 func (e *encoder) refuse(path, rule, format string, args ...any) {
 	if len(e.violations) < maxViolations {
 		e.violations = append(e.violations, owner.Violation{Path: path, Rule: rule, Message: fmt.Sprintf(format, args...)})
@@ -51,7 +51,8 @@ func parseObject(raw []byte) (map[string]any, error) {
 	return out, nil
 }
 
-// encode sets the fields of the shape in a message. Other fields are not changed.
+// encode sets the fields of m that the shape has to the values of object, and clears those without a value. Other
+// fields do not change.
 func (e *encoder) encode(s *shape, m protoreflect.Message, object map[string]any, path string) {
 	known := map[string]bool{}
 	set := map[protoreflect.FullName]string{}
@@ -191,7 +192,7 @@ func setSeconds(to protoreflect.Value, seconds, nanos int64) protoreflect.Value 
 	return to
 }
 
-// wholeNumber parses an integer. In JSON it may have a fraction or an exponent.
+// wholeNumber parses an integer. The text may have a fraction or an exponent, such as 1e3.
 func wholeNumber(kind protoreflect.Kind, text string) (out protoreflect.Value, err error) {
 	if strings.ContainsAny(text, ".eE") {
 		n, err := strconv.ParseFloat(text, 64)
@@ -268,10 +269,10 @@ func (e *encoder) encodeList(f *field, m protoreflect.Message, value any, path s
 
 // encodeMessages replaces a list of messages.
 //
-// Messages may have fields that are not in their JSON. A message is kept, with these fields, if its JSON equals the
-// JSON of a new element. If the length of the list does not change, a changed element keeps such fields of the message
-// at its index. Otherwise it is unknown which message was changed. A change that would then lose such fields is a
-// violation.
+// Messages may have fields that their JSON does not show. If a new element equals the JSON of a message, this message
+// is kept with its hidden fields. If the list keeps its length, each changed element is encoded into the message at its
+// index, which also keeps its hidden fields. If the length changes, it is unknown which message an element belongs to.
+// Then a change that would lose hidden fields is a violation.
 func (e *encoder) encodeMessages(f *field, m protoreflect.Message, elements []any, path string) {
 	was := f.messagesOf(m)
 	next := m.NewField(f.FieldDescriptor)
@@ -317,13 +318,12 @@ func (e *encoder) encodeMessages(f *field, m protoreflect.Message, elements []an
 // messages are the messages of a list before it is changed.
 type messages struct {
 	values []protoreflect.Value
-	// byJSON maps JSON to the indexes of the messages that have it and were not taken. taken reports which messages
-	// were taken.
+	// byJSON maps a JSON object to the indexes of the messages that have this JSON and were not taken. taken reports
+	// which messages were taken.
 	byJSON map[string][]int
 	taken  []bool
 }
 
-// messagesOf returns the messages of a list.
 func (f *field) messagesOf(m protoreflect.Message) *messages {
 	list := m.Get(f.FieldDescriptor).List()
 	out := &messages{byJSON: map[string][]int{}, taken: make([]bool, list.Len())}
@@ -340,9 +340,9 @@ func (f *field) messagesOf(m protoreflect.Message) *messages {
 	return out
 }
 
-// take takes the first message with the same JSON as an object. The object may have values that are left out of the
-// JSON of a message, such as zeros. So it is encoded and decoded before the comparison. empty is an empty list of the
-// messages.
+// take takes the first message whose JSON equals object. The JSON of a message leaves out some values, such as zeros,
+// which object may have. Therefore object is encoded and decoded before the comparison. empty is an empty list of the
+// messages' type.
 func (w *messages) take(f *field, empty protoreflect.List, object map[string]any) (out protoreflect.Value, found bool) {
 	if len(w.values) == 0 {
 		return out, false

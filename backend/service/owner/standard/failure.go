@@ -13,8 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// judge interprets the error of a call. It returns the decision of the service as an answer. If the service has not
-// decided anything, it returns the error.
+// judge interprets the error of a call. If the service has decided on the request, judge returns the decision as an
+// answer. Otherwise it returns the error.
 func (p *plan) judge(m *method, err error) (owner.Answer, error) {
 	if !connect.IsWireError(err) {
 		return owner.Answer{}, err
@@ -37,7 +37,7 @@ func (p *plan) judge(m *method, err error) (owner.Answer, error) {
 	return owner.Answer{}, err
 }
 
-// messageOf returns the message of the service in an error.
+// messageOf returns the message that the service has sent with an error.
 func messageOf(err error) string {
 	var said *connect.Error
 	if errors.As(err, &said) {
@@ -46,17 +46,17 @@ func messageOf(err error) string {
 	return shortText(err.Error())
 }
 
-// maxDetail is the maximum size of an error's detail that is read, in bytes.
+// maxDetail is the maximum size of an error detail in bytes. Larger details are ignored.
 const maxDetail = 64 << 10
 
-// The types of details that name fields.
+// The types of error details that name fields.
 const (
 	badRequestName = "google.rpc.BadRequest"
 	bufViolations  = "buf.validate.Violations"
 )
 
-// violations returns a violation for each field in an error. If the error names no field, it returns one for the whole
-// spec.
+// violations returns a violation for each field that an error names. If the error names no field, it returns one for
+// the whole spec.
 func (p *plan) violations(m *method, err error, message string) (out []owner.Violation) {
 	var said *connect.Error
 	if errors.As(err, &said) {
@@ -196,7 +196,7 @@ func (p *plan) pathOf(m *method, field string) (string, bool) {
 	return out, true
 }
 
-// named returns the field with a name in the .proto file or in JSON; nil if there is none.
+// named returns the field that has this name in the .proto file or in JSON; nil if there is none.
 func (s *shape) named(name string) *field {
 	for _, f := range s.fields {
 		if f.Name() == protoreflect.Name(name) || f.name == name {
@@ -206,7 +206,8 @@ func (s *shape) named(name string) *field {
 	return nil
 }
 
-// metadataPath returns the path in the gateway's metadata for a path in the resource; "" if there is none.
+// metadataPath translates a path in the resource to a path in the gateway's metadata, such as metadata.labels; "" if no
+// metadata is stored there.
 func (p *plan) metadataPath(path string) string {
 	for _, one := range []struct {
 		at   fieldAt

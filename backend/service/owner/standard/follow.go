@@ -21,11 +21,11 @@ import (
 const (
 	// maxLog is the maximum number of changed keys that are kept. When there are more, older positions expire.
 	maxLog = 10_000
-	// settleTime is how long to wait until a stream has begun, if the service does not report that.
+	// settleTime limits the wait for streams to begin. A service may not report the beginning.
 	settleTime = 2 * time.Second
-	// idleTime is the time without a call of Changes after which streams are closed.
+	// idleTime is how long the streams stay open after the last call of Changes.
 	idleTime = 2 * time.Minute
-	// refusalTime is how long no streams are opened after the service has refused one.
+	// refusalTime is how long no stream is opened after the service has refused one.
 	refusalTime = 10 * time.Minute
 )
 
@@ -33,7 +33,7 @@ const (
 // They are closed if there are no calls for a while.
 //
 // The streams have no positions, so the follower numbers the changes. Its positions expire when a stream ends, or when
-// too many keys wait. The gateway then compares all resources.
+// the log drops keys that follow them. The gateway then compares all resources.
 type follower struct {
 	plans []*plan
 	// refused is set for a while after the service has refused a stream, because it does not have streams or does not
@@ -46,7 +46,7 @@ type follower struct {
 	closed bool
 }
 
-// feed has the changes from streams that were opened together.
+// feed collects the changes from streams that were opened together.
 type feed struct {
 	// epoch is the first part of the feed's positions.
 	epoch string
@@ -71,7 +71,7 @@ type feed struct {
 
 func newFollower(plans []*plan) *follower { return &follower{plans: plans} }
 
-// close ends the streams.
+// close ends the streams and waits until their goroutines have ended.
 func (f *follower) close() {
 	f.mu.Lock()
 	f.closed = true
@@ -190,7 +190,7 @@ func (f *feed) begin(begun chan struct{}) func() {
 	})
 }
 
-// changedKey returns the key of the resource in an event.
+// changedKey returns the key of the resource that an event is about, and false if the event is about none.
 func (p *plan) changedKey(event protoreflect.Message) (backend.Key, bool) {
 	m := p.watch
 	resource := event
@@ -214,7 +214,7 @@ func (p *plan) changedKey(event protoreflect.Message) (backend.Key, bool) {
 	return key, err == nil
 }
 
-// add adds a key to the log.
+// add adds a key to the log. If the log is full, it first drops the older half.
 func (f *feed) add(key backend.Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -279,7 +279,8 @@ func (f *feed) reason() error {
 	return f.err
 }
 
-// Changes implements [owner.Service]. It is only implemented if the mapping has a method that streams events.
+// Changes implements [owner.Service]. It returns ErrUnimplemented if no mapping has a method that streams events, or if
+// the service refuses the streams.
 func (c *Client) Changes(ctx context.Context, position string, wait time.Duration) (owner.Changes, error) {
 	if c.follower == nil || c.follower.refused.Load() {
 		return owner.Changes{}, fmt.Errorf("service %s: %w: no kind has a stream of events", c.name, owner.ErrUnimplemented)

@@ -13,10 +13,10 @@ import (
 // MaxMapping is the maximum size of a mapping, in bytes.
 const MaxMapping = 1 << 20
 
-// None is a value in a mapping. It means that the API does not have something, although a convention would find it.
+// None in place of a path or a method means that the API has none, although a convention would find one.
 const None = "-"
 
-// Itself is the path of the message itself.
+// Itself is the path that stands for the message at which paths begin.
 const Itself = "."
 
 // Mapping maps the messages and methods of an API to kinds and verbs. Parts may be left out if exactly one message,
@@ -35,8 +35,8 @@ type KindMapping struct {
 	Message string `json:"message,omitempty"`
 	Service string `json:"service,omitempty"`
 	// Spec is the path of the fields that callers set. Status is the path of the fields that the service sets. If Spec
-	// is Itself, the spec has all fields of the resource that have no other meaning, and output-only fields are the
-	// status.
+	// is Itself, the spec consists of all fields of the resource for which the mapping has no other use. The
+	// output-only fields among them are the status.
 	Spec   string `json:"spec,omitempty"`
 	Status string `json:"status,omitempty"`
 	// Name is the path of the name. Namespace is the path of the namespace; if there is none, the kind is GLOBAL.
@@ -45,10 +45,10 @@ type KindMapping struct {
 	// Pattern is the form of names that include the parents of the resource, such as
 	// projects/{namespace}/topics/{name}.
 	Pattern string `json:"pattern,omitempty"`
-	// Namespaces are the namespaces to list, if the pattern has a namespace. Default: "-", which means all namespaces
-	// (AIP-159).
+	// Namespaces are the namespaces to list, if the pattern has a namespace. The default is "-", which means all
+	// namespaces (AIP-159).
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Tag is the path of a field with a different value in each version of the resource, such as etag.
+	// Tag is the path of a field whose value differs in each version of the resource, such as etag.
 	Tag string `json:"tag,omitempty"`
 	// Unconditional reports whether updates ignore the tag.
 	Unconditional bool   `json:"unconditional,omitempty"`
@@ -58,7 +58,7 @@ type KindMapping struct {
 	Description   string `json:"description,omitempty"`
 	CreatedAt     string `json:"createdAt,omitempty"`
 	DeletedAt     string `json:"deletedAt,omitempty"`
-	// Set maps paths to strings that each resource has, such as kind and version.
+	// Set maps paths to the constant strings that each resource has there, such as its version to v1.
 	Set map[string]string `json:"set,omitempty"`
 	// Omit are the paths of fields that are not part of the kind. Text are the paths of 64-bit integers that are
 	// strings in JSON, because they may be greater than 2^53.
@@ -113,7 +113,7 @@ type MethodMapping struct {
 	HeaderNamespace string `json:"headerNamespace,omitempty"`
 	// HeaderIs maps paths in the header to the strings by which events of this kind are recognised.
 	HeaderIs map[string]string `json:"headerIs,omitempty"`
-	// Set is a JSON object that is part of each request.
+	// Set is a JSON object with fields that are set in each request.
 	Set json.RawMessage `json:"set,omitempty"`
 }
 
@@ -152,7 +152,6 @@ func (m *Mapping) YAML() ([]byte, error) {
 	return manifest.YAML(raw)
 }
 
-// clone returns a copy that can be completed.
 func (k *KindMapping) clone() (*KindMapping, error) {
 	raw, err := json.Marshal(k)
 	if err != nil {

@@ -24,14 +24,14 @@ type method struct {
 	// header. headerIs are the strings by which events of the kind are recognised.
 	headerAt, headerNameAt, headerNamespaceAt fieldAt
 	headerIs                                  []setText
-	// template has everything that is the same in all requests.
+	// template has the fields that are the same in all requests; nil if there are none.
 	template *dynamicpb.Message
 	// requires reports whether a request can have required fields.
 	requires bool
 	call     caller
 }
 
-// request returns a new request.
+// request returns a new request with the fields of the template.
 func (m *method) request() *dynamicpb.Message {
 	out := dynamicpb.NewMessage(m.Input())
 	if m.template != nil {

@@ -12,7 +12,7 @@ import (
 const (
 	nameVariable      = "{name}"
 	namespaceVariable = "{namespace}"
-	// everywhere is the namespace for listing resources of all namespaces.
+	// everywhere in place of a namespace makes a list return the resources of all namespaces.
 	everywhere = "-"
 )
 
@@ -54,7 +54,7 @@ func expand(pattern, namespace, name string) string {
 	return strings.NewReplacer(namespaceVariable, namespace, nameVariable, name).Replace(pattern)
 }
 
-// keyOf returns the key of a resource. If there is a pattern, it splits the name.
+// keyOf returns the key of a resource. If pattern is not empty, keyOf splits name by it and ignores namespace.
 func keyOf(kind, pattern, namespace, name string) (backend.Key, error) {
 	key := backend.Key{Kind: kind, Namespace: namespace, Name: name}
 	if pattern != "" {

@@ -24,13 +24,12 @@ const (
 	maxPolls     = 200
 )
 
-// newMessage returns an empty message.
 func newMessage(d protoreflect.MessageDescriptor) protoreflect.Message {
 	return dynamicpb.NewMessage(d).ProtoReflect()
 }
 
-// send sends the request of a write or delete. It returns the outcome and the resource in the answer; nil if there is
-// none.
+// send sends the request of a write or delete. It returns the resource in the answer, or nil if there is none, and the
+// outcome.
 func (c *Client) send(
 	ctx context.Context, p *plan, m *method, key backend.Key, request protoreflect.Message,
 ) (protoreflect.Message, owner.Answer, error) {
@@ -98,7 +97,7 @@ func pollsAgain(err error) bool {
 	return connect.IsWireError(err) && (code == connect.CodeUnavailable || code == connect.CodeResourceExhausted)
 }
 
-// operationDone returns the decision in a completed operation.
+// operationDone returns the decision that a completed operation contains.
 func (p *plan) operationDone(m *method, operation protoreflect.Message) (owner.Answer, error) {
 	failed, is := valueAt(operation, "error")
 	if !is {

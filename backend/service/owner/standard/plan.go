@@ -18,7 +18,7 @@ import (
 // plan is the completed and compiled mapping of a kind.
 type plan struct {
 	name string
-	// mapping is the completed mapping. notes are lines about what the conventions have not found.
+	// mapping is the completed mapping. notes tell the operator what the conventions have not found.
 	mapping *KindMapping
 	notes   []string
 	// omitted are the parts of the resource that are not part of the kind.
@@ -40,13 +40,13 @@ type plan struct {
 	operation *method
 }
 
-// setText is a constant string in a message.
+// setText is a string field of a message and its constant value.
 type setText struct {
 	fieldAt
 	text string
 }
 
-// fieldOf returns the path of a field in a message.
+// fieldOf resolves path, such as spec.size, in the message m.
 func fieldOf(m protoreflect.MessageDescriptor, path string) (fieldAt, error) {
 	steps := strings.Split(path, ".")
 	if len(steps) > maxDepth {
@@ -81,9 +81,9 @@ func (c *compiler) refuse(format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf(format, args...))
 }
 
-// at returns the path of a field that the mapping names, from the message m; nil if the mapping names none. If there is
-// no such field, or fits returns false for it, at adds an error and returns nil. For the error, key is the key in the
-// mapping, and accepted describes the accepted fields.
+// at resolves path in the message m. It returns nil if the mapping names no path. If there is no such field, or fits
+// returns false for it, at adds an error and returns nil. The error has key, which is the key in the mapping, and
+// accepted, which describes the accepted fields.
 func (c *compiler) at(
 	m protoreflect.MessageDescriptor, key, path string, fits func(protoreflect.FieldDescriptor) bool, accepted string,
 ) fieldAt {
@@ -102,7 +102,8 @@ func (c *compiler) at(
 	return out
 }
 
-// compile compiles the mapping of a kind. The error joins all problems with the mapping, with its keys.
+// compile compiles the mapping of a kind. The error joins all problems with the mapping and names the keys that have
+// them.
 func (d *Descriptors) compile(name string, given *KindMapping) (*plan, error) {
 	completed, err := d.complete(name, given)
 	if err != nil {
@@ -245,8 +246,8 @@ func (c *compiler) checkWatch() {
 	}
 }
 
-// checkPages adds an error if the list may have pages, but the fields by which they are requested are not known. In
-// that case only the first page would be read.
+// checkPages adds an error if list seems to have pages but the mapping lacks the fields by which pages are requested.
+// Otherwise only the first page would be read.
 func (c *compiler) checkPages() {
 	m := c.plan.list
 	if m.tokenAt != nil && m.nextAt != nil || c.List.Token == None || c.List.Next == None {
@@ -268,8 +269,7 @@ func (c *compiler) checkPages() {
 		m.Name(), found)
 }
 
-// pageField returns the name of a field, in the request or answer of a list, that may be about pages; "" if there is
-// none.
+// pageField returns the name of a field of list's request or answer that may be about pages; "" if there is none.
 func (c *compiler) pageField(m *method) string {
 	answer := m.Output().Fields()
 	for i := range answer.Len() {
@@ -396,7 +396,7 @@ func (c *compiler) compileAnswer(key string, given *MethodMapping, m *method) {
 	}
 }
 
-// compileHeader finds the header in events.
+// compileHeader resolves the paths of the header in an event.
 func (c *compiler) compileHeader(key string, given *MethodMapping, m *method) {
 	if !has(given.Header) {
 		return
@@ -420,7 +420,7 @@ func (c *compiler) compileHeader(key string, given *MethodMapping, m *method) {
 	}
 }
 
-// compileOperation finds the method by which the operations of a method are polled.
+// compileOperation finds the method that polls the operations which m returns.
 func (c *compiler) compileOperation(key string, m *method) {
 	if !isOperation(m.Output()) {
 		c.refuse("%s.operation: the answer of %s is no %s", key, m.Name(), operationName)
@@ -501,7 +501,7 @@ func (c *compiler) compileShapes() {
 	}
 }
 
-// taken returns the fields that are not part of the spec, if the spec is the resource itself.
+// taken returns the fields that have another use in the mapping. A spec that is the resource itself does not have them.
 func (c *compiler) taken() map[protoreflect.Name]bool {
 	p := c.plan
 	out := map[protoreflect.Name]bool{}
@@ -531,7 +531,7 @@ func setOf(names []string) map[string]bool {
 	return out
 }
 
-// described returns the kind with the capabilities of the service.
+// described returns the kind with the capabilities that follow from its methods and fields.
 func (p *plan) described() owner.Kind {
 	out := owner.Kind{
 		Name:          p.name,

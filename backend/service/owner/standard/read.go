@@ -30,10 +30,9 @@ const (
 	maxUID   = 256
 )
 
-// merge adds the fields of a message to another one of its type.
 func merge(to, from proto.Message) { proto.Merge(to, from) }
 
-// nameIn returns the name of a resource in the form for requests.
+// nameIn returns the name by which requests identify a resource.
 func (p *plan) nameIn(key backend.Key) string {
 	if pattern := p.pattern(); pattern != "" {
 		return expand(pattern, key.Namespace, key.Name)
@@ -47,7 +46,7 @@ func (p *plan) setKey(m *method, request protoreflect.Message, key backend.Key) 
 	m.namespaceAt.setText(request, key.Namespace)
 }
 
-// keyOf returns the key in the message of a resource.
+// keyOf returns the key of the resource m.
 func (p *plan) keyOf(m protoreflect.Message) (backend.Key, error) {
 	return keyOf(p.name, p.pattern(), p.namespaceAt.text(m), p.nameAt.text(m))
 }
@@ -120,7 +119,7 @@ func (p *plan) show(key backend.Key, m protoreflect.Message) (owner.Resource, er
 	return out, nil
 }
 
-// shownPart returns a part of a resource as JSON.
+// shownPart returns the spec or the status of a resource as JSON.
 func shownPart(s *shape, at fieldAt, m protoreflect.Message) ([]byte, error) {
 	if len(at) > 0 {
 		m = at.get(m).Message()
@@ -141,7 +140,7 @@ func plainJSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// textsOf returns a map from strings to strings; nil if there is none.
+// textsOf returns the map of strings at a path; nil if it is not set.
 func textsOf(at fieldAt, m protoreflect.Message) (map[string]string, error) {
 	if len(at) == 0 || !at.has(m) {
 		return nil, nil
@@ -216,7 +215,7 @@ func isUnreadable(err error) bool {
 type pageToken struct {
 	// namespace is the index of the namespace in the mapping. page is the number of the page.
 	namespace, page int
-	// token is the token of the service. If the service has no pages, it is the last key of the page.
+	// token is the page token of the service. If the service has no pages, it is the last key of the page.
 	token string
 }
 
@@ -238,7 +237,8 @@ func parseToken(text string) (out pageToken, err error) {
 	return out, nil
 }
 
-// namespaces returns the namespaces to list. If one list has the resources of all, it returns only "".
+// namespaces returns the namespaces to list one by one. If one list has the resources of all namespaces, it returns
+// only "".
 func (p *plan) namespaces() []string {
 	if parent, _ := splitPattern(p.pattern()); !strings.Contains(parent, namespaceVariable) {
 		return []string{""}
@@ -318,7 +318,7 @@ func (m *method) setSize(request protoreflect.Message, size int) {
 	}
 }
 
-// page returns the resources in an answer.
+// page converts the resources in an answer of list.
 func (p *plan) page(answer protoreflect.Message) (out owner.Page) {
 	list := p.list.answerAt.get(answer).List()
 	for i := range list.Len() {

@@ -18,8 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner/remote"
 )
 
-// The numbers of fields in the messages of grpc.reflection.v1, which are the same in v1alpha, and the limits of
-// reflection.
+// The field numbers of the messages in grpc.reflection.v1, which are the same in v1alpha, and the limits of reflection.
 const (
 	requestFileByName    = 3
 	requestFileOfSymbol  = 4
@@ -83,7 +82,7 @@ func reflectWithin(ctx context.Context, c *remote.Client, limit time.Duration) (
 type reflection struct {
 	method *remote.Method[emptypb.Empty, emptypb.Empty]
 	files  map[string]*descriptorpb.FileDescriptorProto
-	// order has the paths of the files in the order in which they came.
+	// order has the paths of the files in the order in which they were received.
 	order []string
 	size  int
 }
@@ -114,7 +113,7 @@ func (r *reflection) ask(ctx context.Context, number protowire.Number, text stri
 	return nil, err
 }
 
-// reflectionError returns the error in an answer.
+// reflectionError returns the error that an answer reports; nil if it reports none.
 func reflectionError(answer []byte) (err error) {
 	eachField(answer, func(number protowire.Number, value []byte) {
 		if number == answerError {
@@ -151,7 +150,7 @@ func eachField(raw []byte, do func(number protowire.Number, value []byte)) {
 	}
 }
 
-// services returns the names of the services, in order.
+// services returns the sorted names of the services.
 func (r *reflection) services(ctx context.Context) (names []string, err error) {
 	answer, err := r.ask(ctx, requestListServices, "")
 	if err != nil {

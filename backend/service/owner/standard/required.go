@@ -4,7 +4,8 @@ import "google.golang.org/protobuf/reflect/protoreflect"
 
 // Only proto2 has required fields. A message without one of them can neither be sent nor read.
 
-// hasRequired reports whether a message, or one in it, has required fields. seen are the messages that were looked at.
+// hasRequired reports whether a message, or a message within it, has required fields. seen has the messages that were
+// already checked.
 func hasRequired(m protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
 	if seen[m.FullName()] {
 		return false
@@ -22,8 +23,8 @@ func hasRequired(m protoreflect.MessageDescriptor, seen map[protoreflect.FullNam
 	return false
 }
 
-// setRequired sets each required field of a message that is not set to its default, and does the same in the messages
-// that it contains. depth is the depth of the message.
+// setRequired sets each required field of a message that is not set to its default. It does the same in the messages
+// that m contains. depth is the depth of m.
 func setRequired(m protoreflect.Message, depth int) {
 	if depth > maxDepth {
 		return

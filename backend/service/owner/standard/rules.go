@@ -135,7 +135,6 @@ func (r *rules) readNumber(m protoreflect.Message, name protoreflect.Name) {
 	}
 }
 
-// floatOf returns the value of a number.
 func floatOf(v protoreflect.Value) (n float64, ok bool) {
 	switch v := v.Interface().(type) {
 	case int32:

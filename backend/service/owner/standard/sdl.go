@@ -12,34 +12,33 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Limits are the bounds of values for which the API does not declare any.
+// Limits are the bounds of those values for which the API declares no bounds.
 type Limits struct {
 	// Length is the maximum length of a string in characters. Items is the maximum length of a list or map.
 	Length, Items int
 }
 
-// The defaults of Limits.
+// Defaults of [Limits].
 const (
 	DefaultLength = 1000
 	DefaultItems  = 1000
 )
 
-// Catalogue has what a gateway needs to serve an API.
+// Catalogue is what a gateway needs to serve an API.
 type Catalogue struct {
-	// SDL is the SDL of the kinds.
 	SDL string
-	// Mapping is the complete mapping of the kinds.
+	// Mapping is the completed mapping of the kinds.
 	Mapping *Mapping
 	// Kinds are the kinds that can be served, in the order of the SDL.
 	Kinds []string
-	// Refused are the kinds that cannot be served. Omitted are the missing parts of the other kinds.
+	// Refused lists the kinds that cannot be served. Omitted lists the missing parts of the other kinds.
 	Refused, Omitted []Omitted
-	// Notes are lines about what a person should check. Limited are the values with bounds from Limits.
+	// Notes tell the operator what to check. Limited lists the values whose bounds are from Limits.
 	Notes, Limited []Omitted
 }
 
-// Catalogue returns the SDL and the mapping for a service. service is the name of the service. If no kinds are named,
-// the result has all kinds that can be served. given is a mapping written by hand; nil if there is none.
+// Catalogue returns the SDL and the mapping for the service with the name service. If kinds is empty, the result has
+// all kinds that can be served. given is a mapping written by hand; nil if there is none.
 func (d *Descriptors) Catalogue(service string, kinds []string, given *Mapping, limits Limits) (*Catalogue, error) {
 	out := &Catalogue{Mapping: &Mapping{Kinds: map[string]*KindMapping{}}}
 	if given == nil {
@@ -83,7 +82,6 @@ func servable(p *plan) error {
 	return nil
 }
 
-// verbs returns the verbs of the kind.
 func (p *plan) verbs() []string {
 	out := []string{"GET", "LIST", "WATCH"}
 	for _, one := range []struct {
@@ -108,10 +106,10 @@ type sdlWriter struct {
 	limits  Limits
 	service string
 	text    strings.Builder
-	// names has the shapes and enums whose types were written already.
+	// names maps the used names of types to their shapes or enums.
 	names map[string]any
 	out   *Catalogue
-	// plan is the kind that is being written. status reports whether it is the kind's status.
+	// plan is the kind that is being written. status reports whether the writer is within the kind's status.
 	plan   *plan
 	status bool
 }
@@ -119,7 +117,8 @@ type sdlWriter struct {
 // apiVersion matches a version as the last part of the name of a package.
 var apiVersion = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]*)?$`)
 
-// groupOf returns the group and the version of kinds, from the name of their package.
+// groupOf derives the group and the version of kinds from the name of their package: pubsub.google and v1 from
+// google.pubsub.v1.
 func groupOf(name protoreflect.FullName) (group, version string) {
 	parts := strings.Split(strings.ReplaceAll(strings.ToLower(string(name)), "_", "-"), ".")
 	version = "v1"
@@ -142,7 +141,7 @@ func lowerFirst(text string) string {
 	return string(runes)
 }
 
-// plural returns the name of the kind's connection.
+// plural returns the plural of the kind's name for the SDL, which begins with a lower-case letter.
 func (p *plan) plural() string {
 	name := strings.TrimPrefix(string(p.list.Name()), "List")
 	if noun := strings.TrimPrefix(string(p.get.Name()), "Get"); name == noun || name == p.name || !graphName.MatchString(name) {
@@ -151,7 +150,6 @@ func (p *plan) plural() string {
 	return lowerFirst(name)
 }
 
-// kind writes a kind.
 func (w *sdlWriter) kind(p *plan) {
 	w.plan = p
 	group, version := groupOf(p.resource.ParentFile().Package())
@@ -189,7 +187,7 @@ func (w *sdlWriter) reserve(name string, of any) string {
 	return free
 }
 
-// typeOf returns the SDL name for a message or an enum. written reports whether that type was written already.
+// typeOf returns the SDL name for a message or an enum. written reports whether its type was written already.
 func (w *sdlWriter) typeOf(d protoreflect.Descriptor, of any) (name string, written bool) {
 	relative := strings.TrimPrefix(string(d.FullName()), string(d.ParentFile().Package())+".")
 	relative = strings.ReplaceAll(relative, ".", "")
@@ -211,7 +209,7 @@ func (w *sdlWriter) typeOf(d protoreflect.Descriptor, of any) (name string, writ
 	return name, false
 }
 
-// sameType reports whether two shapes or enums can have the same type.
+// sameType reports whether one SDL type can stand for both shapes or enums.
 func sameType(a, b any) bool {
 	switch a := a.(type) {
 	case *shape:
@@ -245,8 +243,7 @@ func quoted(text string) string {
 // maxDescription is the maximum length of a description, in characters.
 const maxDescription = 400
 
-// describe writes a description. It is the comment in the .proto file, or a default if the descriptors do not have
-// comments.
+// describe writes a description: the comment in the .proto file, or otherwise if the descriptors have no comment.
 func (w *sdlWriter) describe(indent string, d protoreflect.Descriptor, otherwise string) {
 	text := d.ParentFile().SourceLocations().ByDescriptor(d).LeadingComments
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n\n")
@@ -314,7 +311,6 @@ func (w *sdlWriter) object(name string, s *shape, path string) {
 	}
 }
 
-// enum writes an enum.
 func (w *sdlWriter) enum(name string, d protoreflect.EnumDescriptor) {
 	w.describe("", d, "")
 	w.text.WriteString("enum " + name + " {\n")
@@ -356,13 +352,13 @@ func (w *sdlWriter) typeText(f *field, name string) string {
 	return name
 }
 
-// unspecified reports whether an enum has a value that means that none is set.
+// unspecified reports whether the zero value of an enum means that no value is set.
 func unspecified(d protoreflect.EnumDescriptor) bool {
 	zero := d.Values().ByNumber(0)
 	return zero == nil || strings.HasSuffix(string(zero.Name()), "UNSPECIFIED")
 }
 
-// defaultOf returns the value of an absent field in a spec; "" if there is none.
+// defaultOf returns the default of a field in a spec; "" if it has none.
 func (w *sdlWriter) defaultOf(f *field) string {
 	if w.status || f.list || f.required || f.HasPresence() {
 		return ""
@@ -384,7 +380,7 @@ func (w *sdlWriter) defaultOf(f *field) string {
 	return ""
 }
 
-// directives returns the directives of a field. Each is preceded by a space.
+// directives returns the directives of a field, each after a space.
 func (w *sdlWriter) directives(f *field, path string) string {
 	if w.status {
 		if f.form == formMap {
@@ -413,7 +409,8 @@ func (w *sdlWriter) directives(f *field, path string) string {
 	return out
 }
 
-// limit returns the declared bound. If there is none, it returns the bound from Limits and adds the field to Limited.
+// limit returns the declared bound as an argument of @constraint. If none is declared, it returns otherwise, which is
+// from Limits, and adds the field to Limited.
 func (w *sdlWriter) limit(path, name string, declared *int, otherwise int) string {
 	if declared != nil {
 		return fmt.Sprintf("%s: %d", name, *declared)
@@ -500,7 +497,7 @@ func (w *sdlWriter) valueBounds(f *field, r rules, path string) (out []string) {
 	return out
 }
 
-// oneofRules returns rules by which at most one field of each oneof may be set.
+// oneofRules returns rules that allow at most one field of each oneof.
 func oneofRules(s *shape) (out []string) {
 	members := map[protoreflect.FullName][]string{}
 	var order []protoreflect.FullName
@@ -529,7 +526,7 @@ func oneofRules(s *shape) (out []string) {
 	return out
 }
 
-// celName returns the name of a field in a rule.
+// celName returns the name of a field as rules write it.
 func celName(name string) string {
 	reserved := []string{
 		"true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",

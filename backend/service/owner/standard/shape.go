@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// The limits of the messages of a kind.
 const (
 	// maxDepth is the maximum depth of nested messages.
 	maxDepth = 16
@@ -36,8 +35,8 @@ const (
 	formTime
 	formDuration
 	formMessage
-	// formMap is a map from strings to strings. formEntries is a map with other types, as a list of objects with key
-	// and value.
+	// formMap is a map from strings to strings. formEntries is a map with other types, which JSON shows as a list of
+	// objects with key and value.
 	formMap
 	formEntries
 )
@@ -49,11 +48,12 @@ type field struct {
 	name string
 	form form
 	list bool
-	// wrapped reports whether the value is within a message of google/protobuf/wrappers.proto.
+	// wrapped reports whether the value is in a message of google/protobuf/wrappers.proto.
 	wrapped bool
 	// shape is the shape of a message, or of the entries of a map.
 	shape *shape
-	// required reports whether the API requires the field. immutable reports whether the API forbids to change it.
+	// required reports whether the API requires the field. immutable reports whether the API forbids changes of the
+	// field.
 	required  bool
 	immutable bool
 	// zero reports whether a zero value is shown, although it may mean that the field is absent.
@@ -66,7 +66,7 @@ type shape struct {
 	fields []*field
 }
 
-// Omitted is a part of an API that is missing in a kind, with the reason.
+// Omitted is a part of an API that a kind does not have, with the reason.
 type Omitted struct {
 	// Path is the path of the part. It begins with the name of the kind.
 	Path string
@@ -87,8 +87,8 @@ type shaper struct {
 	count   int
 }
 
-// shape returns the shape of a message, with the fields for which chosen returns true, or with all fields if chosen is
-// nil. path is the path of the message in names of the .proto file. above has the messages that contain it.
+// shape returns the shape of a message. It has the fields for which chosen returns true, or all fields if chosen is
+// nil. path is the path of the message in names of the .proto file. above lists the messages that contain it.
 func (s *shaper) shape(
 	m protoreflect.MessageDescriptor, path string, above []protoreflect.FullName, chosen func(protoreflect.FieldDescriptor) bool,
 ) (*shape, error) {
@@ -137,7 +137,7 @@ func because(format string, args ...any) error { return &reasonError{fmt.Sprintf
 // graphName matches the names of fields in GraphQL.
 var graphName = regexp.MustCompile(`^[A-Za-z][_0-9A-Za-z]*$`)
 
-// field returns a field of the kind. The error is a reasonError if the field cannot be part of it.
+// field returns a field of the kind. The error is a reasonError if the field cannot be part of the kind.
 func (s *shaper) field(fd protoreflect.FieldDescriptor, path string, above []protoreflect.FullName) (*field, error) {
 	out := &field{
 		FieldDescriptor: fd,
@@ -216,7 +216,7 @@ func (s *shaper) value(f *field, path string, above []protoreflect.FullName) err
 	return nil
 }
 
-// scalarForm returns the form of scalar values.
+// scalarForm returns the form of a scalar field.
 func scalarForm(kind protoreflect.Kind) form {
 	switch kind {
 	case protoreflect.BoolKind:

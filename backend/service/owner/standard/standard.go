@@ -1,14 +1,15 @@
 // Package standard is a client of gRPC services of other teams that were not made for the gateway. They must have
 // standard methods, which create, get, list, update and delete resources. The descriptors of a service define its
-// messages, and a [Mapping] maps these to kinds. Parts that the mapping leaves out are found by the conventions of
-// Teleport's RFD 153 and of Google's API improvement proposals (https://google.aip.dev).
+// messages, and a [Mapping] maps these messages to kinds. Parts that the mapping leaves out are found by the
+// conventions of Teleport's RFD 153 and of Google's API improvement proposals (https://google.aip.dev).
 //
 //	owner.Service calls        Client                                              any gRPC service
 //	----------------------> message of the descriptors, mask, tag --remote.Method--> CreateFoo, ...
 //	<---------------------- JSON, outcome of status and details  <------------------
 //
-// The capabilities of a service follow from its methods. If there is no stream of events, the kinds are only compared.
-// If there is no tag, updates are not conditional. If there is no method that creates, kinds have no CREATE.
+// The capabilities of a service follow from its methods. Without a stream of events, the gateway finds changes only
+// when it compares all resources. Without a tag, updates are not conditional. Without a method that creates, kinds have
+// no CREATE.
 package standard
 
 import (
@@ -31,12 +32,11 @@ import (
 type Config struct {
 	// Remote configures the connection to the service. The default of its Protocol is gRPC.
 	Remote remote.Config
-	// Descriptors are the descriptors of the API. Mapping maps its messages to kinds. Both are required.
+	// Descriptors describe the API. Mapping maps its messages to kinds. Both are required.
 	Descriptors *Descriptors
 	Mapping     *Mapping
 }
 
-// caller calls a method.
 type caller = *remote.Method[dynamicpb.Message, dynamicpb.Message]
 
 // Client is a service with standard methods. It is safe for concurrent use.
@@ -82,7 +82,7 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// newCall returns a caller of a method.
+// newCall returns a caller of m whose answers are dynamic messages.
 func newCall(c *remote.Client, m *method) caller {
 	answer := dynamicpb.NewMessageType(m.Output())
 	return remote.NewMethod[dynamicpb.Message, dynamicpb.Message](c, m.path(),
@@ -139,7 +139,7 @@ func (c *Client) Close() {
 // CloseIdle closes idle connections.
 func (c *Client) CloseIdle() { c.remote.Close() }
 
-// Describe implements [owner.Service]. It reads a page of one resource, so that it fails if the service does not
+// Describe implements [owner.Service]. It also reads a page of one resource, so that it fails if the service does not
 // answer.
 func (c *Client) Describe(ctx context.Context) (owner.Description, error) {
 	out := owner.Description{Service: c.name}
@@ -157,7 +157,7 @@ func (c *Client) Describe(ctx context.Context) (owner.Description, error) {
 	return out, nil
 }
 
-// plan returns the plan of a kind.
+// plan returns the plan of a kind, or an error if the mapping does not have the kind.
 func (c *Client) plan(kind string) (*plan, error) {
 	if p := c.plans[kind]; p != nil {
 		return p, nil
@@ -165,7 +165,7 @@ func (c *Client) plan(kind string) (*plan, error) {
 	return nil, fmt.Errorf("service %s: %w: the mapping has no kind %q", c.name, owner.ErrNotSent, shortText(kind))
 }
 
-// checkKey returns an error for a key that cannot be expressed as a name of the service.
+// checkKey returns an error if the service cannot have a resource with this key.
 func (p *plan) checkKey(key backend.Key) error {
 	switch {
 	case strings.ContainsAny(key.Name+key.Namespace, "/"):

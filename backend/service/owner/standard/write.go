@@ -17,7 +17,7 @@ func invalid(violations ...owner.Violation) owner.Answer {
 	return owner.Answer{Outcome: owner.Invalid, Violations: violations}
 }
 
-// Write implements [owner.Service]. When a resource is replaced, only the fields that are part of the kind are changed.
+// Write implements [owner.Service]. A replacement changes only the fields that are part of the kind.
 func (c *Client) Write(ctx context.Context, w owner.Write) (owner.Answer, error) {
 	key := w.Resource.Key
 	p, err := c.plan(key.Kind)
@@ -63,8 +63,7 @@ func (p *plan) lacking(r owner.Resource) (out []owner.Violation) {
 	return out
 }
 
-// fill sets the fields of a resource's message that callers set. It returns violations about values that cannot be
-// expressed.
+// fill sets the fields of m that callers set from r. It returns violations about values that m cannot express.
 func (p *plan) fill(m protoreflect.Message, r owner.Resource) []owner.Violation {
 	object, err := parseObject(r.Spec)
 	if err != nil {
@@ -118,14 +117,14 @@ func (p *plan) writeRequest(m *method, resource protoreflect.Message, w owner.Wr
 	return request
 }
 
-// identify sets the id of a request, by which the service recognises it if it is sent again.
+// identify sets the id by which the service recognises a request that is sent again.
 func (m *method) identify(request protoreflect.Message, id string) {
 	if len(m.requestAt) > 0 && id != "" {
 		m.requestAt.setText(request, requestID(id))
 	}
 }
 
-// requestID returns the id of a write as a UUID, because services require that.
+// requestID returns the id of a write as a UUID, because services require UUIDs.
 func requestID(id string) string {
 	if known, err := uuid.Parse(id); err == nil {
 		return known.String()
@@ -133,7 +132,6 @@ func requestID(id string) string {
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(id)).String()
 }
 
-// create creates a resource.
 func (c *Client) create(ctx context.Context, p *plan, w owner.Write) (owner.Answer, error) {
 	key := w.Resource.Key
 	switch {
@@ -181,7 +179,7 @@ func (c *Client) createConflict(
 	return now
 }
 
-// withResource adds the current resource to an answer, if the service returns it.
+// withResource adds the current resource to an answer, if it can be read.
 func (c *Client) withResource(ctx context.Context, p *plan, key backend.Key, a owner.Answer) owner.Answer {
 	now, err := c.fetch(ctx, p, key)
 	if err != nil || now == nil {
@@ -193,7 +191,7 @@ func (c *Client) withResource(ctx context.Context, p *plan, key backend.Key, a o
 	return a
 }
 
-// replace changes an existing resource.
+// replace replaces an existing resource.
 func (c *Client) replace(ctx context.Context, p *plan, w owner.Write) (owner.Answer, error) {
 	key := w.Resource.Key
 	m := p.update
@@ -243,8 +241,8 @@ func (c *Client) replace(ctx context.Context, p *plan, w owner.Write) (owner.Ans
 }
 
 // isRepeated reports whether a write must be sent again although the resource has another tag now. The first attempt
-// may have changed the tag. A service that recognises the request by its id then gives the first answer again. If it
-// does not recognise the request, the earlier tag in it is a conflict.
+// may have changed the tag. If the service recognises the request by its id, it repeats its first answer. If it does
+// not, the old tag in the request is a conflict.
 func (p *plan) isRepeated(m *method, w owner.Write, was protoreflect.Message, refusal *owner.Answer) bool {
 	if !w.Resent || len(m.requestAt) == 0 || refusal == nil || refusal.Outcome != owner.Conflict {
 		return false
@@ -259,8 +257,8 @@ func answerOf(a *owner.Answer) owner.Answer {
 	return *a
 }
 
-// current returns the current resource, and the answer if it does not satisfy the conditions of the write. It returns
-// no resource if there is none, or if the service does not show it.
+// current returns the current resource. If the resource does not satisfy the conditions of the write, current also
+// returns the answer to the write. It returns no resource if there is none, or if the service does not show it.
 func (c *Client) current(
 	ctx context.Context, p *plan, key backend.Key, ifTag, ifUID string,
 ) (protoreflect.Message, *owner.Answer, error) {
@@ -288,8 +286,8 @@ func (c *Client) current(
 	return was, nil, nil
 }
 
-// changeConflict returns the answer to a change after the service has answered ABORTED or FAILED_PRECONDITION. By the
-// tag it finds out whether the resource has changed or the change was refused.
+// changeConflict returns the answer to a change after the service has answered ABORTED or FAILED_PRECONDITION. The
+// current tag shows whether the resource has changed since or the service refused the change.
 func (c *Client) changeConflict(
 	ctx context.Context, p *plan, key backend.Key, ifTag string, decided owner.Answer,
 ) (owner.Answer, error) {
@@ -309,7 +307,7 @@ func (c *Client) changeConflict(
 	return decided, nil
 }
 
-// inside returns the fields of the resource whose own fields are listed separately in masks.
+// inside returns the fields of the resource that contain metadata. Masks list the paths of their own fields instead.
 func (p *plan) inside() map[protoreflect.Name]bool {
 	out := map[protoreflect.Name]bool{}
 	for _, at := range []fieldAt{p.nameAt, p.tagAt, p.labelsAt, p.annotationsAt, p.descriptionAt} {
@@ -320,7 +318,6 @@ func (p *plan) inside() map[protoreflect.Name]bool {
 	return out
 }
 
-// setMask sets the mask of a request.
 func (m *method) setMask(request protoreflect.Message, paths []string) {
 	mask := m.maskAt.holder(request).Mutable(m.maskAt.last()).Message()
 	f := mask.Descriptor().Fields().ByName("paths")
@@ -370,7 +367,6 @@ func otherName(w owner.Write, message string) owner.Answer {
 	return owner.Answer{Outcome: owner.Done, Message: message}
 }
 
-// newResource returns an empty resource.
 func (p *plan) newResource() protoreflect.Message { return newMessage(p.resource) }
 
 // Delete implements [owner.Service].

@@ -17,7 +17,7 @@ import (
 //go:embed testdata/proto
 var protos embed.FS
 
-// Files of this package for Compile.
+// Files of this package for [Compile].
 const (
 	// FooFile has a service by the conventions of RFD 153.
 	FooFile = "teleport/foo/v1/foo_service.proto"
@@ -26,7 +26,7 @@ const (
 )
 
 // Compile compiles files and returns their descriptors with all imports, like protoc
-// --include_imports. open returns the text of a file by its path. Default: the files of this
+// --include_imports. open returns the text of a file by its path; nil opens the files of this
 // package.
 func Compile(t testing.TB, open func(path string) (io.ReadCloser, error), files ...string) []byte {
 	t.Helper()
@@ -53,7 +53,7 @@ func Compile(t testing.TB, open func(path string) (io.ReadCloser, error), files 
 	return raw
 }
 
-// Open opens a file of this package.
+// Open opens a .proto file of this package. It can be passed to [Compile].
 func Open(name string) (io.ReadCloser, error) { return protos.Open(path.Join("testdata/proto", name)) }
 
 func addWithImports(to *descriptorpb.FileDescriptorSet, file protoreflect.FileDescriptor, seen map[string]bool) {

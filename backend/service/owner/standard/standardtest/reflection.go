@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// Fields of grpc.reflection.v1.
+// The field numbers of grpc.reflection.v1.
 const (
 	fileByName   = 3
 	fileOfSymbol = 4
@@ -27,8 +27,8 @@ const (
 	errorAnswer  = 7
 )
 
-// AddReflection serves the descriptors of services by gRPC reflection. Each file is sent when it is
-// requested.
+// AddReflection serves the descriptors of services by gRPC reflection. It sends each file only when
+// the file is requested.
 func AddReflection(t testing.TB, mux *http.ServeMux, raw []byte, services ...string) {
 	t.Helper()
 	var set descriptorpb.FileDescriptorSet

@@ -1,5 +1,5 @@
-// Package standardtest is a gRPC service with standard methods in memory, made from descriptors,
-// for tests. It is independent of the gateway: it finds methods and fields by their names.
+// Package standardtest is a gRPC service in memory, for tests. Descriptors define its standard methods. It does not use
+// the gateway's code: it finds methods and fields by their names.
 package standardtest
 
 import (
@@ -28,49 +28,46 @@ import (
 type Config struct {
 	// Descriptors is a FileDescriptorSet.
 	Descriptors []byte
-	// Services are the full names of the services. Message is the full name of the
-	// resource's message.
+	// Services are the full names of the services. Message is the full name of the resource's message.
 	Services []string
 	Message  string
 	// Name, Tag and UID are paths in the resource. Tag and UID may be empty.
 	Name, Tag, UID string
-	// Collection is the part of names after the parent, such as books; empty if names have
-	// only one part.
+	// Collection is the part of names after the parent, such as books. It is empty if names have only one part.
 	Collection string
-	// MaxPage is the maximum size of a page. Default 100.
+	// MaxPage is the maximum size of a page. The default is 100.
 	MaxPage int
-	// Judge refuses resources that are written. Default: all are accepted.
+	// Judge returns an error for a written resource that the service refuses. If Judge is nil, all are accepted.
 	Judge func(resource protoreflect.Message) error
-	// Before is called with the name of the method before each call. If it fails, the call does
-	// nothing.
+	// Before is called with the name of the method before each call. If it returns an error, the call does nothing and
+	// returns this error.
 	Before func(ctx context.Context, method string) error
-	// After is called after a call. If it fails, its error replaces the answer.
+	// After is called after each successful call. If it returns an error, the error replaces the answer.
 	After func(method string) error
 	// Admit changes resources that are written.
 	Admit func(resource protoreflect.Message)
-	// Wrap is called instead of each method, and may call the method as do. Default: methods are
-	// not wrapped.
+	// Wrap is called instead of each method, and may call the method as do. If Wrap is nil, methods are called
+	// directly.
 	Wrap func(s *Server, method string, in *dynamicpb.Message, do func() (*dynamicpb.Message, error)) (*dynamicpb.Message, error)
-	// TagOf returns the tag of a stored resource. Default: a new tag each time.
+	// TagOf returns the tag of a stored resource. If TagOf is nil, each write sets a new tag.
 	TagOf func(resource protoreflect.Message) string
-	// Tells reports whether streams send a change, which may be a deletion. Default: they send all changes.
+	// Tells reports whether streams send a change, which may be a deletion. If Tells is nil, they send all changes.
 	Tells func(deleted bool) bool
 	// Header is the name of the field of an event that names a deleted resource. HeaderKind and HeaderName are the
-	// paths of the kind and the name of the resource, which begin at that field. Default: header, kind and Name.
+	// paths of the kind and the name of the resource; they begin at that field. The defaults are header, kind and Name.
 	Header, HeaderKind, HeaderName string
-	// TagPresent refuses updates without a tag as conflicts, according to RFD 153. Otherwise they
-	// are unconditional.
+	// TagPresent makes the service refuse updates without a tag as conflicts, according to RFD 153. Otherwise such
+	// updates are unconditional.
 	TagPresent bool
-	// SlowOperations makes operations finish at the second poll, not at once.
+	// SlowOperations makes operations complete at the second poll. Otherwise they are complete at once.
 	SlowOperations bool
 }
 
-// Server is a service. It is safe for concurrent use.
+// Server is a service in memory. It is safe for concurrent use.
 type Server struct {
 	cfg   Config
 	files *protoregistry.Files
-	// resource is the message of the resource, and listed the message of the answer to a
-	// list.
+	// resource is the message of the resource. listed is the message of the answer to a list.
 	resource, listed protoreflect.MessageDescriptor
 
 	mu         sync.Mutex // guards all below
@@ -81,7 +78,6 @@ type Server struct {
 	watchers map[chan event]bool
 }
 
-// event is a change.
 type event struct {
 	deleted  bool
 	resource *dynamicpb.Message
@@ -124,7 +120,7 @@ func New(t testing.TB, cfg Config) (*Server, http.Handler) {
 	return s, mux
 }
 
-// serve adds the methods of a service.
+// serve adds the methods of a service to mux.
 func (s *Server) serve(mux *http.ServeMux, of protoreflect.ServiceDescriptor) {
 	for i := range of.Methods().Len() {
 		m := of.Methods().Get(i)
@@ -213,7 +209,7 @@ func setText(m protoreflect.Message, path, text string) {
 	at.Set(f, protoreflect.ValueOfString(text))
 }
 
-// resourceIn returns the resource in a request.
+// resourceIn returns the resource in a request; nil if it has none.
 func (s *Server) resourceIn(in protoreflect.Message) protoreflect.Message {
 	if in.Descriptor() == s.resource {
 		return in
@@ -227,7 +223,7 @@ func (s *Server) resourceIn(in protoreflect.Message) protoreflect.Message {
 	return nil
 }
 
-// keyIn returns the name in a request to get or delete.
+// keyIn returns the name of the resource that a request gets or deletes.
 func keyIn(in protoreflect.Message) string {
 	if in.Descriptor().Fields().ByName("name") != nil {
 		return textAt(in, "name")
@@ -410,7 +406,7 @@ func (s *Server) made(m protoreflect.MethodDescriptor, resource *dynamicpb.Messa
 	return out
 }
 
-// poll returns an operation: at the first poll it is not done, and later it is.
+// poll returns an operation. At the first poll the operation is not done; later it is.
 func (s *Server) poll(m protoreflect.MethodDescriptor, in protoreflect.Message) (*dynamicpb.Message, error) {
 	known := s.operations[textAt(in, "name")]
 	if known == nil {
@@ -453,7 +449,7 @@ func (s *Server) tell(e event) {
 	}
 }
 
-// watch sends events. The first one reports that the stream has started.
+// watch sends events to a stream. The first event reports that the stream has started.
 func (s *Server) watch(ctx context.Context, m protoreflect.MethodDescriptor, to *connect.ServerStream[dynamicpb.Message]) error {
 	if s.cfg.Before != nil {
 		if err := s.cfg.Before(ctx, string(m.Name())); err != nil {
@@ -487,8 +483,7 @@ func (s *Server) watch(ctx context.Context, m protoreflect.MethodDescriptor, to 
 	}
 }
 
-// event returns the message of an event: with the resource, or, if that was deleted, with the
-// header.
+// event returns the message of an event. It has the resource or, after a deletion, the header.
 func (s *Server) event(m protoreflect.MethodDescriptor, e event) *dynamicpb.Message {
 	out := dynamicpb.NewMessage(m.Output())
 	for i := range m.Output().Fields().Len() {
@@ -505,7 +500,7 @@ func (s *Server) event(m protoreflect.MethodDescriptor, e event) *dynamicpb.Mess
 	return out
 }
 
-// EndStreams ends all streams of events.
+// EndStreams ends all streams of events. Clients can open new ones.
 func (s *Server) EndStreams() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -515,7 +510,8 @@ func (s *Server) EndStreams() {
 	}
 }
 
-// Put creates or changes a resource without a call of the service.
+// Put creates or changes a resource without a call of the service. It calls change, if it is not nil, with the
+// resource.
 func (s *Server) Put(name string, change func(resource protoreflect.Message)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -546,7 +542,7 @@ func (s *Server) Remove(name string) {
 	}
 }
 
-// Show returns a resource; nil if there is none.
+// Show returns a copy of a resource; nil if there is none.
 func (s *Server) Show(name string) protoreflect.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -556,7 +552,8 @@ func (s *Server) Show(name string) protoreflect.Message {
 	return nil
 }
 
-// Slice returns a page whose tokens count resources, which no good service does.
+// Slice returns a page of size resources after the first at ones. Its next token counts the resources before the next
+// page, which is not stable while resources change.
 func (s *Server) Slice(at, size int) *dynamicpb.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -584,10 +581,10 @@ func (s *Server) Len() int {
 	return len(s.resources)
 }
 
-// SetText sets a string in a resource.
+// SetText sets a string in a resource. path is a path of field names, joined by dots.
 func SetText(m protoreflect.Message, path, text string) { setText(m, path, text) }
 
-// Field returns the field at a path, and the message that contains it.
+// Field returns the field at a path and the message that contains the field. It creates missing messages on the path.
 func Field(m protoreflect.Message, path string) (protoreflect.Message, protoreflect.FieldDescriptor) {
 	return fieldAt(m, path)
 }
