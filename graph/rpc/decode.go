@@ -27,14 +27,15 @@ type input struct {
 	spec     map[string]any
 	// labels and annotations are the keys, in the order in which metadata has them.
 	labels, annotations []string
-	// values is the number of values in the spec. texts is the number of bytes of its strings.
-	values, texts int
+	// values is the number of values in the spec, and objects is the number of those that are objects or maps. texts is
+	// the number of bytes of its strings.
+	values, objects, texts int
 }
 
 // decoder decodes a resource. It collects all violations.
 type decoder struct {
-	found         []failure.Violation
-	values, texts int
+	found                  []failure.Violation
+	values, objects, texts int
 }
 
 func (d *decoder) refuse(at *failure.Path, rule, format string, args ...any) {
@@ -72,7 +73,7 @@ func (k *kind) decode(m protoreflect.Message) (*input, error) {
 	} else {
 		d.refuse(failure.At("spec"), "required", "must be given; it may be empty")
 	}
-	out.values, out.texts = d.values, d.texts
+	out.values, out.objects, out.texts = d.values, d.objects, d.texts
 	return out, d.err(k)
 }
 
@@ -160,6 +161,7 @@ const (
 // object decodes an object to stored form.
 func (d *decoder) object(s *shape, m protoreflect.Message, at *failure.Path) map[string]any {
 	d.values++
+	d.objects++
 	d.known(m, at)
 	out := map[string]any{}
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -185,6 +187,7 @@ func (d *decoder) object(s *shape, m protoreflect.Message, at *failure.Path) map
 }
 
 func (d *decoder) entries(m protoreflect.Map) map[string]any {
+	d.objects++
 	out := make(map[string]any, m.Len())
 	m.Range(func(key protoreflect.MapKey, v protoreflect.Value) bool {
 		d.values++

@@ -2,11 +2,12 @@ package rpc
 
 import (
 	"encoding/json"
+	"math"
 	"strconv"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/sluicegw/sluice/backend"
@@ -18,122 +19,189 @@ import (
 // resourceFields are the fields of the resource message of a kind.
 type resourceFields struct {
 	kind, subKind, version, metadata, spec, status protoreflect.FieldDescriptor
+	// inMetadata are the fields of the metadata.
+	inMetadata protoreflect.FieldDescriptors
 }
 
 func resourceFieldsOf(m protoreflect.MessageDescriptor) resourceFields {
 	of := m.Fields()
+	metadata := of.ByName("metadata")
 	return resourceFields{
-		kind:     of.ByName("kind"),
-		subKind:  of.ByName("sub_kind"),
-		version:  of.ByName("version"),
-		metadata: of.ByName("metadata"),
-		spec:     of.ByName("spec"),
-		status:   of.ByName("status"),
+		kind:       of.ByName("kind"),
+		subKind:    of.ByName("sub_kind"),
+		version:    of.ByName("version"),
+		metadata:   metadata,
+		spec:       of.ByName("spec"),
+		status:     of.ByName("status"),
+		inMetadata: metadata.Message().Fields(),
 	}
 }
 
-// named returns a resource message that has only a name.
-func (k *kind) named(key backend.Key) *dynamicpb.Message {
-	out := dynamicpb.NewMessage(k.Resource)
-	out.Set(k.fields.kind, protoreflect.ValueOfString(k.Name))
-	out.Set(k.fields.version, protoreflect.ValueOfString(k.Version))
-	metadata := out.Mutable(k.fields.metadata).Message()
-	setText(metadata, "name", key.Name)
-	setText(metadata, "namespace", key.Namespace)
-	return out
+// encoder encodes messages from stored resources. It needs no other form of them in memory: a dynamic message takes up
+// to a hundred times the bytes of the encoded one.
+type encoder struct{ data []byte }
+
+func (e *encoder) tag(f protoreflect.FieldDescriptor, typ protowire.Type) {
+	e.data = protowire.AppendTag(e.data, f.Number(), typ)
 }
 
-// resource returns the message of a stored resource. If the body cannot be read, b is nil.
-func (k *kind) resource(stored *backend.Resource, b *body.Body) *dynamicpb.Message {
-	out := k.named(stored.Key)
-	metadata := out.Mutable(k.fields.metadata).Message()
-	setText(metadata, "uid", stored.UID)
-	if !stored.Revision.IsZero() {
-		setText(metadata, "revision", stored.Revision.String())
+// begin begins a field whose value is preceded by its length. The caller passes its result to end after the value.
+func (e *encoder) begin(f protoreflect.FieldDescriptor) (at int) {
+	e.tag(f, protowire.BytesType)
+	e.data = append(e.data, 0)
+	return len(e.data)
+}
+
+// end writes the length of the value that begins at at. A value of more than 127 bytes is moved, because its length
+// takes more than one byte.
+func (e *encoder) end(at int) {
+	size := len(e.data) - at
+	more := protowire.SizeVarint(uint64(size)) - 1
+	if more > 0 {
+		var gap [9]byte
+		e.data = append(e.data, gap[:more]...)
+		copy(e.data[at+more:], e.data[at:at+size])
 	}
-	setTime(metadata, "create_time", stored.CreatedAt)
-	setTime(metadata, "update_time", stored.UpdatedAt)
-	setTime(metadata, "expires", stored.ExpiresAt)
+	protowire.AppendVarint(e.data[:at-1], uint64(size))
+}
+
+// varint encodes a field with an integer, a bool or an enum.
+func (e *encoder) varint(f protoreflect.FieldDescriptor, n uint64) {
+	e.tag(f, protowire.VarintType)
+	e.data = protowire.AppendVarint(e.data, n)
+}
+
+// text encodes a string field unless text is empty.
+func (e *encoder) text(f protoreflect.FieldDescriptor, text string) {
+	if text != "" {
+		e.tag(f, protowire.BytesType)
+		e.data = protowire.AppendString(e.data, text)
+	}
+}
+
+// time encodes a field of type google.protobuf.Timestamp unless the time is zero.
+func (e *encoder) time(f protoreflect.FieldDescriptor, t time.Time) {
+	if !t.IsZero() {
+		e.timestamp(f, t)
+	}
+}
+
+// timestamp encodes a field of type google.protobuf.Timestamp.
+func (e *encoder) timestamp(f protoreflect.FieldDescriptor, t time.Time) {
+	at := e.begin(f)
+	fields := f.Message().Fields()
+	stamp := timestamppb.New(t)
+	if stamp.Seconds != 0 {
+		e.varint(fields.ByNumber(1), uint64(stamp.Seconds))
+	}
+	if stamp.Nanos != 0 {
+		e.varint(fields.ByNumber(2), uint64(stamp.Nanos))
+	}
+	e.end(at)
+}
+
+// entries encodes a map of strings.
+func (e *encoder) entries(f protoreflect.FieldDescriptor, b *body.Body, span body.Span) {
+	if span.IsZero() {
+		return
+	}
+	for key, value := range b.Entries(span) {
+		entry := e.begin(f)
+		e.text(f.MapKey(), key)
+		e.text(f.MapValue(), value)
+		e.end(entry)
+	}
+}
+
+// named encodes a resource that has only a name, and a revision unless that is empty.
+func (k *kind) named(e *encoder, key backend.Key, revision string) {
+	k.resource(e, &backend.Resource{Key: key}, nil, revision)
+}
+
+// resource encodes a stored resource. If the body cannot be read, b is nil. revision replaces the stored one unless it
+// is empty.
+func (k *kind) resource(e *encoder, stored *backend.Resource, b *body.Body, revision string) {
+	if revision == "" && !stored.Revision.IsZero() {
+		revision = stored.Revision.String()
+	}
+	e.text(k.fields.kind, k.Name)
+	if b != nil {
+		e.text(k.fields.subKind, b.Text(b.At(body.Root, body.SlotSubKind)))
+	}
+	e.text(k.fields.version, k.Version)
+	fields := k.fields.inMetadata
+	metadata := e.begin(k.fields.metadata)
+	e.text(fields.ByName("name"), stored.Key.Name)
+	e.text(fields.ByName("namespace"), stored.Key.Namespace)
+	e.text(fields.ByName("uid"), stored.UID)
+	e.text(fields.ByName("revision"), revision)
+	e.time(fields.ByName("create_time"), stored.CreatedAt)
+	e.time(fields.ByName("update_time"), stored.UpdatedAt)
+	e.time(fields.ByName("expires"), stored.ExpiresAt)
+	if b != nil {
+		k.metadata(e, b)
+	}
+	e.end(metadata)
 	if b == nil {
-		return out
+		return
 	}
-	if span := b.At(body.Root, body.SlotSubKind); !span.IsZero() {
-		out.Set(k.fields.subKind, protoreflect.ValueOfString(b.Text(span)))
-	}
-	encodeMetadata(metadata, b)
-	encodePart(out, k.fields.spec, k.spec, b, body.SlotSpec)
+	e.part(k.fields.spec, k.spec, b, body.SlotSpec)
 	if k.status != nil {
-		encodePart(out, k.fields.status, k.status, b, body.SlotStatus)
+		e.part(k.fields.status, k.status, b, body.SlotStatus)
 	}
-	return out
 }
 
-// encodePart sets the field for the spec or the status.
-func encodePart(out *dynamicpb.Message, at protoreflect.FieldDescriptor, s *shape, b *body.Body, slot int) {
+// part encodes the spec or the status.
+func (e *encoder) part(f protoreflect.FieldDescriptor, s *shape, b *body.Body, slot int) {
 	if span := b.At(body.Root, slot); !span.IsZero() {
-		s.encode(out.Mutable(at).Message(), b, b.Object(span))
+		at := e.begin(f)
+		s.encode(e, b, b.Object(span))
+		e.end(at)
 	}
 }
 
-// encodeMetadata sets the metadata that is stored in the body.
-func encodeMetadata(out protoreflect.Message, b *body.Body) {
+// metadata encodes the metadata that is stored in the body.
+func (k *kind) metadata(e *encoder, b *body.Body) {
 	at := b.At(body.Root, body.SlotMetadata)
 	if at.IsZero() {
 		return
 	}
 	table := b.Object(at)
-	setText(out, "description", b.Text(b.At(table, body.SlotDescription)))
-	setText(out, "updated_by", b.Text(b.At(table, body.SlotUpdatedBy)))
+	fields := k.fields.inMetadata
+	e.text(fields.ByName("description"), b.Text(b.At(table, body.SlotDescription)))
+	e.text(fields.ByName("updated_by"), b.Text(b.At(table, body.SlotUpdatedBy)))
 	if span := b.At(table, body.SlotGeneration); !span.IsZero() {
-		if n, ok := jsontree.Integer(json.Number(b.Bytes(span))); ok {
-			out.Set(fieldOf(out, "generation"), protoreflect.ValueOfInt64(n))
+		if n, ok := jsontree.Integer(json.Number(b.Bytes(span))); ok && n != 0 {
+			e.varint(fields.ByName("generation"), uint64(n))
 		}
 	}
-	encodeMap(out, fieldOf(out, "labels"), b, b.At(table, body.SlotLabels))
-	encodeMap(out, fieldOf(out, "annotations"), b, b.At(table, body.SlotAnnotations))
-	if at, err := descriptor.ParseTime(b.Text(b.At(table, body.SlotDeletionRequestedAt))); err == nil {
-		setTime(out, "delete_time", at)
+	e.entries(fields.ByName("labels"), b, b.At(table, body.SlotLabels))
+	e.entries(fields.ByName("annotations"), b, b.At(table, body.SlotAnnotations))
+	if t, err := descriptor.ParseTime(b.Text(b.At(table, body.SlotDeletionRequestedAt))); err == nil {
+		e.time(fields.ByName("delete_time"), t)
 	}
 	if span := b.At(table, body.SlotFinalizers); !span.IsZero() {
-		list := out.Mutable(fieldOf(out, "finalizers")).List()
 		for raw := range b.Scalars(span) {
-			list.Append(protoreflect.ValueOfString(unquote(raw)))
+			e.string(fields.ByName("finalizers"), raw)
 		}
 	}
+}
+
+// string encodes a stored string as a string field, also if it is empty.
+func (e *encoder) string(f protoreflect.FieldDescriptor, raw []byte) {
+	at := e.begin(f)
+	e.data = body.Unquote(e.data, raw)
+	e.end(at)
 }
 
 func fieldOf(m protoreflect.Message, name protoreflect.Name) protoreflect.FieldDescriptor {
 	return m.Descriptor().Fields().ByName(name)
 }
 
-// setText sets a string field unless text is empty.
-func setText(m protoreflect.Message, name protoreflect.Name, text string) {
-	if text != "" {
-		m.Set(fieldOf(m, name), protoreflect.ValueOfString(text))
-	}
-}
-
-// setTime sets a time field unless the time is zero.
-func setTime(m protoreflect.Message, name protoreflect.Name, at time.Time) {
-	if !at.IsZero() {
-		f := fieldOf(m, name)
-		m.Set(f, timestamp(m.NewField(f).Message(), at))
-	}
-}
-
-// timestamp returns a google.protobuf.Timestamp, which may be a dynamic message.
-func timestamp(m protoreflect.Message, at time.Time) protoreflect.Value {
-	t := timestamppb.New(at)
-	fields := m.Descriptor().Fields()
-	m.Set(fields.ByNumber(1), protoreflect.ValueOfInt64(t.GetSeconds()))
-	m.Set(fields.ByNumber(2), protoreflect.ValueOfInt32(t.GetNanos()))
-	return protoreflect.ValueOfMessage(m)
-}
-
 func unquote(raw []byte) string { return string(body.Unquote(nil, raw)) }
 
-// encode sets the fields of a message from an object in a body. Write-only values were removed from the body before.
-func (s *shape) encode(out protoreflect.Message, b *body.Body, table body.Table) {
+// encode encodes the fields of a message from an object in a body. Write-only values were removed from the body before.
+func (s *shape) encode(e *encoder, b *body.Body, table body.Table) {
 	for i := range s.fields {
 		f := &s.fields[i]
 		span := b.At(table, f.slot)
@@ -142,65 +210,80 @@ func (s *shape) encode(out protoreflect.Message, b *body.Body, table body.Table)
 		}
 		switch {
 		case f.Type == descriptor.TypeMap:
-			encodeMap(out, f.message, b, span)
+			e.entries(f.message, b, span)
 		case f.Type == descriptor.TypeObject && f.List:
-			list := out.Mutable(f.message).List()
 			for _, at := range b.Objects(span) {
-				element := list.NewElement()
-				f.shape.encode(element.Message(), b, at)
-				list.Append(element)
+				f.object(e, b, at)
 			}
 		case f.Type == descriptor.TypeObject:
-			f.shape.encode(out.Mutable(f.message).Message(), b, b.Object(span))
+			f.object(e, b, b.Object(span))
+		case f.List && f.message.IsPacked():
+			f.packed(e, b, span)
 		case f.List:
-			list := out.Mutable(f.message).List()
 			for raw := range b.Scalars(span) {
-				if v := f.scalar(list.NewElement, raw); v.IsValid() {
-					list.Append(v)
-				}
+				f.scalar(e, raw)
 			}
 		default:
-			newMessage := func() protoreflect.Value { return out.NewField(f.message) }
-			if v := f.scalar(newMessage, b.Bytes(span)); v.IsValid() {
-				out.Set(f.message, v)
-			}
+			f.scalar(e, b.Bytes(span))
 		}
 	}
 }
 
-func encodeMap(out protoreflect.Message, at protoreflect.FieldDescriptor, b *body.Body, span body.Span) {
-	if span.IsZero() {
+// object encodes an object, or an element of a list of objects.
+func (f *field) object(e *encoder, b *body.Body, table body.Table) {
+	at := e.begin(f.message)
+	f.shape.encode(e, b, table)
+	e.end(at)
+}
+
+// packed encodes a list of numbers, bools or enums, unless it is empty.
+func (f *field) packed(e *encoder, b *body.Body, span body.Span) {
+	before := len(e.data)
+	at := e.begin(f.message)
+	for raw := range b.Scalars(span) {
+		f.number(e, raw)
+	}
+	if len(e.data) == at {
+		e.data = e.data[:before]
 		return
 	}
-	entries := out.Mutable(at).Map()
-	for key, value := range b.Entries(span) {
-		entries.Set(protoreflect.ValueOfString(key).MapKey(), protoreflect.ValueOfString(value))
+	e.end(at)
+}
+
+// scalar encodes a stored scalar, or an element of a list that is not packed. It leaves out a stored time that cannot be
+// parsed.
+func (f *field) scalar(e *encoder, raw []byte) {
+	switch f.Type {
+	case descriptor.TypeString:
+		e.string(f.message, raw)
+	case descriptor.TypeTime:
+		if t, err := descriptor.ParseTime(unquote(raw)); err == nil {
+			e.timestamp(f.message, t)
+		}
+	case descriptor.TypeFloat:
+		e.tag(f.message, protowire.Fixed64Type)
+		f.number(e, raw)
+	default:
+		e.tag(f.message, protowire.VarintType)
+		f.number(e, raw)
 	}
 }
 
-// scalar converts a stored scalar to the value of a field. For a stored time that cannot be parsed, the value is
-// invalid. For an enum value without a number, it is 0.
-func (f *field) scalar(newMessage func() protoreflect.Value, raw []byte) protoreflect.Value {
+// number encodes a number, a bool or an enum without its tag. An enum value without a number is 0.
+func (f *field) number(e *encoder, raw []byte) {
 	switch f.Type {
-	case descriptor.TypeInt:
-		n, _ := jsontree.Integer(json.Number(raw))
-		return protoreflect.ValueOfInt32(int32(n))
-	case descriptor.TypeSafeInt:
-		n, _ := jsontree.Integer(json.Number(raw))
-		return protoreflect.ValueOfInt64(n)
 	case descriptor.TypeFloat:
 		n, _ := strconv.ParseFloat(string(raw), 64)
-		return protoreflect.ValueOfFloat64(n)
+		e.data = protowire.AppendFixed64(e.data, math.Float64bits(n))
 	case descriptor.TypeBoolean:
-		return protoreflect.ValueOfBool(raw[0] == 't')
+		e.data = protowire.AppendVarint(e.data, protowire.EncodeBool(raw[0] == 't'))
 	case descriptor.TypeEnum:
-		return protoreflect.ValueOfEnum(f.numbers[unquote(raw)])
-	case descriptor.TypeTime:
-		at, err := descriptor.ParseTime(unquote(raw))
-		if err != nil {
-			return protoreflect.Value{}
-		}
-		return timestamp(newMessage().Message(), at)
+		e.data = protowire.AppendVarint(e.data, uint64(f.numbers[unquote(raw)]))
+	case descriptor.TypeInt:
+		n, _ := jsontree.Integer(json.Number(raw))
+		e.data = protowire.AppendVarint(e.data, uint64(int32(n)))
+	default:
+		n, _ := jsontree.Integer(json.Number(raw))
+		e.data = protowire.AppendVarint(e.data, uint64(n))
 	}
-	return protoreflect.ValueOfString(unquote(raw))
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -40,6 +41,9 @@ type world struct {
 	beforeEvent atomic.Pointer[func()]
 	// room is the most bytes that a request may have in memory; 0 for any number. held is the most that one had.
 	room, held atomic.Int64
+	// decoded is called when the message of a call was decoded, and answered when a part of an answer was encoded.
+	decoded  atomic.Pointer[func(ctx context.Context)]
+	answered atomic.Pointer[func(ctx context.Context, bytes int)]
 	// refused are the methods of calls that were refused before they ran.
 	refused refusedMethods
 }
@@ -83,9 +87,12 @@ func (e edge) Refused(_ context.Context, call rpc.Call, err error) *failure.Erro
 	return toCaller(err)
 }
 
-func (e edge) Receive(_ context.Context, bytes int) error {
+func (e edge) Receive(ctx context.Context, bytes int) error {
 	if room := e.world.room.Load(); room > 0 && int64(bytes) > room {
 		return &failure.Error{Code: failure.CodeUnavailable, Message: "no room", Retryable: true}
+	}
+	if decoded := e.world.decoded.Load(); decoded != nil && bytes == 0 && budget.From(ctx) != nil {
+		(*decoded)(ctx)
 	}
 	for {
 		held := e.world.held.Load()
@@ -96,7 +103,7 @@ func (e edge) Receive(_ context.Context, bytes int) error {
 }
 
 func (edge) Call(ctx context.Context, _ rpc.Call, run func(context.Context) error) *failure.Error {
-	return toCaller(run(ctx))
+	return toCaller(run(budget.With(ctx, budget.New(budget.Limits{}))))
 }
 
 func (edge) Stream(ctx context.Context, _ rpc.Call, run func(context.Context) error) *failure.Error {
@@ -110,7 +117,12 @@ func (e edge) Event(ctx context.Context) (context.Context, func()) {
 	return ctx, func() {}
 }
 
-func (edge) Answer(context.Context, int) error { return nil }
+func (e edge) Answer(ctx context.Context, bytes int) error {
+	if answered := e.world.answered.Load(); answered != nil {
+		(*answered)(ctx, bytes)
+	}
+	return nil
+}
 
 func toCaller(err error) *failure.Error {
 	if err == nil {

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -215,7 +214,7 @@ func procedureOf(m protoreflect.MethodDescriptor) string {
 
 // serve adds the methods of a kind.
 func (h *Handler) serve(k *kind) {
-	for verb, answer := range map[descriptor.Verb]unaryMethod{
+	for verb, run := range map[descriptor.Verb]unaryMethod{
 		descriptor.VerbCreate: h.create,
 		descriptor.VerbUpdate: h.update,
 		descriptor.VerbUpsert: h.upsert,
@@ -224,7 +223,7 @@ func (h *Handler) serve(k *kind) {
 		descriptor.VerbDelete: h.delete,
 	} {
 		if m := h.add(k, verb, h.cfg.MaxRequest); m != nil {
-			m.handler = h.unary(k, m, answer)
+			m.handler = h.unary(k, m, run)
 		}
 	}
 	if m := h.add(k, descriptor.VerbWatch, min(h.cfg.MaxRequest, maxWatch)); m != nil {
@@ -260,11 +259,13 @@ func (m *method) options() connect.HandlerOption {
 
 // request is a call of a method.
 type request struct {
-	kind    *kind
-	method  protoreflect.MethodDescriptor
-	message protoreflect.Message
-	// tree is the memory that was charged for the resource of the message as a tree for the service, in bytes.
-	tree int
+	kind   *kind
+	method protoreflect.MethodDescriptor
+	*decoded
+	// json reports whether the message and the answer are JSON.
+	json bool
+	// dryRun reports whether a change is only checked.
+	dryRun bool
 	// header is the header of the answer.
 	header http.Header
 	// path translates the paths in errors; nil leaves them unchanged.
@@ -273,22 +274,22 @@ type request struct {
 
 // decode decodes the message of a request. It returns an error for unknown fields.
 func (h *Handler) decode(ctx context.Context, r *request, in *incoming) error {
-	message, tree, err := h.receiver.decode(ctx, in, r.method.Input())
-	if err != nil {
+	var err error
+	r.json = in.form.json
+	if r.decoded, err = h.receiver.decode(ctx, in, r.method.Input()); err != nil {
 		return err
 	}
-	r.message, r.tree = message.ProtoReflect(), tree
 	return r.refuseUnknown()
 }
 
 // unaryMethod executes a call and returns its answer.
-type unaryMethod func(ctx context.Context, r *request) (*dynamicpb.Message, error)
+type unaryMethod func(ctx context.Context, r *request) (*answer, error)
 
 // unary returns the handler of a unary method.
-func (h *Handler) unary(k *kind, m *method, answer unaryMethod) http.Handler {
+func (h *Handler) unary(k *kind, m *method, run unaryMethod) http.Handler {
 	return connect.NewUnaryHandler(procedureOf(m.descriptor), func(
 		ctx context.Context, _ *connect.Request[noMessage],
-	) (*connect.Response[dynamicpb.Message], error) {
+	) (*connect.Response[answer], error) {
 		in := incomingOf(ctx)
 		call := m.callOf(in)
 		ctx, cancel := in.within(ctx)
@@ -297,12 +298,12 @@ func (h *Handler) unary(k *kind, m *method, answer unaryMethod) http.Handler {
 			return nil, Error(ctx, h.cfg.Edge.Refused(ctx, call, err))
 		}
 		r := &request{kind: k, method: m.descriptor, header: http.Header{}}
-		var out *dynamicpb.Message
+		var out *answer
 		failed := h.cfg.Edge.Call(ctx, call, func(ctx context.Context) (err error) {
 			if err := h.decode(ctx, r, in); err != nil {
 				return err
 			}
-			out, err = answer(ctx, r)
+			out, err = run(ctx, r)
 			return err
 		})
 		if failed != nil {

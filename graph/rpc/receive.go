@@ -257,50 +257,48 @@ func notGzip(err error) error {
 	return failure.BadInput("", "the message is not gzip, as the request says: %v", err)
 }
 
-// The memory of each value while a message is decoded, in bytes: in the message, and in the tree for the service.
-const (
-	messageHeld = 200
-	treeHeld    = budget.InputHeld
-)
-
-// decode decodes the message of a request, after charging the necessary memory. tree is the part of that memory for the
-// tree of the service. At the end it gives back the memory of the encoded message.
-func (r *receiver) decode(
-	ctx context.Context, in *incoming, of protoreflect.MessageDescriptor,
-) (out *dynamicpb.Message, tree int, err error) {
-	defer r.release(ctx, in)
-	values, err := in.values(of)
-	if err != nil {
-		return nil, 0, err
-	}
-	tree = values*treeHeld + len(in.data)
-	if err := budget.From(ctx).Expect(ctx, values*messageHeld+len(in.data)+tree); err != nil {
-		return nil, 0, err
-	}
-	out = dynamicpb.NewMessage(of)
-	if in.form.json {
-		return out, tree, unmarshalJSON(in.data, out)
-	}
-	if err := protobuf.Unmarshal(in.data, out); err != nil {
-		return nil, 0, malformed(err)
-	}
-	return out, tree, nil
+// decoded is a decoded message of a request. held is the memory that was charged for it, in bytes. tree is the memory
+// that was reserved for its resource as a tree for the service.
+type decoded struct {
+	message    protoreflect.Message
+	held, tree int
 }
 
-// values returns an upper bound for the number of values in the message. It returns an error for more than [MaxValues].
-func (in *incoming) values(of protoreflect.MessageDescriptor) (int, error) {
+// decode decodes the message of a request, after charging the necessary memory. At the end it gives back the memory of
+// the encoded message.
+func (r *receiver) decode(ctx context.Context, in *incoming, of protoreflect.MessageDescriptor) (*decoded, error) {
+	defer r.release(ctx, in)
+	c, err := in.values(of)
+	if err != nil {
+		return nil, err
+	}
+	out := &decoded{held: c.held() + len(in.data), tree: c.tree() + len(in.data)}
+	spent := budget.From(ctx)
+	if err := spent.Hold(ctx, out.held); err != nil {
+		return nil, err
+	}
+	if err := spent.Expect(ctx, out.tree); err != nil {
+		return nil, err
+	}
+	m := dynamicpb.NewMessage(of)
+	out.message = m
 	if in.form.json {
-		count := jsonValues(in.data)
-		if count > MaxValues {
-			return 0, errTooMany()
-		}
-		return count, nil
+		return out, unmarshalJSON(in.data, m)
 	}
-	left := MaxValues
-	if err := countValues(of, in.data, &left, maxMessageDepth); err != nil {
-		return 0, err
+	if err := protobuf.Unmarshal(in.data, m); err != nil {
+		return nil, malformed(err)
 	}
-	return MaxValues - left, nil
+	return out, nil
+}
+
+// values returns upper bounds for the values in the message. It returns an error for more than [MaxValues].
+func (in *incoming) values(of protoreflect.MessageDescriptor) (valueCounter, error) {
+	c := valueCounter{most: MaxValues}
+	if in.form.json {
+		return c, c.countJSON(in.data)
+	}
+	err := c.count(of, in.data, maxMessageDepth)
+	return c, err
 }
 
 // unmarshalJSON decodes a message from JSON. Unknown fields are an error.

@@ -5,9 +5,7 @@ import (
 	"errors"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	protobuf "google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
@@ -36,11 +34,6 @@ func (r *request) refuseUnknown() error {
 	}
 	number, _, _ := protowire.ConsumeTag(unknown)
 	return failure.BadInput("", "the request has a field %d, which this gateway does not know", number)
-}
-
-// validateOnly reports whether the request is a dry run.
-func (r *request) validateOnly() bool {
-	return r.message.Get(fieldOf(r.message, "validate_only")).Bool()
 }
 
 // identity returns the resource that the request names.
@@ -73,20 +66,23 @@ func (h *Handler) resource(ctx context.Context, r *request) (*input, error) {
 	if !r.message.Has(f) {
 		return nil, failure.BadInput("resource", "%s: must be given", r.kind.ResourceField)
 	}
+	r.dryRun = r.message.Get(fieldOf(r.message, "validate_only")).Bool()
 	in, err := r.kind.decode(r.message.Get(f).Message())
 	r.path = r.kind.pathOf(in)
 	if err != nil {
 		return nil, err
 	}
 	spent := budget.From(ctx)
+	r.message = nil // from here on, only the tree is in memory
+	spent.Release(r.held)
 	spent.Unexpect(r.tree)
 	if err := spent.Spend(budget.Steps, in.values*budget.InputValue+in.texts/budget.InputBytes); err != nil {
 		return nil, err
 	}
-	return in, spent.Hold(ctx, in.values*budget.InputHeld+in.texts)
+	return in, spent.Hold(ctx, in.values*budget.InputHeld+in.objects*objectHeld+in.texts)
 }
 
-func (h *Handler) create(ctx context.Context, r *request) (*dynamicpb.Message, error) {
+func (h *Handler) create(ctx context.Context, r *request) (*answer, error) {
 	in, err := h.resource(ctx, r)
 	if err != nil {
 		return nil, err
@@ -95,7 +91,7 @@ func (h *Handler) create(ctx context.Context, r *request) (*dynamicpb.Message, e
 	return h.written(ctx, r, in, w, err)
 }
 
-func (h *Handler) upsert(ctx context.Context, r *request) (*dynamicpb.Message, error) {
+func (h *Handler) upsert(ctx context.Context, r *request) (*answer, error) {
 	in, err := h.resource(ctx, r)
 	if err != nil {
 		return nil, err
@@ -108,14 +104,14 @@ func (r *request) creation(in *input) service.CreateRequest {
 	return service.CreateRequest{
 		Identity:   in.identity,
 		Metadata:   in.metadata,
-		DryRun:     r.validateOnly(),
+		DryRun:     r.dryRun,
 		SubKind:    in.subKind,
 		Spec:       jsontree.Given(in.spec),
 		FieldNames: failure.APINames,
 	}
 }
 
-func (h *Handler) update(ctx context.Context, r *request) (*dynamicpb.Message, error) {
+func (h *Handler) update(ctx context.Context, r *request) (*answer, error) {
 	in, err := h.resource(ctx, r)
 	if err != nil {
 		return nil, err
@@ -126,7 +122,7 @@ func (h *Handler) update(ctx context.Context, r *request) (*dynamicpb.Message, e
 	w, err := h.cfg.Service.Writer.Update(ctx, service.UpdateRequest{
 		Identity:         in.identity,
 		Metadata:         in.metadata,
-		DryRun:           r.validateOnly(),
+		DryRun:           r.dryRun,
 		ExpectedRevision: in.revision,
 		SubKind:          in.subKind,
 		Spec:             jsontree.Given(in.spec),
@@ -138,15 +134,17 @@ func (h *Handler) update(ctx context.Context, r *request) (*dynamicpb.Message, e
 // written returns the answer to a write. w is its result, and err its error.
 func (h *Handler) written(
 	ctx context.Context, r *request, in *input, w *service.Written, err error,
-) (*dynamicpb.Message, error) {
+) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
 	r.warn(w.Warnings)
 	if w.Resource == nil { // the caller may write the resource but not read it
-		return r.kind.named(r.kind.key(in.identity)), nil
+		var e encoder
+		r.kind.named(&e, r.kind.key(in.identity), "")
+		return h.answer(ctx, r.method.Output(), e.data, r.json)
 	}
-	return h.answer(ctx, r, w.Resource)
+	return h.answerWith(ctx, r, w.Resource)
 }
 
 func (r *request) warn(warnings []failure.Warning) {
@@ -161,16 +159,31 @@ func (r *request) warn(warnings []failure.Warning) {
 	}
 }
 
-// answer returns the answer with a resource.
-func (h *Handler) answer(ctx context.Context, r *request, of *query.Resource) (*dynamicpb.Message, error) {
+// answerWith returns the answer with a resource.
+func (h *Handler) answerWith(ctx context.Context, r *request, of *query.Resource) (*answer, error) {
 	if err := budget.From(ctx).Spend(budget.Objects, 1); err != nil {
 		return nil, err
 	}
-	out := r.kind.resource(of.Stored, of.Body)
-	return out, h.cfg.Edge.Answer(ctx, protobuf.Size(out))
+	var e encoder
+	r.kind.resource(&e, of.Stored, of.Body, "")
+	return h.answer(ctx, r.method.Output(), e.data, r.json)
 }
 
-func (h *Handler) get(ctx context.Context, r *request) (*dynamicpb.Message, error) {
+// answer returns the answer with an encoded message, and charges for it. It converts the message to JSON if json is
+// true.
+func (h *Handler) answer(
+	ctx context.Context, of protoreflect.MessageDescriptor, data []byte, json bool,
+) (*answer, error) {
+	if json {
+		var err error
+		if data, err = toJSON(ctx, of, data); err != nil {
+			return nil, err
+		}
+	}
+	return &answer{data}, h.cfg.Edge.Answer(ctx, len(data))
+}
+
+func (h *Handler) get(ctx context.Context, r *request) (*answer, error) {
 	id := r.identity()
 	found, err := h.cfg.Service.Reader.Get(ctx, id)
 	if err != nil {
@@ -179,11 +192,12 @@ func (h *Handler) get(ctx context.Context, r *request) (*dynamicpb.Message, erro
 	if found == nil {
 		return nil, failure.Of(backend.ErrNotFound, r.kind.key(id))
 	}
-	return h.answer(ctx, r, found)
+	return h.answerWith(ctx, r, found)
 }
 
-func (h *Handler) delete(ctx context.Context, r *request) (*dynamicpb.Message, error) {
-	req := service.DeleteRequest{Identity: r.identity(), DryRun: r.validateOnly()}
+func (h *Handler) delete(ctx context.Context, r *request) (*answer, error) {
+	dryRun := r.message.Get(fieldOf(r.message, "validate_only")).Bool()
+	req := service.DeleteRequest{Identity: r.identity(), DryRun: dryRun}
 	if revision := r.text("revision"); revision != "" {
 		req.ExpectedRevision = &revision
 	}
@@ -195,13 +209,10 @@ func (h *Handler) delete(ctx context.Context, r *request) (*dynamicpb.Message, e
 	if w.Deletion != "" {
 		r.header.Set(deletionHeader, string(w.Deletion))
 	}
-	return dynamicpb.NewMessage(r.method.Output()), nil
+	return h.answer(ctx, r.method.Output(), nil, r.json)
 }
 
-// pageBytes is the size from which a page gets no more resources. By default, clients of gRPC accept at most 4 MiB.
-const pageBytes = 3 << 20
-
-func (h *Handler) list(ctx context.Context, r *request) (*dynamicpb.Message, error) {
+func (h *Handler) list(ctx context.Context, r *request) (*answer, error) {
 	r.path = renamed(map[string]string{"first": "page_size", "after": "page_token"})
 	size := int(r.message.Get(fieldOf(r.message, "page_size")).Int())
 	if size < 0 {
@@ -229,47 +240,4 @@ func (h *Handler) list(ctx context.Context, r *request) (*dynamicpb.Message, err
 		return nil, err
 	}
 	return h.page(ctx, r, page)
-}
-
-// chargedBytes is the number of bytes of a page that are encoded before they are charged.
-const chargedBytes = 16 << 10
-
-// page returns the answer with a page. The last resources are left out if the answer would be too large.
-func (h *Handler) page(ctx context.Context, r *request, page *query.Page) (*dynamicpb.Message, error) {
-	out := dynamicpb.NewMessage(r.method.Output())
-	list := out.Mutable(out.Descriptor().Fields().ByName(r.kind.ResourcesField)).List()
-	spent := budget.From(ctx)
-	bytes, charged, sent := 0, 0, 0
-	for i := range page.Edges {
-		if err := spent.Spend(budget.Objects, 1); err != nil {
-			return nil, err
-		}
-		edge := &page.Edges[i].Resource
-		resource := r.kind.resource(edge.Stored, edge.Body)
-		n := protobuf.Size(resource)
-		if bytes+n > pageBytes && sent > 0 {
-			break
-		}
-		bytes += n
-		sent++
-		list.Append(protoreflect.ValueOfMessage(resource))
-		if bytes-charged < chargedBytes {
-			continue
-		}
-		if err := h.cfg.Edge.Answer(ctx, bytes-charged); err != nil {
-			return nil, err
-		}
-		charged = bytes
-	}
-	more := sent < len(page.Edges)
-	if !more {
-		var err error
-		if more, err = page.PageInfo().HasNextPage(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if more && sent > 0 {
-		setText(out, "next_page_token", page.Cursor(sent-1))
-	}
-	return out, h.cfg.Edge.Answer(ctx, bytes-charged)
 }

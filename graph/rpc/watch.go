@@ -7,9 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 	"go.opentelemetry.io/otel/trace"
-	protobuf "google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/change"
@@ -22,7 +20,7 @@ import (
 func (h *Handler) stream(k *kind, m *method) http.Handler {
 	path := renamed(map[string]string{"after": "cursor"})
 	return connect.NewServerStreamHandler(procedureOf(m.descriptor), func(
-		ctx context.Context, _ *connect.Request[noMessage], to *connect.ServerStream[dynamicpb.Message],
+		ctx context.Context, _ *connect.Request[noMessage], to *connect.ServerStream[answer],
 	) error {
 		in := incomingOf(ctx)
 		call := m.callOf(in)
@@ -36,7 +34,7 @@ func (h *Handler) stream(k *kind, m *method) http.Handler {
 		if err != nil {
 			return Error(ctx, h.cfg.Edge.Refused(ctx, call, err))
 		}
-		w := watch{handler: h, kind: k, call: call, message: m.descriptor.Output(), to: to}
+		w := watch{handler: h, kind: k, call: call, message: m.descriptor.Output(), json: r.json, to: to}
 		failed := h.cfg.Edge.Stream(ctx, call, func(ctx context.Context) error { return w.run(ctx, r) })
 		if failed == nil {
 			return nil
@@ -51,7 +49,9 @@ type watch struct {
 	kind    *kind
 	call    Call
 	message protoreflect.MessageDescriptor
-	to      *connect.ServerStream[dynamicpb.Message]
+	// json reports whether events are JSON.
+	json bool
+	to   *connect.ServerStream[answer]
 	// pending are the changes that were read but not sent yet.
 	pending []change.Change
 	// cursor is the cursor after the last event that was sent; empty if there was none.
@@ -125,14 +125,14 @@ func (w *watch) next(ctx context.Context, changes *change.Stream) error {
 }
 
 // deliver returns the message of a change, after charging for it.
-func (w *watch) deliver(ctx context.Context, c *change.Change) (*dynamicpb.Message, error) {
+func (w *watch) deliver(ctx context.Context, c *change.Change) (*answer, error) {
 	ctx, traced := w.trace(ctx, c)
 	defer traced.End()
 	out, err := w.event(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return out, w.handler.cfg.Edge.Answer(ctx, protobuf.Size(out))
+	return w.handler.answer(ctx, w.message, out, w.json)
 }
 
 // trace begins the span of an event if the write that has caused it was traced. The span begins a new trace with a link
@@ -164,32 +164,32 @@ func (w *watch) trace(ctx context.Context, c *change.Change) (context.Context, s
 	return ctx, traced
 }
 
-// event returns the message of a change.
-func (w *watch) event(ctx context.Context, c *change.Change) (*dynamicpb.Message, error) {
-	out := dynamicpb.NewMessage(w.message)
-	out.Set(w.message.Fields().ByName("type"), protoreflect.ValueOfEnum(proto.EventType(string(c.Type))))
-	setText(out, "cursor", c.Cursor)
+// event returns the encoded message of a change.
+func (w *watch) event(ctx context.Context, c *change.Change) ([]byte, error) {
+	var e encoder
+	fields := w.message.Fields()
+	e.varint(fields.ByName("type"), uint64(proto.EventType(string(c.Type))))
+	e.text(fields.ByName("cursor"), c.Cursor)
 	if c.Key.Kind == "" {
-		return out, nil
+		return e.data, nil
 	}
 	if err := budget.From(ctx).Spend(budget.Objects, 1); err != nil {
 		return nil, err
 	}
-	resource := w.kind.named(c.Key)
-	if c.Stored != nil {
+	resource := e.begin(fields.ByName(w.kind.ResourceField))
+	if c.Stored == nil {
+		w.kind.named(&e, c.Key, c.Revision)
+	} else {
 		// A resource without a body cannot be read. The client gets only its name and revision.
 		b, err := c.Body()
 		var known *failure.Error
 		if err != nil && (!errors.As(err, &known) || known.Code != failure.CodeUnreadable) {
 			return nil, err
 		}
-		resource = w.kind.resource(c.Stored, b)
+		w.kind.resource(&e, c.Stored, b, c.Revision)
 	}
-	if c.Revision != "" {
-		setText(resource.Mutable(w.kind.fields.metadata).Message(), "revision", c.Revision)
-	}
-	out.Set(w.message.Fields().ByName(w.kind.ResourceField), protoreflect.ValueOfMessage(resource))
-	return out, nil
+	e.end(resource)
+	return e.data, nil
 }
 
 // ended returns the error with which a stream ends, with the cursor from which the client can resume. If ctx has ended,

@@ -2,7 +2,9 @@ package rpc
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"math"
 	"regexp"
 	"strings"
 
@@ -11,12 +13,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	protobuf "google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// MaxValues is the maximum number of values in a request. A value may have only one byte in the request, but need more
-// than fifty bytes in memory.
+// MaxValues is the maximum number of values in a request. A value may have only one byte in the request, but need some
+// hundred bytes in memory.
 const MaxValues = 200_000
 
 // errTooMany returns the error for a message with too many values.
@@ -31,6 +35,9 @@ func malformed(err error) error {
 
 // noMessage is the empty message that package connect reads, see [incoming].
 type noMessage struct{}
+
+// answer is an encoded message, in the form of its request. It is what package connect sends.
+type answer struct{ data []byte }
 
 // codecs returns the codecs for answers.
 func codecs() connect.HandlerOption {
@@ -51,7 +58,10 @@ func (binaryCodec) Name() string { return codecProto }
 
 // Marshal implements [connect.Codec].
 func (binaryCodec) Marshal(v any) ([]byte, error) {
-	m, ok := v.(protobuf.Message)
+	if a, ok := v.(*answer); ok {
+		return a.data, nil
+	}
+	m, ok := v.(protobuf.Message) // the details of an error
 	if !ok {
 		return nil, errors.New("no message")
 	}
@@ -71,11 +81,11 @@ func (c jsonCodec) Name() string { return c.name }
 
 // Marshal implements [connect.Codec].
 func (jsonCodec) Marshal(v any) ([]byte, error) {
-	m, ok := v.(protobuf.Message)
+	a, ok := v.(*answer)
 	if !ok {
-		return nil, errors.New("no message")
+		return nil, errors.New("no answer")
 	}
-	return protojson.Marshal(m)
+	return a.data, nil
 }
 
 // Unmarshal implements [connect.Codec]. It does nothing, because v is a [noMessage].
@@ -84,9 +94,34 @@ func (jsonCodec) Unmarshal([]byte, any) error { return nil }
 // maxMessageDepth is the maximum depth of nested messages.
 const maxMessageDepth = 100
 
-// countValues counts the values in an encoded message, and subtracts their number from *left. It returns an error if
-// *left becomes negative, or if messages are nested more than depth levels deep.
-func countValues(of protoreflect.MessageDescriptor, data []byte, left *int, depth int) error {
+// valueCounter counts the values in encoded messages.
+type valueCounter struct {
+	// most is the maximum number of values.
+	most int
+	// values is the number of all values. messages is the number of those that are messages.
+	values, messages int
+}
+
+// held returns the size in bytes of the dynamic message with the values, besides its texts.
+func (c *valueCounter) held() int { return c.values*valueHeld + c.messages*messageHeld }
+
+// tree returns an upper bound for the size in bytes of the tree for the service, besides its texts.
+func (c *valueCounter) tree() int {
+	return c.values*budget.InputHeld + c.messages*(budget.InputHeld+objectHeld)
+}
+
+// The sizes in bytes of values in memory, besides texts, as measured and rounded up: of a value in a dynamic message, of
+// a dynamic message without its values, and of an object or a map in the tree for the service, which counts as a value
+// too.
+const (
+	valueHeld   = 140
+	messageHeld = 450
+	objectHeld  = 250
+)
+
+// count counts the values in an encoded message. It returns an error if there are too many, or if messages are nested
+// more than depth levels deep.
+func (c *valueCounter) count(of protoreflect.MessageDescriptor, data []byte, depth int) error {
 	if depth == 0 {
 		return failure.BadInput("", "the message is nested in more than the %d levels that are accepted", maxMessageDepth)
 	}
@@ -100,14 +135,14 @@ func countValues(of protoreflect.MessageDescriptor, data []byte, left *int, dept
 		if n < 0 {
 			return malformed(protowire.ParseError(n))
 		}
-		*left--
+		c.values++
 		if f := of.Fields().ByNumber(number); f != nil && typ == protowire.BytesType {
 			value, _ := protowire.ConsumeBytes(data)
-			if err := countInside(f, value, left, depth); err != nil {
+			if err := c.countInside(f, value, depth); err != nil {
 				return err
 			}
 		}
-		if *left < 0 {
+		if c.values > c.most {
 			return errTooMany()
 		}
 		data = data[n:]
@@ -115,23 +150,25 @@ func countValues(of protoreflect.MessageDescriptor, data []byte, left *int, dept
 	return nil
 }
 
-// countInside counts the values within a field if it is a message or a packed list, and subtracts their number from
-// *left.
-func countInside(f protoreflect.FieldDescriptor, value []byte, left *int, depth int) error {
+// countInside counts the values within a field if it is a message or a packed list.
+func (c *valueCounter) countInside(f protoreflect.FieldDescriptor, value []byte, depth int) error {
 	switch {
 	case f.Message() != nil:
-		return countValues(f.Message(), value, left, depth-1)
+		if !f.IsMap() {
+			c.messages++
+		}
+		return c.count(f.Message(), value, depth-1)
 	case !f.IsList():
 		return nil
 	}
 	switch f.Kind() {
 	case protoreflect.StringKind, protoreflect.BytesKind:
 	case protoreflect.DoubleKind:
-		*left -= len(value) / 8
+		c.values += len(value) / 8
 	default: // each varint ends with a byte below 0x80
 		for _, b := range value {
 			if b < 0x80 {
-				*left--
+				c.values++
 			}
 		}
 	}
@@ -155,22 +192,57 @@ func withoutValues(err error) error {
 	return failure.BadInput("", "line %s: %s", found[1], what)
 }
 
-// jsonValues returns an upper bound for the number of values in JSON: the number of commas and opening brackets outside
-// of strings.
-func jsonValues(data []byte) int {
-	count := 0
+// countJSON counts upper bounds for the values in JSON. The number of values is that of commas and opening brackets
+// outside of strings. Messages are objects, and strings that may be times.
+func (c *valueCounter) countJSON(data []byte) error {
 	inString := false
+	begin := 0
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
 		case '"':
+			if inString && mayBeTime(data[begin:i]) {
+				c.messages++
+			}
 			inString = !inString
+			begin = i + 1
 		case '\\':
 			i++ // in a string; elsewhere it is no JSON
 		case ',', '{', '[':
 			if !inString {
-				count++
+				c.values++
+			}
+			if !inString && data[i] == '{' {
+				c.messages++
 			}
 		}
 	}
-	return count
+	if c.values > c.most {
+		return errTooMany()
+	}
+	return nil
+}
+
+// mayBeTime reports whether a string in JSON may be a google.protobuf.Timestamp, such as 2026-01-31T12:00:00Z. An
+// escape may stand for a digit.
+func mayBeTime(text []byte) bool {
+	return len(text) >= len("2026-01-31T12:00:00Z") && (text[0] >= '0' && text[0] <= '9' || text[0] == '\\')
+}
+
+// toJSON returns an encoded message as JSON. It charges for the dynamic message that is in memory meanwhile.
+func toJSON(ctx context.Context, of protoreflect.MessageDescriptor, data []byte) ([]byte, error) {
+	c := valueCounter{most: math.MaxInt}
+	if err := c.count(of, data, protowire.DefaultRecursionLimit); err != nil {
+		return nil, err
+	}
+	held := c.held() + len(data)
+	spent := budget.From(ctx)
+	if err := spent.Expect(ctx, held); err != nil {
+		return nil, err
+	}
+	defer spent.Unexpect(held)
+	m := dynamicpb.NewMessage(of)
+	if err := protobuf.Unmarshal(data, m); err != nil {
+		return nil, err
+	}
+	return protojson.Marshal(m)
 }

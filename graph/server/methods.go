@@ -444,8 +444,7 @@ func (e *methodsEdge) Event(ctx context.Context) (event context.Context, done fu
 	}
 }
 
-// Answer implements [rpc.Edge]. An answer is charged twice, since it is in memory as a message and as the bytes that
-// are sent.
+// Answer implements [rpc.Edge]. An answer is charged twice, since its buffer grows, and since it may be compressed.
 func (e *methodsEdge) Answer(ctx context.Context, bytes int) error {
 	spent := budget.From(ctx)
 	if err := spent.Spend(budget.Bytes, bytes); err != nil {

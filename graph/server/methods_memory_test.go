@@ -3,10 +3,13 @@ package server_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +18,9 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -123,6 +128,79 @@ func TestServeMethods_WhatRequestsInflateToStaysWithinTheMemory(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("not given back:", m.server.State().MemoryBytes)
 		}
+	}
+}
+
+// stuckStore is a store whose changes wait until they are released, if they have to.
+type stuckStore struct {
+	backend.Store
+	release atomic.Pointer[chan struct{}]
+	waiting atomic.Int32
+}
+
+func (s *stuckStore) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
+	if release := s.release.Load(); release != nil {
+		s.waiting.Add(1)
+		<-*release
+	}
+	return s.Store.Apply(ctx, b)
+}
+
+// TestServeMethods_WhatChangesHoldStaysWithinTheMemory sends resources of many small objects, which need a hundred times
+// their size in memory, and keeps the store from taking them.
+func TestServeMethods_WhatChangesHoldStaysWithinTheMemory(t *testing.T) {
+	const changes, objects = 8, 1500
+	store := &stuckStore{}
+	m := newMethodsOver(t, func(s backend.Store) backend.Store {
+		store.Store = s
+		return store
+	}, server.Config{Limits: server.Limits{Memory: 512 << 20}})
+	m.serve(`type Shelf @resource(plural: "shelves", group: "example.org", version: "v1", scope: NAMESPACED) { spec: ShelfSpec! }
+type ShelfSpec { boards: [Board!] @list(type: ATOMIC) @constraint(maxItems: 100000) }
+type Board { plank: Plank }
+type Plank { width: Int }
+`)
+	shelf := func(name string, objects int) string {
+		boards := strings.TrimSuffix(strings.Repeat(`{"plank":{"width":1}},`, objects), ",")
+		return `{"shelf":{"metadata":{"name":"` + name + `"},"spec":{"boards":[` + boards + `]}}}`
+	}
+	client, method := m.newClient("CreateShelf")
+	var requests []*connect.Request[dynamicpb.Message]
+	for i := range changes {
+		requests = append(requests, m.request(method, shelf(fmt.Sprint("s", i), objects)))
+	}
+	release := make(chan struct{})
+	store.release.Store(&release)
+	heap := func() int64 {
+		var now runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&now)
+		return int64(now.HeapAlloc)
+	}
+	before := heap()
+	var sent sync.WaitGroup
+	for _, req := range requests {
+		sent.Go(func() {
+			if _, err := client.CallUnary(t.Context(), req); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for end := time.Now().Add(time.Minute); store.waiting.Load() < changes; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("waiting:", store.waiting.Load())
+		}
+	}
+	used := m.server.State().MemoryBytes
+	if held := heap() - before; held > used {
+		t.Errorf("%d changes hold %d bytes, and only %d are charged", changes, held, used)
+	}
+	close(release)
+	sent.Wait()
+	_, err := m.call("CreateShelf", shelf("large", 60_000))
+	if connect.CodeOf(err) != connect.CodeResourceExhausted || infoOf(err).GetMetadata()["setting"] != "limit-held" {
+		t.Error(err)
 	}
 }
 
