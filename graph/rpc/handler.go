@@ -6,13 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"connectrpc.com/connect"
-	"connectrpc.com/grpcreflect"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -90,7 +86,7 @@ type Handler struct {
 	receiver receiver
 	// names are the names of the services.
 	names []string
-	// methods maps paths to methods. For a reflection service the path ends with a slash.
+	// methods and reflection map paths to the methods of the kinds, and to the handlers of reflection.
 	methods    map[string]*method
 	reflection map[string]http.Handler
 }
@@ -185,7 +181,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serveOther serves reflection. It refuses other requests, because their method does not exist.
 func (h *Handler) serveOther(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
-	if handler := h.reflection[path[:strings.LastIndexByte(path, '/')+1]]; handler != nil {
+	if handler := h.reflection[path]; handler != nil {
+		if refused := refuseReflection(w, r); refused != nil {
+			h.cfg.Edge.Refuse(w, r, Call{Streams: true}, refused)
+			return
+		}
 		handler.ServeHTTP(w, r)
 		return
 	}
@@ -315,51 +315,4 @@ func (h *Handler) unary(k *kind, m *method, run unaryMethod) http.Handler {
 		}
 		return res, nil
 	}, m.options())
-}
-
-// reflect adds the reflection services, by which tools find the methods.
-func (h *Handler) reflect() error {
-	files := new(protoregistry.Files)
-	if err := files.RegisterFile(h.cfg.Messages.File); err != nil {
-		return err
-	}
-	reflector := grpcreflect.NewReflector(
-		grpcreflect.NamerFunc(func() []string { return h.names }),
-		grpcreflect.WithDescriptorResolver(resolver{files}),
-		grpcreflect.WithExtensionResolver(new(protoregistry.Types)),
-	)
-	limit := connect.WithReadMaxBytes(maxReflection)
-	for _, add := range []func(*grpcreflect.Reflector, ...connect.HandlerOption) (string, http.Handler){
-		grpcreflect.NewHandlerV1, grpcreflect.NewHandlerV1Alpha,
-	} {
-		path, handler := add(reflector, limit)
-		h.reflection[path] = handler
-	}
-	return nil
-}
-
-// maxReflection is the maximum size of a reflection request in bytes.
-const maxReflection = 64 << 10
-
-// resolver finds the descriptors of a catalogue, and those of protobuf itself.
-type resolver struct{ files *protoregistry.Files }
-
-var _ protodesc.Resolver = resolver{}
-
-// FindFileByPath implements [protodesc.Resolver].
-func (r resolver) FindFileByPath(path string) (protoreflect.FileDescriptor, error) {
-	out, err := r.files.FindFileByPath(path)
-	if err != nil {
-		return protoregistry.GlobalFiles.FindFileByPath(path)
-	}
-	return out, nil
-}
-
-// FindDescriptorByName implements [protodesc.Resolver].
-func (r resolver) FindDescriptorByName(name protoreflect.FullName) (protoreflect.Descriptor, error) {
-	out, err := r.files.FindDescriptorByName(name)
-	if err != nil {
-		return protoregistry.GlobalFiles.FindDescriptorByName(name)
-	}
-	return out, nil
 }
