@@ -2,7 +2,7 @@ package backend
 
 import "time"
 
-// EventType is the type of a change.
+// EventType is the type of the change that an [Event] describes.
 type EventType uint8
 
 // A put that creates a resource is Added, and a put that replaces one is Modified. A delete, and the purge of an

@@ -79,7 +79,8 @@ func Successor(b []byte) []byte {
 	return append(append(make([]byte, 0, len(b)+1), b...), 0)
 }
 
-// TakeString reads one string element and returns the rest.
+// TakeString decodes the string element at the beginning of b, and returns the rest of b. If b does not begin with a
+// string, the error is ErrUnreadable.
 func TakeString(b []byte) (s string, rest []byte, err error) {
 	text, rest, err := TakeText(b)
 	return string(text), rest, err
@@ -100,7 +101,7 @@ func TakeText(b []byte) (text, rest []byte, err error) {
 	return text, rest, nil
 }
 
-// TakeInt reads one integer element and returns the rest.
+// TakeInt is like [TakeString] for an integer element.
 func TakeInt(b []byte) (i int64, rest []byte, err error) {
 	if len(b) < 9 || b[0] != tagInt {
 		return 0, nil, fmt.Errorf("tuple: no integer element: %w", ErrUnreadable)
@@ -108,7 +109,7 @@ func TakeInt(b []byte) (i int64, rest []byte, err error) {
 	return int64(binary.BigEndian.Uint64(b[1:]) ^ (1 << 63)), b[9:], nil
 }
 
-// TakeBool reads one Boolean element and returns the rest.
+// TakeBool is like [TakeString] for a Boolean element.
 func TakeBool(b []byte) (value bool, rest []byte, err error) {
 	if len(b) == 0 || b[0] != tagFalse && b[0] != tagTrue {
 		return false, nil, fmt.Errorf("tuple: no Boolean element: %w", ErrUnreadable)

@@ -22,7 +22,7 @@ type Verification struct {
 
 // The parts of a store that a [Damage] may concern.
 const (
-	// PartRecord is the record of a resource.
+	// PartRecord is the stored record of a resource.
 	PartRecord = "record"
 	// PartReference, PartDeletion, PartExpiry and PartName are index entries of a resource: for a reference, a
 	// requested deletion, the time of expiry, and the name.
@@ -39,7 +39,7 @@ const (
 
 // Damage describes a part of the store that is missing, or not as it was written.
 type Damage struct {
-	// Part is one of the parts above.
+	// Part is the kind of the part, such as PartRecord.
 	Part string
 	// Key is the resource concerned; zero if it is not known.
 	Key Key

@@ -110,7 +110,7 @@ type Failure int
 
 // The kinds of failures. After one of the first three alone, no line is missing.
 const (
-	// FailedWrite: lines could not be written. Those of changes are written later.
+	// FailedWrite: lines could not be written. Lines about changes are written later.
 	FailedWrite Failure = iota
 	// FailedRename: the file could not be renamed, or no new one could be made.
 	FailedRename
@@ -143,8 +143,8 @@ func (l *Log) Failed(f Failure) uint64 { return l.failures[f].Load() }
 
 func (l *Log) failed(f Failure) { l.failures[f].Add(1) }
 
-// Open opens the file and continues the log at the position of its last line, or at the present position if it has
-// none. [Log.Run] must then be called to write changes.
+// Open opens the file and continues the log at the position of its last line, or at the present position if there is
+// no line. [Log.Run] must then be called to write changes.
 func Open(ctx context.Context, cfg Config) (*Log, error) {
 	l := &Log{cfg: cfg, turn: make(chan struct{}, 1), rotated: make(chan struct{}, 1)}
 	var err error
@@ -325,7 +325,6 @@ func (l *Log) skip(ctx context.Context) error {
 	return l.write(ctx, at, Line{Time: time.Now().UTC(), Event: Gap, Position: at.String()})
 }
 
-// line returns the line of a change.
 func (l *Log) line(e *backend.Event) Line {
 	by := access.ParseActor(e.Actor)
 	out := Line{
@@ -343,7 +342,7 @@ func (l *Log) line(e *backend.Event) Line {
 		Position:  e.Position.String(),
 	}
 	if !l.cfg.Sensitive(e.Resource.Kind) {
-		// They always change together with the field By.
+		// These paths always change together with the field By.
 		out.Paths = slices.DeleteFunc(kind.ChangedPaths(e), func(path string) bool {
 			return path == "metadata.updatedBy" || path == "metadata.owner"
 		})

@@ -177,9 +177,9 @@ func (f *File) renamed() (at backend.Position) {
 	return at
 }
 
-// renamedFiles returns the paths of the files that the audit log at a path may continue, the newest first: those that
-// this package has renamed, by the times in their names, and the newest one that another program has renamed, by its
-// modification time. They may be compressed.
+// renamedFiles returns the paths of the renamed files whose last line the audit log at a path may continue, the newest
+// first. These are the files that this package has renamed, ordered by the times in their names, and the newest file
+// that another program has renamed, ordered by its modification time. They may be compressed.
 func renamedFiles(path string) (out []string) {
 	rotated, _, _ := rotatedFiles(path)
 	ours := map[string]bool{}

@@ -100,9 +100,9 @@ func rotatedFiles(path string) (rotated []*rotatedFile, left []string, err error
 	return rotated, left, nil
 }
 
-// tidy removes and compresses rotated files as configured. No process writes these files, so it may be called while
-// lines are written. It does nothing while the present file is empty or, in the middle of a rotation, absent, because
-// the gateway may then need the last line of the newest rotated file to continue.
+// tidy removes and compresses rotated files as configured. No process writes these files, so tidy may run while lines
+// are written. It does nothing while the present file is empty or, in the middle of a rotation, absent, because the
+// gateway may then need the last line of the newest rotated file to continue.
 func (f *File) tidy(ctx context.Context) error {
 	if f.Path == "" || f.MaxAge == 0 && f.MaxFiles == 0 && !f.Compress {
 		return nil
@@ -253,7 +253,6 @@ func (w *tailWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastCompressedLine returns the position of the last line of a compressed file.
 func lastCompressedLine(file io.Reader) (at backend.Position, err error) {
 	lines, err := gzip.NewReader(file)
 	if err != nil {

@@ -147,10 +147,10 @@ func (f *fixture) shard() int {
 	return 0
 }
 
-// own returns the revision of the shard f.shard in a position.
+// own returns the revision of this fixture's shard in a position.
 func (f *fixture) own(p backend.Position) backend.Revision { return p.Shard(f.shard()) }
 
-// at returns the present position with the revision r of the shard f.shard.
+// at returns the present position with the revision r for this fixture's shard.
 func (f *fixture) at(r backend.Revision) backend.Position { return f.position().With(f.shard(), r) }
 
 // after returns the position of a result. It takes the revisions of other shards from

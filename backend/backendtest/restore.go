@@ -114,7 +114,6 @@ func restoreStatements() []statement {
 	}
 }
 
-// keysOf returns the keys of all pages of a range.
 func keysOf(f *fixture, r backend.Range) (keys []backend.Key) {
 	f.Helper()
 	for page, err := range backend.Pages(f.ctx(), f.Store, r) {

@@ -16,9 +16,10 @@ import (
 type Store interface {
 	backend.Store
 	backend.Clock
-	// Run purges and trims on a ticker until ctx ends.
+	// Run purges and trims at intervals until ctx ends.
 	Run(ctx context.Context) error
-	// Purge does one bounded round and returns the number of expired resources it removed.
+	// Purge removes a limited number of expired resources, and returns how many it has
+	// removed.
 	Purge(ctx context.Context) (int, error)
 	Close() error
 }
@@ -47,7 +48,7 @@ type Instance struct {
 // Opener makes a new instance that lasts as long as the test.
 type Opener func(testing.TB, Options) Instance
 
-// statement is one sentence of the contract and the test of it.
+// statement is one sentence of the contract, with its test.
 type statement struct {
 	says string
 	run  func(*fixture)

@@ -33,7 +33,7 @@ const Root Table = 0
 type Body struct {
 	// Stored is the parsed resource.
 	Stored *backend.Resource
-	// Shape is the shape of the root.
+	// Shape is the shape of the root object. It describes the fields of the whole body.
 	Shape *Shape
 	// tape has the begin and the end of each span: as integers of 32 bits if wide is set, otherwise of 16 bits.
 	tape []byte

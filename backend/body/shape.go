@@ -146,7 +146,7 @@ func newShape(name string, fields []Field, before func(a, b storedName) int) *Sh
 	return s
 }
 
-// inOrder compares by slot, the order of declaration.
+// inOrder compares fields by their slots, which have the order of declaration.
 func inOrder(a, b storedName) int { return cmp.Compare(a.slot, b.slot) }
 
 // Shape compiles a shape, including the shapes of its fields; nil for nil.

@@ -17,7 +17,7 @@ import (
 // core is the part that all handles of an open file share.
 type core struct {
 	cfg Config
-	// closing is closed when the last handle is closed. mu is then locked.
+	// closing is closed, with mu locked, when the last handle is closed.
 	closing chan struct{}
 	// slots limits how many calls wait to be committed.
 	slots chan struct{}

@@ -168,7 +168,7 @@ func (d *decoder) before() (b *backend.Before, bound bool) {
 	return b, flags&flagBound != 0
 }
 
-// entryParts are the parts of a log entry.
+// entryParts are the decoded parts of a log entry, without the resource, which is still encoded.
 type entryParts struct {
 	size   int64
 	event  backend.Event // without Resource and Change

@@ -139,7 +139,6 @@ func (c *core) openReadOnly() (db *bbolt.DB, log logRecord, err error) {
 	return db, log, nil
 }
 
-// options returns the options with which bbolt opens the file.
 func (c *core) options(open func(string, int, os.FileMode) (*os.File, error)) *bbolt.Options {
 	return &bbolt.Options{
 		Timeout:      c.cfg.LockTimeout,

@@ -123,8 +123,8 @@ func bucketNames() []string {
 }
 
 // strangers returns an error for a file without a meta bucket, unless it is empty. If it has buckets with other names,
-// it belongs to another program. If it has a bucket of a store, or a value that is not in a bucket, which bbolt does
-// not allow, it is damaged, for example because it was copied while it was written.
+// it belongs to another program. If it has a bucket of a store, or a value outside of any bucket, it is damaged. A
+// copy that was made during a write can be like that.
 func strangers(tx *bbolt.Tx) error {
 	cursor := tx.Cursor()
 	k, v := cursor.First()

@@ -94,7 +94,7 @@ func verifyPages(f io.ReaderAt, meta []byte, size int64) error {
 // metaPages is the number of meta pages, which come before all others.
 const metaPages = 2
 
-// pageSet is a set of pages, with a bit for each.
+// pageSet is a set of pages, as a bitmap.
 type pageSet []uint64
 
 func newPageSet(pages uint64) pageSet { return make(pageSet, (pages+63)/64) }

@@ -155,7 +155,8 @@ func (s *scan) elsewhere(key []byte) bool {
 	return err == nil && k.Namespace != s.r.Namespace
 }
 
-// skip skips a resource that does not decode.
+// skip leaves out a resource that does not decode. It counts and logs the resource, and adds its key to the
+// page.
 func (s *scan) skip(key []byte, err error) {
 	s.core.skip("range", key, err)
 	k, _ := backend.DecodeKey(key) // the zero Key if it does not decode

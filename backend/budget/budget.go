@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Thing is something that a budget counts.
+// Thing is what a budget counts and limits, such as Rows.
 type Thing int
 
 const (
@@ -95,7 +95,7 @@ func SharedFrom(ctx context.Context) Shared {
 	return Shared{}
 }
 
-// New returns an unspent budget.
+// New returns a budget of which nothing is spent. The operation shares nothing with others.
 func New(limits Limits) *Budget { return &Budget{limits: limits} }
 
 // NewShared returns an unspent budget of an operation that shares memory and processors with others. [Budget.End] must
@@ -110,7 +110,7 @@ func NewShared(limits Limits, shared Shared) *Budget {
 
 type budgetKey struct{}
 
-// With returns a context that carries the budget.
+// With returns a context with the budget, for [From].
 func With(ctx context.Context, b *Budget) context.Context {
 	return context.WithValue(ctx, budgetKey{}, b)
 }
@@ -203,7 +203,8 @@ func (b *Budget) Unexpect(n int) {
 	}
 }
 
-// Grow is like [Budget.Hold] for bytes of the answer, which are limited by [Bytes].
+// Grow is like [Budget.Hold] for bytes of the answer, whose limit is [Bytes] instead of [Held]. It also charges the
+// steps for these bytes.
 func (b *Budget) Grow(ctx context.Context, n int) error {
 	if b == nil {
 		return nil

@@ -30,7 +30,7 @@ type CPUSlots struct {
 // Waiting returns the number of operations that are waiting for a slot.
 func (t *CPUSlots) Waiting() int { return int(t.waiting.Load()) }
 
-// NewCPUSlots returns n slots.
+// NewCPUSlots returns slots for n operations at a time.
 func NewCPUSlots(n int) *CPUSlots {
 	t := &CPUSlots{free: make(chan struct{}, n)}
 	for range n {

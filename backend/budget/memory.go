@@ -284,7 +284,7 @@ func (s *Share) Refused() bool {
 	return s.refused
 }
 
-// Reset gives back everything but the initial memory.
+// Reset gives back everything but the initial memory, so that the share can be used for the next event.
 func (s *Share) Reset() {
 	if s == nil {
 		return
@@ -297,7 +297,7 @@ func (s *Share) Reset() {
 	}
 }
 
-// Close gives back everything.
+// Close gives back everything. It must be called when the operation has ended and its answer was sent.
 func (s *Share) Close() {
 	if s == nil {
 		return

@@ -51,7 +51,7 @@ type RefusedError struct {
 	Shards int
 }
 
-// Lines returns the error message as lines.
+// Lines returns the error message as lines: the problem, the reasons, and what to do.
 func (e *RefusedError) Lines() []string {
 	problem, advice := "the catalogue breaks what is stored:", "use --allow-breaking to accept that: what can no longer be read stays stored"
 	switch {

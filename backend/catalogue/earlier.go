@@ -15,8 +15,9 @@ func (g Gate) comeback(ctx context.Context, hashes []string, newest, to Outline)
 			return nil, err
 		}
 		for _, c := range Breaking(Diff(earlier, to)) {
+			// These changes are reported by uncovered, or by the comparison with newest, or when the field was removed.
 			if c.shown || newest.has(c.Kind, c.Path) || !to.has(c.Kind, c.Path) {
-				continue // reported with the secrets, against newest, or when it was removed
+				continue
 			}
 			if earlier.has(c.Kind, c.Path) {
 				c.What = "was in an earlier catalogue: it " + c.What

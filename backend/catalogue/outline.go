@@ -22,7 +22,7 @@ type Outline struct {
 	Kinds map[string]KindOutline `json:"kinds"`
 }
 
-// KindOutline is the outline of a kind.
+// KindOutline is the part of an [Outline] about one kind.
 type KindOutline struct {
 	Scope descriptor.Scope `json:"scope"`
 	// Sensitive reports whether write-only values are stored in separate records.
@@ -33,7 +33,7 @@ type KindOutline struct {
 	Fields map[string]FieldOutline `json:"fields"`
 }
 
-// FieldOutline is the outline of a field.
+// FieldOutline is the part of an [Outline] about one field.
 type FieldOutline struct {
 	Type     descriptor.FieldType `json:"type"`
 	List     bool                 `json:"list,omitempty"`
@@ -102,7 +102,7 @@ func (o Outline) Hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Difference is one difference between two catalogues.
+// Difference is one difference between an old catalogue and a new one.
 type Difference struct {
 	Severity Severity `json:"severity"`
 	// Kind is the name of the kind. Path is the path of the field in it, empty if the change is about the kind.

@@ -4,7 +4,7 @@ import "strings"
 
 // Places has the places of declarations in the files of a catalogue, as "file:line".
 type Places struct {
-	// Folder is the folder of the files.
+	// Folder is the folder of the catalogue's files.
 	Folder string
 	// Fields maps the paths of fields, such as "Network.spec.cidr", and the names of kinds to their places.
 	Fields map[string]string
@@ -12,7 +12,7 @@ type Places struct {
 	Types map[string]string
 }
 
-// Locate returns the changes with their places.
+// Locate returns the changes with [Difference.Place] set.
 func (p Places) Locate(changes []Difference) []Difference {
 	out := make([]Difference, len(changes))
 	for i, c := range changes {

@@ -64,7 +64,7 @@ func (p *Purged) keep(key backend.Key, why string) {
 	}
 }
 
-// PurgeError is the error of a refused purge.
+// PurgeError means that a [Purge] was refused, and nothing was removed.
 type PurgeError struct{ Reason string }
 
 func (e *PurgeError) Error() string { return e.Reason }

@@ -13,9 +13,9 @@ import (
 type ReleasedVersion struct {
 	// Name is the name of the version, such as v1.0.
 	Name string
-	// Hash is the hash of its files.
+	// Hash is the hash of the version's files.
 	Hash string
-	// Withdrawn reports whether it is no longer served.
+	// Withdrawn reports whether the version is no longer served.
 	Withdrawn bool
 }
 

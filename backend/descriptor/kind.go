@@ -185,7 +185,7 @@ type Reference struct {
 	// Path is the path from the root of the body, joined by dots. It may lead through lists, such as
 	// "spec.resource.addresses.subnetRef".
 	Path string
-	// Kind is the kind of the target.
+	// Kind is the kind of the resources to which the field refers.
 	Kind string
 	// Field is the field of the API that returns the target, such as "network". For a list of names it is a connection,
 	// such as "securityGroups".
@@ -272,7 +272,8 @@ type Field struct {
 	// spec.
 	ManifestAt string
 	// WriteOnly reports whether the field can be written but is never shown. A write without the field keeps the value;
-	// null or an empty value removes it. A write-only field is never required, in a list, a reference, or indexed.
+	// null or an empty value removes it. A write-only field is not required, is not in a list, is not a reference, and
+	// has no index.
 	WriteOnly bool
 	// MergeInto is the name of another map of the same shape, into which the entries of this map are merged. This map
 	// is then not stored. It is empty if this map is stored. Both maps are write-only.
@@ -286,7 +287,7 @@ type Field struct {
 	Deprecated string
 }
 
-// Format is a syntax of strings.
+// Format is the name of a syntax that the values of a string field must have.
 type Format string
 
 const (
@@ -312,7 +313,7 @@ type Constraint struct {
 	Pattern  string
 	Format   Format
 	Min, Max *float64
-	// In are the accepted strings.
+	// In are the accepted strings. If it is empty, all are accepted.
 	In []string
 	// MinItems and MaxItems bound the length of a list, and the number of keys of a map.
 	MinItems, MaxItems *int

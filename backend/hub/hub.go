@@ -139,7 +139,7 @@ func (h *Hub) Lagged() uint64 { return h.lagged.Load() }
 
 // Queues describes the queues of all watches.
 type Queues struct {
-	// Watches is the number of watches.
+	// Watches is the number of open watches.
 	Watches int `json:"watches"`
 	// Events is the number of queued events in all queues, and Longest the number in the longest queue.
 	Events  int `json:"events"`

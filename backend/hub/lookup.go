@@ -11,8 +11,8 @@ import (
 type Lookup struct {
 	// By is the attribute whose values are looked up. Watches with an equal By share a table.
 	By Attribute
-	// Values are the wanted values, without duplicates. Every change that concerns the watch must have one of them,
-	// before or after the change.
+	// Values are the wanted values, without duplicates. A change that concerns the watch must have one of them, either
+	// in the state before it or in the state after it.
 	Values []string
 }
 

@@ -80,10 +80,10 @@ func (h *Hub) newWatcher(req Watch) *Watcher {
 	return w
 }
 
-// start makes the watch live, or opens a watch of the store if the log must be read before the queue. It asks the store
-// for its present position, because the hub may be behind. A zero from means that position, so that the watch delivers
-// no write that its caller has made before. The log is read at least up to that position, so a watch that has caught up
-// has delivered everything that the store had when the watch began.
+// start makes the watch live, or opens a watch of the store if the log must be read before the queue. It first gets the
+// present position from the store, because the hub may be behind. If from is zero, the watch begins at that position,
+// after all writes that its caller has made before. If the log is read, it is read at least up to that position. So a
+// watch that has caught up has delivered everything that was in the store when the watch began.
 func (w *Watcher) start(ctx context.Context, from backend.Position) error {
 	at, err := w.hub.cfg.Store.Position(ctx)
 	if err != nil {

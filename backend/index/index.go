@@ -1,5 +1,5 @@
-// Package index keeps the resources of kinds in memory, in trees ordered by the values by which queries select and
-// sort, so that reads need no data from the store.
+// Package index keeps the resources of kinds in memory, so that reads need no data from the store. Trees order the
+// resources by the values that queries use.
 //
 // The index is a follower of the hub: it has a change before any subscriber receives it. A kind is filled from the
 // store page by page, while changes continue. It is served as soon as it shows a single state of the store. Readers

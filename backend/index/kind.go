@@ -62,9 +62,9 @@ const (
 // namespace and name.
 func NullIndex(index string) string { return index + "\x00" }
 
-// CreationIndex returns the name of the index with the same rows as index, in which rows with the same value are
-// ordered by the creation of their resources and then by name. Scan returns the creation time, encoded as in
-// [CreatedIndex], in place of the value. A bound of a run is a value followed by a creation time.
+// CreationIndex returns the name of an index that has the same rows as index. Rows with the same value are ordered by
+// the creation of their resources, and then by name. Scan returns the creation time, encoded as in [CreatedIndex], in
+// place of the value. A bound of a run is a value followed by a creation time.
 func CreationIndex(index string) string { return index + "\x00" + CreatedIndex }
 
 // Entry is a resource in the index. It is immutable once it is in a tree. The fields that a scan needs of each resource
@@ -89,7 +89,7 @@ type Entry struct {
 // ExpiredAt reports whether the resource is expired at a time.
 func (e *Entry) ExpiredAt(now time.Time) bool { return e.expires && e.Resource.ExpiredAt(now) }
 
-// row is a row of an entry.
+// row is a row of an entry, for the tree with the number index.
 type row struct {
 	index int // the number of the tree: see kindIndex.trees
 	value string
@@ -151,7 +151,7 @@ type kindIndex struct {
 	state fillState
 	// fillings is how often the kind was cleared or became stale.
 	fillings int
-	names    rowTree[*Entry] // by their places
+	names    rowTree[*Entry] // ordered by Entry.Place
 	changed  bool            // since copy was called
 	rows     []rows
 	// unreadable has the resources that cannot be read. They have no rows in other trees.

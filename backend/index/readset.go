@@ -9,8 +9,8 @@ import (
 )
 
 // ReadSet records what is read from a view: see [View.Recorded]. If a result was computed only from these reads, it is
-// the same in every view in which the [Basis] of the set holds. Safe for concurrent use. The zero value is an empty
-// set.
+// the same in every view in which the [Basis] of the set holds. The zero value is an empty set. A ReadSet is safe for
+// concurrent use.
 type ReadSet struct {
 	mu sync.Mutex // guards all below
 	// view is the view whose reads are recorded. Its index is nil until there is one.

@@ -256,7 +256,6 @@ func (n *node[P]) unify() {
 	}
 }
 
-// remove removes an item, if the tree has it.
 func (t *rowTree[P]) remove(i item[P]) {
 	t.delete(&t.root, i.value, t.key(i.of))
 	for len(t.root.branches) == 1 {
@@ -322,8 +321,8 @@ func (t *rowTree[P]) scan(r Run, reverse bool, yield func(item[P]) bool) (all bo
 	return all
 }
 
-// from calls next with all items from the start of a run, or in reverse from its end, until next returns false. It does
-// not stop at the other end of the run.
+// from calls next with the items from the start of a run on, in order, until next returns false. If reverse is set, it
+// begins at the end of the run and goes backwards. It does not stop at the other end of the run.
 func (t *rowTree[P]) from(r Run, reverse bool, next func(item[P]) bool) {
 	if reverse {
 		t.descend(t.root, r.End, next)

@@ -274,7 +274,7 @@ type Run struct {
 	Start, End []byte
 }
 
-// Has reports whether the kind has an index.
+// Has reports whether the kind has an index. An empty name stands for the tree of names, which every kind has.
 func (k *Kind) Has(index string) bool { return index == "" || k.Number(index) >= 0 }
 
 // Get returns the resource with a name; nil if there is none. It may have expired.

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// KeyBytes is the length of a key.
+// KeyBytes is the length of an encryption key, in bytes.
 const KeyBytes = 32
 
 // MaxKeys is the maximum number of keys of a keyring.
@@ -36,7 +36,7 @@ const (
 // idForm matches the id of a key.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{0,62}$`)
 
-// Key is an encryption key with its id.
+// Key is an encryption key. Its id has 1 to 63 letters, digits, '-', '_' and '.', and begins with a letter or digit.
 type Key struct {
 	ID     string
 	Secret [KeyBytes]byte
@@ -150,7 +150,8 @@ func (r *Keyring) Open(at backend.Key, uid string, stored []byte) ([]byte, error
 	return body, nil
 }
 
-// Current reports whether a stored body has the form that Seal would give it now: with the same key, or not encrypted.
+// Current reports whether a stored body has the form that Seal would give it now: encrypted with the first key, or not
+// encrypted if the keyring does not encrypt.
 func (r *Keyring) Current(stored []byte) bool {
 	head, id, _, err := parts(stored)
 	return err == nil && (head != nil) == (r.ID() != "") && id == r.ID()
@@ -198,7 +199,7 @@ func (r *Keyring) find(id string) *Key {
 	return nil
 }
 
-// aead returns the cipher for one body.
+// aead returns the cipher for the body with a salt.
 func (k *Key) aead(salt []byte) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, k.Secret[:], salt, purpose, KeyBytes)
 	if err != nil {

@@ -18,8 +18,7 @@ const plain = "plain"
 // wrappedPrefix precedes the base64 of a wrapped key.
 const wrappedPrefix = "kms:"
 
-// KMS is a key management service. It wraps keys, which means that it encrypts them with a key that never leaves the
-// service.
+// KMS is a key management service. It wraps keys: it encrypts them with a key that never leaves the service.
 type KMS interface {
 	// Wrap encrypts a key with the current key of the KMS.
 	Wrap(ctx context.Context, secret []byte) (wrapped []byte, err error)
@@ -190,7 +189,7 @@ func eachEntry(text string, replace func(entry string) (string, error)) (string,
 // writtenKey is a key as it is written in the text for [Parse].
 type writtenKey struct {
 	id string
-	// Exactly one of the two is set.
+	// Exactly one of secret and wrapped is set.
 	secret, wrapped []byte
 	// check is the check value of a wrapped key; empty if it is written without one.
 	check string
@@ -279,7 +278,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// Generate returns a new random key.
+// Generate returns a new random key with an id, or an error if the id is malformed.
 func Generate(id string) (Key, error) {
 	k := Key{ID: id}
 	if err := checkID(id); err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Part is one document in a file with several.
+// Part is one document of a file, which may have several.
 type Part struct {
 	Text string
 	// Line is the line on which the document begins, counted from 1.

@@ -95,7 +95,7 @@ func (s *Store) propose(ctx context.Context, p *proposal) ([]any, error) {
 	}
 }
 
-// send sends the batch once. If the clock of the server is refused, it is not sent.
+// send sends the batch once. It does not send the batch if the server is refused because of its clock.
 func (s *Store) send(ctx context.Context, ses *session, p *proposal) ([]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.core.cfg.Timeout)
 	defer cancel()

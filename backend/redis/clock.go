@@ -51,7 +51,7 @@ func (o *offset) when(local time.Time) time.Time { return o.at.Add(local.Sub(o.l
 type clocks struct {
 	mu    sync.Mutex // guards all below
 	nodes map[string]*offset
-	// refused are the nodes that are refused because their clocks differ too much.
+	// refused reports, for each node, whether it is refused because its clock differs too much.
 	refused map[string]bool
 }
 
@@ -230,7 +230,7 @@ func (s *Store) nodeTime(ctx context.Context, ses *session, sh *shard) time.Time
 	return s.core.clocks.at(node)
 }
 
-// now returns the store's time.
+// now returns the store's time: the median of the nodes' times, or the time of Config.Clock.
 func (c *core) now() time.Time {
 	if c.cfg.Clock != nil {
 		return c.cfg.Clock().UTC()

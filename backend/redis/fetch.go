@@ -70,7 +70,7 @@ func (sc *scanner) fetch(ctx context.Context, keys []backend.Key) error {
 	return err
 }
 
-// skip counts a resource that cannot be decoded.
+// skip counts and logs a resource that cannot be decoded, and adds its key to the page.
 func (sc *scanner) skip(k backend.Key, err error) {
 	sc.store.core.skip("range", k, err)
 	sc.built.Skip(k)

@@ -170,8 +170,8 @@ const (
 	shardKeys       = 3
 )
 
-// arguments returns the arguments for running the script with one batch on a node. A batch without a deadline is always
-// accepted.
+// arguments returns the arguments for running the script with one batch on a node. The script accepts a batch without a
+// deadline at any time.
 func (c *core) arguments(p *proposal, node string) []any {
 	args := make([]any, 0, commonArguments+batchArguments+actionArguments*len(p.actions))
 	args = append(

@@ -16,7 +16,7 @@ import (
 )
 
 // maxRecord is an upper bound for the size of a record. A resource has at most 1 MiB ([backend.MaxResourceBytes]), but
-// escaped bytes in references take more.
+// its record is larger if bytes of its references are escaped.
 const maxRecord = 2 << 20
 
 // maxLoad is the maximum number of records that one command reads.
@@ -93,7 +93,7 @@ type loader struct {
 	room    int
 	// largest is the size of the largest record in the shards; 0 if it is not known.
 	largest int
-	// clock is the time of the server, if there is only one. times caches the times of the servers of shards.
+	// clock is the time of the server, if there is only one. times caches, for each shard, the time of its server.
 	clock time.Time
 	times map[int]time.Time
 }

@@ -99,7 +99,7 @@ func (f *fields) next() string {
 	return field
 }
 
-// empty skips the next field and returns true, if the field is empty.
+// empty reports whether the next field is empty. If so, it skips the field.
 func (f *fields) empty() (yes bool) {
 	f.rest, yes = strings.CutPrefix(f.rest, "\n")
 	return yes
@@ -198,7 +198,6 @@ func recordHead(k backend.Key, value string) (*backend.Resource, error) {
 	return &backend.Resource{Key: k, Envelope: backend.Envelope{Revision: e.revision, ExpiresAt: e.expires}}, f.err()
 }
 
-// decodeRecord decodes a stored resource.
 func decodeRecord(k backend.Key, value string) (*backend.Resource, error) {
 	return decodeParts(k, value, "")
 }

@@ -29,7 +29,7 @@ type scanner struct {
 	// deep is the set of ranges for which a try had to read further members, because many belonged to expired
 	// resources. The next try reads more members of these ranges in its first step.
 	deep map[*backend.Range]bool
-	// runs has the runs of each range.
+	// runs has the runs of each range, parallel to ranges.
 	runs [][]*shardRange
 	// records maps a key to its record, or to "" if there is none. held is the total size of the records.
 	records map[backend.Key]string
@@ -235,7 +235,7 @@ func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *shardRang
 	return a
 }
 
-// readInto decodes the answers to a.
+// readInto stores the answers to the commands of a in s.
 func (a asked) readInto(s *reading) {
 	if a.page != nil {
 		s.members = a.page.Val()

@@ -206,7 +206,7 @@ func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
 	return s.verify(ctx, cn, history{run: info["run_id"], replication: info["master_replid"]})
 }
 
-// older reports whether a version is known and older than another one, comparing the first two numbers.
+// older reports whether a version is known and older than another one. It compares the first two numbers.
 func older(version, than string) bool {
 	var a, b [2]int
 	_, _ = fmt.Sscanf(version, "%d.%d", &a[0], &a[1])

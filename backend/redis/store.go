@@ -123,7 +123,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// enter connects to the server of each shard, which verifies the shard.
+// enter connects to the server of each shard. Each new connection verifies the shards of its server.
 func (s *Store) enter(ctx context.Context) error {
 	return s.read(ctx, "open", func(ctx context.Context, ses *session) error {
 		for i := range s.core.shards {
@@ -224,7 +224,6 @@ func (c *core) background(run func()) bool {
 	return !c.closing
 }
 
-// current reports whether the session is the current one.
 func (c *core) current(s *session) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -281,7 +280,7 @@ func (s *Store) Now() time.Time { return s.core.now() }
 // Unreadable returns how often a read has skipped a resource that does not decode.
 func (s *Store) Unreadable() uint64 { return s.core.unreadable.Load() }
 
-// ready returns an error if a call cannot be made now.
+// ready returns an error if the store is closed or ctx has ended.
 func (s *Store) ready(ctx context.Context) error {
 	if s.isClosed() {
 		return backend.ErrClosed

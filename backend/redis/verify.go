@@ -123,7 +123,7 @@ func (c *verifier) scanned(ctx context.Context, node goredis.UniversalClient, ke
 	return c.leadTo(ctx, node, found)
 }
 
-// storedRecord is a record that decodes.
+// storedRecord is a decoded record, and the shard in which it lies.
 type storedRecord struct {
 	shard    *shard
 	resource *backend.Resource

@@ -74,7 +74,7 @@ func (c *scriptCall) finish(reply []any, err error) {
 	close(c.done)
 }
 
-// writeQueue returns the queue of a server.
+// writeQueue returns the queue of a server. The first call for the server makes the queue.
 func (s *session) writeQueue(on *goredis.Client) *writeQueue {
 	s.mu.Lock()
 	defer s.mu.Unlock()

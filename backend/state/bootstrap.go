@@ -83,10 +83,9 @@ const (
 	patience = time.Minute
 )
 
-// bootstrapKey returns the key of the record.
 func bootstrapKey() backend.Key { return backend.Key{Kind: bootstrapKind, Name: "store"} }
 
-// bootstrapRecord is the record of a bootstrap.
+// bootstrapRecord is the record of a bootstrap in the store. It is internal, so it has no log entries.
 type bootstrapRecord struct {
 	Format int    `json:"format"`
 	State  string `json:"state"`

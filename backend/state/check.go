@@ -145,7 +145,7 @@ func restoring(r *backend.Resource, body []byte) backend.Action {
 			Body:       body,
 		},
 	}
-	if verdictOf(r.Kind) != movedLast { // those replace the records that a gateway has written to the empty store
+	if verdictOf(r.Kind) != movedLast { // movedLast records replace those that a gateway has written to the empty store
 		a.If = backend.Condition{Presence: backend.Absent}
 		a.Put.CreatedAt = r.CreatedAt
 		a.Put.UpdatedAt = r.UpdatedAt

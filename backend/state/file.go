@@ -60,7 +60,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	return out, err
 }
 
-// Write writes a line.
+// Write appends a line, which is compressed and may be buffered.
 func (w *Writer) Write(l Line) (err error) {
 	if w.line, err = appendLine(w.line[:0], l); err != nil {
 		return err
@@ -196,7 +196,8 @@ func (r *Reader) reason(err error) error {
 	}
 }
 
-// problem returns the error for a file that cannot be decompressed.
+// problem returns the error for a file that could not be read or decompressed: the error of the underlying reader,
+// ErrCut or ErrChanged.
 func (r *Reader) problem(err error) error {
 	switch {
 	case err == io.EOF, errors.Is(err, ErrCut), errors.Is(err, ErrChanged):

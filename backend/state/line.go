@@ -130,7 +130,7 @@ type refJSON struct {
 	Bound     bool   `json:"bound,omitempty"`
 }
 
-// appendLine appends the JSON of a line.
+// appendLine appends a line in JSON, with a newline at its end.
 func appendLine(dst []byte, l Line) ([]byte, error) {
 	r := l.Resource
 	for _, text := range []string{r.Kind, r.Namespace, r.Name, r.UID, r.Declared} {

@@ -64,7 +64,8 @@ func (b *PageBuilder) Skip(k backend.Key) {
 	}
 }
 
-// Page returns the completed page.
+// Page returns the page that was begun by the last call of Next. It must be called when Add has returned false or the
+// range has ended.
 func (b *PageBuilder) Page() backend.Page {
 	page := b.page
 	if !page.More {

@@ -41,7 +41,6 @@ func (w *Write) Refs() (ended, begun []backend.Ref) {
 	return without(ended, begun), without(begun, ended)
 }
 
-// without returns the references in a that are not in b.
 func without(a, b []backend.Ref) []backend.Ref {
 	var out []backend.Ref
 	for i, ref := range a {

@@ -17,7 +17,7 @@ import (
 // [backend.ShardOf], [backend.HeadOf], [backend.Ranges] and [backend.GetBare].
 type Store struct {
 	below backend.Store
-	// begin begins the span of a call.
+	// begin is [span.Start] for a store in this process, and [span.StartCall] for a remote one.
 	begin func(ctx context.Context, name string) (context.Context, span.Span)
 	// system is the name of the store by the semantic conventions for databases.
 	system attribute.KeyValue
@@ -46,7 +46,7 @@ func NewRemote(below backend.Store, system string) *Store {
 	return out
 }
 
-// call begins the span of a call.
+// call begins a span if the context has a recorded one. Otherwise it returns a span that records nothing.
 func (s *Store) call(ctx context.Context, name string) (context.Context, span.Span) {
 	if !span.Of(ctx).Recording() {
 		return ctx, span.Span{}

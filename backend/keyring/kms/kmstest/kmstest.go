@@ -22,12 +22,12 @@ import (
 	pb "github.com/sluicegw/sluice/schema/kms/v2/kmsv2"
 )
 
-// annotation is an annotation that the plugin adds to a wrapped key, and requires to unwrap it.
+// annotation is the name of the annotation that the plugin adds to a wrapped key, and requires to unwrap it.
 const annotation = "nonce.kmstest.sluice.dev"
 
 // Plugin encrypts with keys that are derived from their ids.
 type Plugin struct {
-	// Socket is the path of its socket.
+	// Socket is the path of the plugin's unix socket.
 	Socket string
 
 	mu      sync.Mutex // guards all below
@@ -95,7 +95,7 @@ func (p *Plugin) SetKey(id string) {
 	p.status.KeyId = id
 }
 
-// SetStatus sets the answer to Status.
+// SetStatus sets the version and the health in the answers to Status.
 func (p *Plugin) SetStatus(version, healthz string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func (p *Plugin) SetStatus(version, healthz string) {
 	p.status.Healthz = healthz
 }
 
-// SetFailure makes all calls fail with err. Nil ends that.
+// SetFailure makes all calls fail with err. If err is nil, calls succeed again.
 func (p *Plugin) SetFailure(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
