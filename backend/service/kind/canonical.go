@@ -8,9 +8,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// Canonical rewrites the times and integers of a tree in the form in which they are stored, so that equal values are
-// equal texts. Times are written in UTC, integers without fraction and exponent: 3.0 and 3e0 become 3. Values of a
-// wrong type are left as they are; validation refuses them.
+// Canonical rewrites the times and integers of a tree to the form in which they are stored, so that equal values have
+// equal texts. Times are written in UTC. Integers are written without fraction and exponent: 3.0 and 3e0 become 3.
+// Values of a wrong type are not changed; validation refuses them.
 func (s *Shape) Canonical(tree map[string]any) {
 	if !s.respelled {
 		return
@@ -22,7 +22,7 @@ func (s *Shape) Canonical(tree map[string]any) {
 	}
 }
 
-// canonical returns a value of the field, or each element of a list, in the form in which it is stored.
+// canonical rewrites a value of the field, or each element of a list: see [Shape.Canonical].
 func (f *Field) canonical(value any) any {
 	switch value := value.(type) {
 	case string:
@@ -47,8 +47,8 @@ func (f *Field) canonical(value any) any {
 	return value
 }
 
-// wholeNumber returns an integer without fraction and exponent. Other numbers are returned as they are, and so are
-// integers that some readers of JSON would round.
+// wholeNumber returns an integer without fraction and exponent. It returns other numbers as they are, and also integers
+// that some readers of JSON would round.
 func wholeNumber(n json.Number) json.Number {
 	i, ok := jsontree.Integer(n)
 	if !ok {

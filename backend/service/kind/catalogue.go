@@ -1,5 +1,5 @@
-// Package kind compiles the kinds of a catalogue. A compiled kind validates and compares resources, extracts index rows
-// and references, and knows which part of a stored resource its version of the API can name.
+// Package kind compiles the kinds of a catalogue. A compiled kind validates and compares resources, and extracts index
+// rows and references. It also knows which fields of a stored resource its version of the API has.
 package kind
 
 import (
@@ -34,12 +34,12 @@ type Kind struct {
 	Placed map[string]string
 	// Conditions is the shape of a condition in the status; nil if the status has no conditions.
 	Conditions *descriptor.Shape
-	// Declared is the fingerprint of the kind's declared references, to be compared with [backend.Envelope.Declared].
+	// Declared is the fingerprint of the kind's declared references. It is compared with [backend.Envelope.Declared].
 	// It is empty for a kind without references.
 	Declared string
-	// Referred reports whether any kind declares references to this one.
+	// Referred reports whether any kind declares references to this kind.
 	Referred bool
-	// whole is the kind that this kind is a view of; nil if it is not a view.
+	// whole is the kind of which this kind is a view; nil if it is not a view.
 	whole *Kind
 	// judge is the kind that must also accept a write after this kind has accepted it; nil if there is none.
 	judge *Kind
@@ -50,7 +50,7 @@ type Shape struct {
 	*descriptor.Shape
 	fields  map[string]*Field
 	ordered []*Field
-	// bounded are the fields with a maximum, in the object itself or in a nested object.
+	// bounded are the fields that have a maximum, or whose nested objects have one.
 	bounded []*Field
 	rules   []rule
 	// Hides reports whether the object or a nested object has a write-only field.
@@ -72,7 +72,7 @@ type pattern struct {
 	size int // instructions
 }
 
-// pattern compiles a pattern. where says in errors which field it belongs to. For an empty text the result is the zero
+// pattern compiles a pattern. where names the field of the pattern in errors. For an empty text the result is the zero
 // pattern.
 func (c *compiler) pattern(where, text string) (out pattern) {
 	if text == "" {
@@ -93,7 +93,7 @@ type Field struct {
 	*descriptor.Field
 	pattern, keyPattern pattern
 	shape               *Shape
-	// escaped is the name of the field in rules; see escapeCEL.
+	// escaped is the name of the field as rules write it; see escapeCEL.
 	escaped string
 	// of is the name of the shape that declares the field.
 	of string
@@ -104,16 +104,16 @@ type rule struct {
 	program cel.Program
 	// transition reports whether the rule mentions oldSelf.
 	transition bool
-	// inputs are the fields that the rule reads. If there are none, the rule depends on the whole object.
+	// inputs are the fields that the rule reads. If there are none, the rule reads the whole object.
 	inputs []input
-	// stored is the message of the rule with the stored forms of enum values.
+	// stored is the message of the rule with enum values in their stored form.
 	stored string
 }
 
 // Catalogue finds kinds by name.
 type Catalogue struct {
 	ordered []*Kind
-	// byName maps names to kinds: the name of each kind, and all its names in lower case.
+	// byName maps names to kinds: the exact name of each kind, and all its names in lower case.
 	byName map[string]*Kind
 }
 
@@ -129,7 +129,7 @@ func NewRuleEnv() (*cel.Env, error) {
 	)...)
 }
 
-// Compile compiles the rules and patterns of kinds.
+// Compile compiles kinds with their rules and patterns. The error joins all problems.
 func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 	env, err := NewRuleEnv()
 	if err != nil {
@@ -241,7 +241,7 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 	return out
 }
 
-// addField adds a compiled field to the shape.
+// addField adds a compiled field to the shape and updates what the shape knows of its fields.
 func (s *Shape) addField(f *Field) {
 	s.fields[f.Name] = f
 	if c := f.Constraint; c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil ||
@@ -256,10 +256,10 @@ func (s *Shape) addField(f *Field) {
 		f.Type == descriptor.TypeSafeInt || f.shape != nil && f.shape.respelled
 }
 
-// word matches a possible name of an enum value.
+// word matches a word that may be the name of an enum value.
 var word = regexp.MustCompile(`[A-Za-z_]\w*`)
 
-// inStoredForm replaces the API names of the shape's enum values in a text by their stored forms, which manifests use.
+// inStoredForm replaces the API names of the shape's enum values in a text by the stored forms, which manifests use.
 func inStoredForm(s *descriptor.Shape, text string) string {
 	return word.ReplaceAllStringFunc(text, func(name string) string {
 		for i := range s.Fields {
@@ -277,7 +277,7 @@ func inStoredForm(s *descriptor.Shape, text string) string {
 
 func (c *compiler) fail(err error) { c.err = errors.Join(c.err, err) }
 
-// Find finds a kind by its name, singular or plural, ignoring case.
+// Find finds a kind by one of its names: singular, plural or short, in any case.
 func (c Catalogue) Find(name string) (*Kind, error) {
 	if k := c.byName[name]; k != nil { // most callers pass the exact name
 		return k, nil

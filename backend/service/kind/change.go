@@ -14,14 +14,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// maxChangedPaths is the maximum number of paths in a change. If more have changed, their parents are listed instead.
+// maxChangedPaths is the maximum number of paths in a change. If more have changed, their parents are listed in place
+// of them.
 const maxChangedPaths = 64
 
 // changeOf returns the description of a change for its log entry: a JSON object with two members. "before" has the
-// previous values of the parts of the body that have changed, null for a part that was absent. "paths" lists the paths
-// that have changed. was is the stored body, and next has the parts that the change writes. Fields that are write-only
-// in this catalogue are left out. The result is nil if was cannot be read, or if the description would be longer than
-// [backend.MaxChange].
+// previous values of those parts of the body that have changed, or null for a part that was absent. "paths" lists the
+// paths that have changed. was is the stored body. next has the parts that the change writes. Fields that are
+// write-only in this catalogue are left out. The result is nil if was cannot be read, or if the description would be
+// longer than [backend.MaxChange].
 func (k *Kind) changeOf(was []byte, next []member) []byte {
 	before, err := partsOf(was)
 	if err != nil {
@@ -55,7 +56,7 @@ func (k *Kind) changeOf(was []byte, next []member) []byte {
 	return out
 }
 
-// objectOf returns text followed by a JSON object with the given members.
+// objectOf returns text followed by the JSON object of the members.
 func objectOf(text string, members []member) []byte {
 	room := len(text) + len("{}")
 	for _, m := range members {
@@ -71,7 +72,7 @@ func objectOf(text string, members []member) []byte {
 	return append(out, '}')
 }
 
-// shownSpec returns a stored spec without the fields that are write-only now. They can be in the stored spec if they
+// shownSpec returns a stored spec without the fields that are write-only now. The stored spec has such fields if they
 // were not write-only in an earlier catalogue.
 func (k *Kind) shownSpec(raw string) (string, error) {
 	spec, err := jsontree.Parse(raw)
@@ -95,7 +96,7 @@ func (k *Kind) partShape(name string) *Shape {
 }
 
 // ChangedPaths returns the paths that a change has changed, such as "spec.size". It returns none if the log entry does
-// not have them.
+// not list them.
 func ChangedPaths(e *backend.Event) []string {
 	var c struct{ Paths []string }
 	if json.Unmarshal(e.Change, &c) != nil {
@@ -105,7 +106,7 @@ func ChangedPaths(e *backend.Event) []string {
 }
 
 // partsBefore returns the previous values of the parts of the body that a change has replaced. known is false if the
-// log entry does not have them.
+// log entry does not have these values.
 func partsBefore(change []byte) (parts []member, known bool) {
 	text := string(change)
 	if !gjson.Valid(text) {
@@ -119,8 +120,8 @@ func partsBefore(change []byte) (parts []member, known bool) {
 	return parts, err == nil
 }
 
-// StatusChange returns the stored status before and after a change; "" if there was none. Both are "" if the change has
-// left the status as it was. known is false if the log entry does not have the previous state.
+// StatusChange returns the stored status before and after a change; "" if there was no status. Both are "" if the
+// change has not changed the status. known is false if the log entry does not have the previous state.
 func StatusChange(e *backend.Event) (was, now string, known bool) {
 	before := gjson.GetBytes(e.Change, "before.status")
 	if !gjson.ValidBytes(e.Change) || !before.Exists() {
@@ -165,8 +166,8 @@ func Before(e *backend.Event) (r *backend.Resource, known bool) {
 	return &out, true
 }
 
-// bodyBefore returns the body before a change. It is the body after the change, in which the replaced parts have their
-// previous values.
+// bodyBefore returns the body before a change: the body after the change, with the previous values of the replaced
+// parts.
 func bodyBefore(replaced []member, after []byte) ([]byte, error) {
 	parts, err := partsOf(after)
 	if err != nil {
@@ -219,11 +220,11 @@ func membersIn(raw string) (out []member, err error) {
 	return out, err
 }
 
-// difference is a member whose value differs between two objects. "" means that it is absent.
+// difference is a member whose value differs between two objects. was or now is "" if the member is absent.
 type difference struct{ name, was, now string }
 
-// differing returns the members whose values differ between two objects, in the order of the first object. Members that
-// only the second object has come last.
+// differing returns the members whose values differ between two objects. Their order is the order of the first object.
+// Members that only the second object has come last.
 func differing(before, after []member) (out []difference) {
 	find := func(in []member, name string) string {
 		for i := range in {
@@ -249,8 +250,8 @@ func differing(before, after []member) (out []difference) {
 // changedPaths collects the paths that have changed.
 type changedPaths struct{ all []string }
 
-// differ adds the paths that have changed at path or below it. It descends into parts of the body and into objects with
-// a shape; of other values it adds the path itself.
+// differ adds the paths that have changed at path or below. It descends into parts of the body and into objects with a
+// shape. For other values it adds path itself.
 func (c *changedPaths) differ(path string, s *Shape, was, now string) {
 	part := !strings.Contains(path, ".")
 	if (s != nil || part) && len(was) > 0 && len(now) > 0 && was[0] == '{' && now[0] == '{' {
@@ -270,7 +271,7 @@ func (c *changedPaths) differ(path string, s *Shape, was, now string) {
 	c.all = append(c.all, path)
 }
 
-// shortened returns the sorted paths. While there are too many, it replaces the longest by their parents.
+// shortened returns the sorted paths. While there are too many paths, it replaces the deepest ones by their parents.
 func (c *changedPaths) shortened() []string {
 	for len(c.all) > maxChangedPaths {
 		deepest := 0

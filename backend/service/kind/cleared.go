@@ -8,9 +8,9 @@ import (
 // maxCleared is the maximum number of CLEARED warnings about one patch.
 const maxCleared = 10
 
-// Cleared returns a warning for each value that a merge patch clears by null, at most maxCleared. Clients that send
-// null for every field which they do not set would otherwise not notice that they clear values. There are no warnings
-// about write-only values, because a warning would reveal that a value was stored.
+// Cleared returns a warning for each value that a merge patch clears by null, at most maxCleared. Some clients send
+// null for every field that they do not set. Without warnings they would not notice that they clear values. Cleared
+// returns no warnings about write-only values, because a warning would reveal that a value was stored.
 func (s *Shape) Cleared(at *failure.Path, names failure.FieldNames, object, patch map[string]any) []failure.Warning {
 	c := cleared{names: names}
 	c.object(s, at, object, patch)

@@ -27,18 +27,18 @@ const (
 	equivalent
 )
 
-// exact reports whether the order of a SET and fields unknown to the shape count.
+// exact reports whether differences in the order of a SET and in unknown fields count.
 func (c comparisonMode) exact() bool { return c == identical || c == equivalent }
 
 // withDefaults reports whether an absent field equals its effective default.
 func (c comparisonMode) withDefaults() bool { return c == effective || c == equivalent }
 
-// Identical reports whether two objects have the same stored form: the same values under the same names, including
-// names unknown to the shape, with lists in the same order. An absent field differs from one that is set to its
-// default.
+// Identical reports whether two objects have the same stored form. They have the same values under the same names,
+// including names that the shape does not know, and lists in the same order. An absent field differs from a field that
+// is set to its default.
 func (s *Shape) Identical(a, b map[string]any) bool { return s.same(a, b, identical) }
 
-// Equivalent is like Identical, except that an absent field equals one that is set to its default.
+// Equivalent is like Identical, but an absent field equals a field that is set to its default.
 func (s *Shape) Equivalent(a, b map[string]any) bool { return s.same(a, b, equivalent) }
 
 // same reports whether two objects are equal under a comparisonMode.
@@ -53,8 +53,7 @@ func (s *Shape) same(a, b map[string]any, c comparisonMode) bool {
 	})
 }
 
-// sameUnknown reports whether the fields that the shape does not know are equal in two
-// objects.
+// sameUnknown reports whether two objects are equal in the fields that the shape does not know.
 func (s *Shape) sameUnknown(a, b map[string]any) bool {
 	for name, x := range a {
 		if y, ok := b[name]; s.fields[name] == nil && !(ok && jsontree.Equal(x, y)) {
@@ -69,7 +68,8 @@ func (s *Shape) sameUnknown(a, b map[string]any) bool {
 	return true
 }
 
-// compared returns the value of the field that counts in a mode; false if it is absent.
+// compared returns the value of the field that a comparison in the given mode uses. It returns false if the field is
+// absent.
 func (f *Field) compared(tree map[string]any, c comparisonMode) (any, bool) {
 	if c.withDefaults() {
 		return f.valueIn(tree)
@@ -96,7 +96,7 @@ func (f *Field) same(a, b any, c comparisonMode) bool {
 	return jsontree.Equal(a, b)
 }
 
-// sameSet reports whether two lists of equal length have the same elements, ignoring their order.
+// sameSet reports whether two lists of equal length have the same elements in any order.
 func (f *Field) sameSet(a, b []any, c comparisonMode) bool {
 	times := make(map[string]int, len(b)) // how often b has them
 	for _, v := range b {

@@ -16,9 +16,9 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// costs computes the cost of calls in rules, in CEL's cost units, where CEL's own estimate is too low: it knows neither
-// the types of values nor the size of patterns. The map has the size of each pattern in instructions, by the text of
-// the pattern.
+// costs computes the cost of calls in rules, in CEL's cost units, where CEL's own estimate is too low. CEL knows
+// neither the types of values nor the size of patterns. The map has the size of each pattern in instructions, by the
+// text of the pattern.
 type costs map[string]int
 
 const (
@@ -26,11 +26,11 @@ const (
 	bytesPerUnit = 64
 	// bytesPerSlowUnit is the number of bytes that are parsed or converted for one cost unit.
 	bytesPerSlowUnit = 8
-	// elementBytes is the number of bytes that are charged for a list element besides its own.
+	// elementBytes is the number of bytes that are charged for a list element in addition to its own size.
 	elementBytes = 16
 )
 
-// CallCost implements [interpreter.ActualCostEstimator]. It returns nil to use CEL's own estimate.
+// CallCost implements [interpreter.ActualCostEstimator]. If it returns nil, CEL uses its own estimate.
 func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
 	perUnit := bytesPerUnit
 	switch {
@@ -94,7 +94,7 @@ const (
 	formatFunction  = "format"
 )
 
-// learn adds the sizes of the patterns in a rule to the map.
+// learn adds the sizes of the patterns in a rule to c.
 func (c costs) learn(rule *cel.Ast) {
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(rule.NativeRep()), ast.FunctionMatcher(matchesFunction)) {
 		if args := e.AsCall().Args(); len(args) > 0 && args[len(args)-1].Kind() == ast.LiteralKind {
@@ -108,8 +108,8 @@ func (c costs) learn(rule *cel.Ast) {
 // maxText is the maximum number of bytes of a text that replace or join may produce.
 const maxText = 1 << 20
 
-// boundedTexts returns the functions replace and join of the string extensions. They compute the length of their result
-// first, and fail if it would exceed maxText.
+// boundedTexts returns the functions replace and join of the string extensions with a limit. They first compute the
+// length of their result, and fail if it would exceed maxText.
 func boundedTexts() []cel.EnvOption {
 	text := cel.StringType
 	number := cel.IntType
@@ -167,8 +167,8 @@ func joinTexts(list, separator ref.Val) ref.Val {
 	return types.String(strings.Join(out, between))
 }
 
-// tooLong returns the error that ends an evaluation because a function would produce too long a text. It is handled
-// like an evaluation that costs too much.
+// tooLong returns the error that ends an evaluation because the result of a function would be too long. The error is
+// handled like an evaluation that costs too much.
 func tooLong(function string) ref.Val {
 	return types.WrapErr(interpreter.EvalCancelledError{
 		Message: fmt.Sprintf(

@@ -7,8 +7,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// effective returns a copy of the object as rules see it. Absent fields have their effective defaults, numbers are
-// int64 or float64 according to their field, times are instants, and names that CEL reserves are escaped.
+// effective returns a copy of the object as rules see it. Absent fields have their effective defaults. Numbers are
+// int64 or float64, depending on their field. Times are instants. Names that CEL reserves are escaped.
 func (s *Shape) effective(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
 	for name, v := range tree {
@@ -55,8 +55,8 @@ func (f *Field) effective(v any) any {
 	return v
 }
 
-// celReserved are the words that CEL's language definition does not allow as field names. In a rule such a field is
-// written as __word__, as in Kubernetes.
+// celReserved are the words that CEL's language definition does not allow as field names. In a rule a field with such a
+// name is written as __name__, as in Kubernetes.
 const celReserved = " true false null in as break const continue else for function if import let loop package namespace return var void while "
 
 func escapeCEL(name string) string {

@@ -19,8 +19,7 @@ const (
 	maxLabelValue = 63
 )
 
-// labelSyntax matches the value of a label and the name in its key, by the rules of
-// Kubernetes.
+// labelSyntax matches the value of a label, and the name part of its key, by the rules of Kubernetes.
 var labelSyntax = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
 // Name adds a violation if the name of a resource is not valid.
@@ -117,18 +116,18 @@ func (c Catalogue) Resolve(id Identity) (*Kind, backend.Key, error) {
 
 const idFormat = 1
 
-// GlobalID returns the global id of a resource, which is the same in every version of the API. It is a format byte and
-// the tuple (kind, namespace, name), in base64url.
+// GlobalID returns the global id of a resource, which is the same in every version of the API. The id is a format byte
+// and the tuple (kind, namespace, name), encoded in base64url.
 func GlobalID(key backend.Key) string {
 	return base64.RawURLEncoding.EncodeToString(AppendGlobalID(nil, key))
 }
 
-// AppendGlobalID appends the bytes of a global id, before they are encoded in base64url.
+// AppendGlobalID appends the bytes of a global id that [GlobalID] encodes in base64url.
 func AppendGlobalID(dst []byte, key backend.Key) []byte {
 	return key.Append(append(dst, idFormat))
 }
 
-// ParseGlobalID returns the key in a result of [GlobalID]. For any other text it returns BAD_USER_INPUT.
+// ParseGlobalID returns the key that [GlobalID] has encoded. For any other text it returns BAD_USER_INPUT.
 func ParseGlobalID(id string) (backend.Key, error) {
 	bad := badID(id)
 	if len(id) > 4*backend.MaxKeyBytes {
@@ -150,7 +149,7 @@ func badID(id string) *failure.Error {
 }
 
 // KeyOf returns the key in the global id of a resource of a known kind. It returns BAD_USER_INPUT if the kind is not
-// known or [GlobalID] would write the id differently.
+// known, or if the id is not exactly the result of [GlobalID] for the key.
 func (c Catalogue) KeyOf(id string) (backend.Key, error) {
 	key, err := ParseGlobalID(id)
 	if err != nil {
@@ -162,15 +161,15 @@ func (c Catalogue) KeyOf(id string) (backend.Key, error) {
 	return key, nil
 }
 
-// Identity identifies a resource in a request. A nil Namespace means the default namespace for NAMESPACED kinds; for
-// GLOBAL kinds it must be nil.
+// Identity identifies a resource in a request. For NAMESPACED kinds a nil Namespace means the default namespace. For
+// GLOBAL kinds it must be nil or empty.
 type Identity struct {
 	Kind      string
 	Namespace *string
 	Name      string
 }
 
-// IdentityOf returns the identity of a resource by its key.
+// IdentityOf returns the identity of the resource with a key.
 func IdentityOf(key backend.Key) Identity {
 	of := Identity{Kind: key.Kind, Name: key.Name}
 	if key.Namespace != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// checkChange checks what may not change in an object. It adds a violation for each immutable field whose effective
-// value differs, if both objects have one, and for each rule with oldSelf that does not hold.
+// checkChange checks that a change of an object is allowed. It adds a violation for each immutable field whose
+// effective value differs between next and old, if both have one, and for each rule with oldSelf that is not satisfied.
 func (v *Violations) checkChange(ctx context.Context, s *Shape, at *failure.Path, next, old map[string]any) {
 	before := len(v.found)
 	inner := at.Below()
@@ -45,7 +45,7 @@ func (v *Violations) checkChange(ctx context.Context, s *Shape, at *failure.Path
 	}
 }
 
-// checkChangedElements calls checkChange for each pair of objects with equal keys in two lists.
+// checkChangedElements calls checkChange for each pair of objects that have equal keys in two lists.
 func (v *Violations) checkChangedElements(ctx context.Context, f *Field, at *failure.Path, now, was any) {
 	next, _ := now.([]any)
 	old, _ := was.([]any)
@@ -65,8 +65,8 @@ func (v *Violations) checkChangedElements(ctx context.Context, f *Field, at *fai
 	}
 }
 
-// valueIn returns the effective value of the field in an object: the value itself, else the default. It returns false
-// if there is neither.
+// valueIn returns the effective value of the field in an object: the value itself, or else the default. It returns
+// false if the field has neither.
 func (f *Field) valueIn(tree map[string]any) (any, bool) {
 	if value, ok := tree[f.Name]; ok {
 		return value, true

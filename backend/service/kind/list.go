@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// list checks a list: its length, its elements, and that elements do not repeat if they must not.
+// list validates a list: its length, its elements, and that its elements are distinct if they must be.
 func (v *Violations) list(ctx context.Context, f *Field, at *failure.Path, value any, old prior) {
 	list, ok := value.([]any)
 	if !ok {
@@ -58,14 +58,14 @@ func (v *Violations) list(ctx context.Context, f *Field, at *failure.Path, value
 	}
 }
 
-// elements are the elements of a list that have the same identity. first is the index of the first, n their number, and
-// last the value of the last.
+// elements describes the elements of a list that have the same identity. first is the index of the first of them, n is
+// their number, and last is the value of the last of them.
 type elements struct {
 	first, n int
 	last     any
 }
 
-// elements groups the elements of a stored list by identity. It returns nil if the elements of the field may repeat.
+// elements groups the elements of a stored list by identity. It returns nil if elements of the list may repeat.
 func (f *Field) elements(stored []any) map[string]*elements {
 	if !f.distinct() || len(stored) == 0 {
 		return nil
@@ -88,8 +88,8 @@ func (f *Field) distinct() bool {
 	return f.ListType == descriptor.ListMap || f.ListType == descriptor.ListSet || f.Constraint.Unique
 }
 
-// identity returns a text that is equal for elements with the same identity. In a MAP that means equal keys, otherwise
-// equal values.
+// identity returns a text that is equal for elements with the same identity. In a MAP, elements with equal keys have
+// the same identity; in other lists, elements with equal values.
 func (f *Field) identity(element any) string {
 	e, isObject := element.(map[string]any)
 	if f.ListType != descriptor.ListMap || !isObject {
@@ -104,8 +104,8 @@ func (f *Field) identity(element any) string {
 	return string(id)
 }
 
-// appendIdentity appends a text that is equal for values which the field considers equal under a mode: numbers by
-// value, a SET in any order, and fields unknown to the shape only if the mode is exact.
+// appendIdentity appends a text that is equal for values that are equal under a mode. Numbers are compared by value,
+// and SETs in any order. Fields that the shape does not know count only if the mode is exact.
 func (f *Field) appendIdentity(dst []byte, v any, c comparisonMode) []byte {
 	switch v := v.(type) {
 	case string:

@@ -9,15 +9,15 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Newest returns the newest major version of the API as a view of c, whose kinds must be the union of two major
-// versions. What only the previous version has is handled like fields that an older gateway does not know. See
+// Newest returns the newest major version of the API as a view of c. The kinds of c must be the union of two major
+// versions. Fields that only the previous version has are handled like fields that an older gateway does not know. See
 // [Catalogue.Previous].
 func (c Catalogue) Newest(kinds []descriptor.Kind) (Catalogue, error) { return c.major(kinds, nil) }
 
-// Previous returns the previous major version of the API as a view of the stored kinds. It has its own names, defaults,
-// constraints and rules for the same stored fields. Bodies, index rows, stored references and readability are defined
-// by the stored kinds. A write that is valid in the previous version is then validated against the newest one, with
-// errors that use the names of the previous one.
+// Previous returns the previous major version of the API as a view of the stored kinds. It has other names, defaults,
+// constraints and rules for the same stored fields. The stored kinds define bodies, index rows, stored references, and
+// what is readable. A write that is valid in the previous version is also validated against the newest one. The errors
+// of this validation use the names of the previous version.
 func (c Catalogue) Previous(kinds []descriptor.Kind) (Catalogue, error) {
 	var judges []descriptor.Kind
 	n := naming{}
@@ -35,8 +35,8 @@ func (c Catalogue) Previous(kinds []descriptor.Kind) (Catalogue, error) {
 	return c.major(kinds, compiled.byName)
 }
 
-// major compiles kinds as views of the kinds in the catalogue. judges maps the name of a kind to the kind that
-// validates its writes afterwards. A kind that equals the stored one is shared.
+// major compiles kinds as views of the kinds in the catalogue. judges maps the name of a kind to the kind that then
+// validates writes too. A kind that equals the stored kind is shared with the catalogue.
 func (c Catalogue) major(kinds []descriptor.Kind, judges map[string]*Kind) (Catalogue, error) {
 	var own []descriptor.Kind
 	for i := range kinds {
@@ -72,11 +72,11 @@ func (c Catalogue) major(kinds []descriptor.Kind, judges map[string]*Kind) (Cata
 	return out, nil
 }
 
-// naming caches renamed shapes. The key is the pair of arguments of naming.shape.
+// naming caches the results of naming.shape by its two arguments.
 type naming map[[2]*descriptor.Shape]*descriptor.Shape
 
-// shape returns s with the names that another shape has for its types, fields and enum values. Either may be nil; the
-// result is then s.
+// shape returns s with the names that another shape has for its types, fields and enum values. If one of them is nil,
+// the result is s.
 func (n naming) shape(s, names *descriptor.Shape) *descriptor.Shape {
 	if s == nil || names == nil {
 		return s
@@ -103,7 +103,8 @@ func (n naming) shape(s, names *descriptor.Shape) *descriptor.Shape {
 	return &out
 }
 
-// namedEnum returns e with the names that another enum has for the same stored values. Either may be nil.
+// namedEnum returns e with the names that another enum has for the same stored values. If one of them is nil, the
+// result is e.
 func namedEnum(e, names *descriptor.Enum) *descriptor.Enum {
 	if e == nil || names == nil {
 		return e
@@ -121,8 +122,8 @@ func namedEnum(e, names *descriptor.Enum) *descriptor.Enum {
 // describes reports whether the kind was compiled from a descriptor equal to d.
 func (k *Kind) describes(d *descriptor.Kind) bool { return reflect.DeepEqual(k.Kind, d) }
 
-// IndexField returns the field of an index as this kind names it. The values of an enum keep the order that they have
-// in the index.
+// IndexField returns the indexed field with the names of this kind. The values of an enum keep the order in which the
+// index sorts them.
 func (k *Kind) IndexField(i *indexed) *descriptor.Field {
 	own, _ := k.FieldAt(i.path)
 	if k.whole == nil || own == nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// Maxima checks the maxima of a status, and nothing else. A value above its maximum is accepted if the stored status
-// has one at least as large in the same field. So a controller can write back a whole status with values that the
-// gateway wrote, or that were stored before there was a maximum. A nil shape has no maxima. stored returns the stored
-// status; it is called only if a value is too large.
+// Maxima checks only the maxima of a status. A value above its maximum is accepted if the stored status has a value of
+// at least this size in the same field. So a controller can write back a whole status with values that the gateway
+// wrote, or that were stored before the maximum existed. A nil shape has no maxima. stored returns the stored status.
+// It is called only if a value is too large.
 func (v *Violations) Maxima(s *Shape, at *failure.Path, status map[string]any, stored func() map[string]any) {
 	if s == nil {
 		return
@@ -30,7 +30,7 @@ func (v *Violations) Maxima(s *Shape, at *failure.Path, status map[string]any, s
 	m.object(s, at, status)
 }
 
-// excesses returns, for each maximum that the tree exceeds, the size of the largest value.
+// excesses returns the size of the largest value for each maximum that the tree exceeds.
 func (s *Shape) excesses(tree map[string]any) map[measure]int {
 	out := map[measure]int{}
 	m := meter(func(x excess) bool {
@@ -41,14 +41,13 @@ func (s *Shape) excesses(tree map[string]any) map[measure]int {
 	return out
 }
 
-// measure is a maximum of a field. message is the format of a violation; its arguments are the maximum and the actual
+// measure is a maximum of a field. message is the format of a violation. Its arguments are the maximum and the actual
 // size.
 type measure struct {
 	field         *Field
 	rule, message string
 }
 
-// textMessage is the message of a measure for texts.
 const textMessage = "must have at most %d characters, has %d"
 
 // excess is a value that exceeds its maximum.
@@ -58,8 +57,8 @@ type excess struct {
 	most, size int
 }
 
-// meter is a callback for each value that exceeds its maximum. It returns true if the parts of the value are to be
-// measured as well. Values of a wrong type are not measured.
+// meter is called for each value that exceeds its maximum. If it returns true, the parts of the value are measured too.
+// Values of a wrong type are not measured.
 type meter func(excess) bool
 
 func (m meter) object(s *Shape, at *failure.Path, tree map[string]any) {
@@ -104,8 +103,7 @@ func (m meter) value(f *Field, value any, at *failure.Path) {
 	}
 }
 
-// text measures a text in characters. It need not count them if the text has at most as many bytes as characters are
-// allowed.
+// text measures a text in characters. It counts them only if the text has more bytes than characters are allowed.
 func (m meter) text(of measure, most *int, text string, at *failure.Path) {
 	if most == nil || len(text) <= *most {
 		return

@@ -10,15 +10,14 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// A field with mergeInto is a map that offers another way to write a second map of the same object. Its entries are
-// checked, moved into the second map, and stored there. Both fields are write-only, so readers see no difference.
-//
-// An example is stringData of a Secret, which is merged into data.
+// A field with mergeInto is a map that offers another way to write a second map of the same object. For example,
+// stringData of a Secret is merged into data. The entries of the field are checked, moved into the second map, and
+// stored there. Both fields are write-only, so readers see no difference.
 
-// TakeMerged moves the entries of fields with mergeInto into their targets, and adds violations. cleared are the paths
-// of fields that the spec clears. It returns the paths of targets that the spec neither sets nor clears: such a target
-// also keeps its stored entries, see [Shape.KeepWriteOnly]. A value that is not a map is left in place; validation
-// refuses it later.
+// TakeMerged moves the entries of fields with mergeInto into their targets, and adds violations. cleared has the paths
+// of the fields that the spec clears. TakeMerged returns the paths of targets that the spec neither sets nor clears.
+// Such a target also keeps its stored entries, see [Shape.KeepWriteOnly]. A value that is not a map stays in place;
+// validation refuses it later.
 func (v *Violations) TakeMerged(
 	ctx context.Context, s *Shape, at *failure.Path, tree map[string]any, cleared map[string]bool,
 ) map[string]bool {
@@ -56,8 +55,8 @@ func (v *Violations) TakeMerged(
 	return added
 }
 
-// TakeMergedPatch moves the entries of fields with mergeInto out of a merge patch, and returns them as a second merge
-// patch to be applied after the first. A null entry removes the entry of the target.
+// TakeMergedPatch moves the entries of fields with mergeInto out of a merge patch. It returns them as a second merge
+// patch, which must be applied after the first. A null entry removes the entry of the target.
 func (v *Violations) TakeMergedPatch(
 	ctx context.Context, s *Shape, at *failure.Path, patch map[string]any,
 ) map[string]any {
@@ -93,8 +92,8 @@ func (v *Violations) TakeMergedPatch(
 	return out
 }
 
-// encoded returns entries of the field from in the form that the field into stores. Values that are not strings are
-// left as they are; validation refuses them.
+// encoded returns entries of the field from in the form that the field into stores. Values that are not strings are not
+// changed; validation refuses them.
 func encoded(from, into *Field, entries map[string]any) map[string]any {
 	if into.Constraint.Format != descriptor.FormatBase64 || from.Constraint.Format == descriptor.FormatBase64 {
 		return entries

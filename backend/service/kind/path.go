@@ -7,8 +7,8 @@ import (
 )
 
 // Path returns the path of a declared field, which can be written with any [failure.FieldNames]. stored is the path as
-// declarations write it: stored names from the root of the body, without list elements. A step that is not a field
-// keeps its name. If a view lacks the field, the names of the whole kind are used.
+// declarations write it, such as spec.networks.name: stored names from the root of the body, without list elements. A
+// step that is not a field keeps its name. If a view does not have the field, the names of the whole kind are used.
 func (k *Kind) Path(stored string) *failure.Path {
 	for k.whole != nil {
 		if f, _ := k.FieldAt(stored); f != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// ResourceRef is a reference from a resource to another.
+// ResourceRef is a reference to another resource.
 type ResourceRef struct {
 	Key backend.Key
 	// Guarded reports whether any reference to Key is guarded.
@@ -14,13 +14,13 @@ type ResourceRef struct {
 	Path string
 }
 
-// referenceIndex is a declared reference. global reports whether it leads to a GLOBAL kind.
+// referenceIndex is a declared reference. global reports whether the kind of its targets is GLOBAL.
 type referenceIndex struct {
 	descriptor.Reference
 	global bool
 }
 
-// Refs returns the references in a spec. A resource to which several fields refer occurs once. namespace is the
+// Refs returns the references in a spec. If several fields refer to the same resource, it occurs once. namespace is the
 // namespace of the referring resource.
 func (d *Rows) Refs(namespace string, spec map[string]any) []ResourceRef {
 	if len(d.references) == 0 {
@@ -48,8 +48,8 @@ func (d *Rows) Refs(namespace string, spec map[string]any) []ResourceRef {
 	return out
 }
 
-// walk visits all values of the field in a tree, starting at a step of its path. Where an object lacks the field, it
-// visits the effective default.
+// walk visits all values of the field in a tree, starting at a step of the field's path. For an object without the
+// field, it visits the effective default.
 func (i *indexed) walk(v any, step int, visit func(any)) {
 	if list, ok := v.([]any); ok {
 		for _, e := range list {

@@ -12,17 +12,17 @@ import (
 
 // Value is one write-only value of a resource.
 type Value struct {
-	// Path is the path of the value; for an entry of a map, the path of the map.
+	// Path is the path of the value. For an entry of a map it is the path of the map.
 	Path *failure.Path
 	// Key is the key of an entry of a map; nil for other values.
 	Key *string
-	// Value is the stored string; for a number or Boolean, its JSON.
+	// Value is the stored string. A number or Boolean is shown as its JSON.
 	Value string
 	// Base64 reports whether Value is encoded in base64.
 	Base64 bool
 }
 
-// Text returns the decoded value. It returns false if it is not valid UTF-8.
+// Text returns the decoded value. It returns false if the decoded value is not valid UTF-8.
 func (v Value) Text() (string, bool) {
 	if !v.Base64 {
 		return v.Value, true
@@ -31,8 +31,8 @@ func (v Value) Text() (string, bool) {
 	return string(raw), err == nil && utf8.Valid(raw)
 }
 
-// Revealed returns the write-only values of a spec, in the order of the fields and, within a map,
-// of the keys.
+// Revealed returns the write-only values of a spec, in the order of the fields. The entries of a
+// map are sorted by key.
 func (s *Shape) Revealed(at *failure.Path, spec map[string]any) []Value {
 	return s.revealed(nil, at, spec, false)
 }

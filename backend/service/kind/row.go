@@ -32,11 +32,11 @@ const (
 	DeletionIndex  = "deletionRequestedAt"
 )
 
-// MaxIndexChars is the maximum number of characters of an indexed string. A longer string has no index row; only a
-// status can have one.
+// MaxIndexChars is the maximum number of characters of an indexed string. A longer string has no index row. Only a
+// status can have longer strings.
 const MaxIndexChars = 256
 
-// maxIndexBytes is the maximum number of bytes of an indexed string, and of a condition's type and status.
+// maxIndexBytes is the maximum number of bytes of an indexed string, and of the type and status of a condition.
 const maxIndexBytes = 1024
 
 // ConditionType returns the type of a condition that was decoded from a status.
@@ -49,7 +49,7 @@ func ConditionText(condition any, field string) string {
 	return text
 }
 
-// Definition describes to the index in memory how to index resources of the kind.
+// Definition tells the index in memory how to index resources of the kind.
 func (k *Kind) Definition() index.Definition {
 	names, sortable := k.Rows.Indexes()
 	if k.Scope != descriptor.Global {
@@ -71,8 +71,8 @@ type Rows struct {
 	shape      *body.Shape
 	indexes    []indexed
 	references []referenceIndex
-	// conditions are the slots of status.conditions and of a condition's type; nil if the kind has no conditions.
-	// status and reason are the slots of these fields in a condition; -1 if it lacks the field.
+	// conditions are the slots of status.conditions and of type in a condition; nil if the kind has no conditions.
+	// status and reason are the slots of these fields in a condition; -1 if a condition does not have the field.
 	conditions     []int
 	status, reason int
 }
@@ -81,7 +81,7 @@ type Rows struct {
 type indexed struct {
 	path  string
 	steps []string
-	// slots are the slots of the steps in stored bodies.
+	// slots are the positions of the steps in stored bodies.
 	slots []int
 	Field *descriptor.Field
 	// Sortable reports whether results can be ordered by the field.
@@ -90,7 +90,7 @@ type indexed struct {
 	Many bool
 }
 
-// compileRows finds the indexed fields and references of a kind in the shape of its stored bodies.
+// compileRows finds the indexed fields and references of a kind in shape, which is the shape of its stored bodies.
 func compileRows(k *descriptor.Kind, shape *body.Shape) (*Rows, error) {
 	d := &Rows{shape: shape}
 	add := func(path string, sortable bool) error {
@@ -132,7 +132,7 @@ func compileRows(k *descriptor.Kind, shape *body.Shape) (*Rows, error) {
 	return d, d.findConditions(k)
 }
 
-// findConditions finds the slots of conditions, if the kind has them.
+// findConditions sets the slots of conditions, if the kind has conditions.
 func (d *Rows) findConditions(k *descriptor.Kind) error {
 	if k.Conditions() == nil {
 		return nil
@@ -162,7 +162,7 @@ func (d *Rows) Indexes() (all, sortable []string) {
 	return all, sortable
 }
 
-// Index returns the index on a path; nil if there is none.
+// Index returns the index with a path; nil if there is none.
 func (d *Rows) Index(path string) *indexed {
 	for i := range d.indexes {
 		if d.indexes[i].path == path {
@@ -172,16 +172,16 @@ func (d *Rows) Index(path string) *indexed {
 	return nil
 }
 
-// excessRows describes a body with more index rows than a resource may have.
+// excessRows describes a body that has more index rows than a resource may have.
 type excessRows struct {
 	rows int
-	// index is the index with the most rows, and inIndex their number.
+	// index is the index with the most rows. inIndex is the number of these rows.
 	index   string
 	inIndex int
 }
 
-// excessRowsOf returns an excessRows if a body has too many index rows, else nil. If the stored resource old has too
-// many already, because fields became filterable later, the body is accepted as long as no index gets more rows.
+// excessRowsOf returns an excessRows if a body has too many index rows, otherwise nil. The stored resource old may
+// already have too many, because fields became filterable later. Then the body is accepted if no index gets more rows.
 func (k *Kind) excessRowsOf(key backend.Key, next []byte, old *backend.Resource) *excessRows {
 	b, err := k.Body.Read(&backend.Resource{Key: key, Body: next})
 	if err != nil {
@@ -227,7 +227,7 @@ func (e *excessRows) refuse(k *Kind, names failure.FieldNames) *failure.Error {
 	}
 }
 
-// distinct sorts rows and removes duplicates.
+// distinct sorts rows in place and removes duplicates.
 func distinct(rows []index.Row) []index.Row {
 	compare := func(a, b index.Row) int {
 		return cmp.Or(cmp.Compare(a.Index, b.Index), bytes.Compare(a.Value, b.Value))
@@ -245,8 +245,7 @@ func countRows(rows []index.Row) map[string]int {
 	return out
 }
 
-// moreRows reports whether any index has more rows than before. Labels do not count, because there is a separate limit
-// on their number.
+// moreRows reports whether any index has more rows than before. It ignores labels, whose number has a separate limit.
 func moreRows(count, before map[string]int) bool {
 	for name, n := range count {
 		if n > before[name] && name != LabelIndex {
@@ -256,16 +255,16 @@ func moreRows(count, before map[string]int) bool {
 	return false
 }
 
-// Pair returns the index value of a label (key, value) or of a condition (type,
-// status).
+// Pair returns the index value of a label (key, value), or of a condition (type, status).
 func Pair(a, b string) []byte { return appendPair(nil, a, b) }
 
 func appendPair(dst []byte, a, b string) []byte {
 	return backend.AppendString(backend.AppendString(dst, a), b)
 }
 
-// AppendValue appends the index encoding of v, so that comparing bytes orders values: strings by their bytes, enum
-// values by declaration, numbers and times by value. It returns false if v is not indexed.
+// AppendValue appends the index encoding of v. Comparing the bytes of two encodings orders the values: strings by their
+// bytes, enum values in the order of their declaration, numbers and times by value. AppendValue returns false if v is
+// not indexed.
 func AppendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	switch v := v.(type) {
 	case bool:
@@ -289,8 +288,8 @@ func AppendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	return dst, false
 }
 
-// AppendTime appends a time as nanoseconds since 1970. A time that these cannot express, before 1677 or after 2262,
-// becomes the first or the last one that they can.
+// AppendTime appends a time as nanoseconds since 1970. A time before 1677 or after 2262 becomes the first or the last
+// time that can be expressed.
 func AppendTime(dst []byte, t time.Time) []byte {
 	first, last := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 	switch {
@@ -302,8 +301,8 @@ func AppendTime(dst []byte, t time.Time) []byte {
 	return backend.AppendInt(dst, t.UnixNano())
 }
 
-// DecodeValue returns the text of an encoding by [AppendValue]: the API name of an enum value, a time in RFC 3339 form,
-// a number as in JSON.
+// DecodeValue decodes an encoding by [AppendValue] to text. It returns the API name of an enum value, a time in the
+// form of RFC 3339, and a number as in JSON.
 func DecodeValue(f *descriptor.Field, place []byte) (string, error) {
 	if f.Type == descriptor.TypeBoolean {
 		b, _, err := backend.TakeBool(place)

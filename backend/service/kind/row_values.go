@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 )
 
-// Of returns the index rows of a resource. A null has no row, and neither has a text that is too long for an index. If
-// values of one index repeat, so do their rows.
+// Of returns the index rows of a resource. A null and a text that is too long for an index have no row. If values of
+// one index repeat, their rows repeat too.
 func (d *Rows) Of(b *body.Body) []index.Row {
 	out := rowList{all: make([]index.Row, 0, len(d.indexes)+usualLabels), values: make([]byte, 0, usualBytes)}
 	if metadata := b.At(body.Root, body.SlotMetadata); !metadata.IsZero() {
@@ -52,7 +52,7 @@ func (d *Rows) Of(b *body.Body) []index.Row {
 // rowList collects index rows.
 type rowList struct {
 	all []index.Row
-	// values is the buffer to which the values of the rows are appended, and of which they are slices.
+	// values is the buffer of the rows' values. Each value is a slice of it.
 	values []byte
 	text   []byte
 }
@@ -63,13 +63,13 @@ const (
 	usualBytes  = 512
 )
 
-// each calls visit for each stored value of the field in a body. It passes nil where an object lacks the field, so that
-// the effective default counts.
+// each calls visit for each stored value of the field in a body. For an object without the field it calls visit(nil),
+// which stands for the effective default.
 func (f *indexed) each(b *body.Body, visit func(raw []byte)) {
 	f.below(b, b.Shape, body.Root, f.slots, visit)
 }
 
-// below calls visit for the values below the object at a table. slots are the remaining steps of the path.
+// below calls visit for the values within the object at a table. slots are the remaining steps of the field's path.
 func (f *indexed) below(b *body.Body, s *body.Shape, at body.Table, slots []int, visit func(raw []byte)) {
 	span, last := b.At(at, slots[0]), len(slots) == 1
 	switch of := &s.Fields[slots[0]]; {
@@ -117,7 +117,7 @@ func (r *rowList) addDefault(f *indexed, v any) {
 	}
 }
 
-// addRaw adds the row of a stored scalar, unless it has none.
+// addRaw adds the row of a stored scalar. A null has no row.
 func (r *rowList) addRaw(f *indexed, raw []byte) {
 	var v any
 	switch raw[0] {
@@ -141,7 +141,7 @@ func (d *Rows) Conditions(b *body.Body) iter.Seq2[string, string] {
 	return d.texts(b, d.status)
 }
 
-// texts yields, for each condition of a resource, the type and the text in a slot.
+// texts yields the type of each condition of a resource, and the text in a slot of the condition.
 func (d *Rows) texts(b *body.Body, slot int) iter.Seq2[string, string] {
 	return func(yield func(typ, text string) bool) {
 		if d.conditions == nil || slot < 0 {

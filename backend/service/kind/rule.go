@@ -16,8 +16,7 @@ import (
 // ruleCost is the maximum cost of evaluating a rule once, in CEL's cost units.
 const ruleCost = 1_000_000
 
-// rules checks the rules of the object's shape that do not mention oldSelf, except rules whose inputs are the same in
-// old.
+// rules checks the rules of the shape that do not mention oldSelf. It skips rules whose inputs are the same in old.
 func (v *Violations) rules(ctx context.Context, s *Shape, at *failure.Path, tree, old map[string]any) {
 	if v.unchanged || v.spent.Over() != nil {
 		return
@@ -67,7 +66,7 @@ func (in input) sameAt(path []*Field, a, b map[string]any) bool {
 }
 
 // inputs returns the fields that a rule reads. It returns none if the rule uses the object as a whole, for example as
-// an argument.
+// the argument of a function.
 func (s *Shape) inputs(rule ast.NavigableExpr) (out []input) {
 	for _, e := range ast.MatchDescendants(rule, ast.AllMatcher()) {
 		if e.Kind() != ast.IdentKind || e.AsIdent() != "self" && e.AsIdent() != "oldSelf" {
@@ -133,7 +132,7 @@ func (v *Violations) rule(ctx context.Context, r rule, at *failure.Path, vars ma
 	}
 }
 
-// stop records why a rule could not be evaluated, so that it is not known whether it holds.
+// stop records why a rule could not be evaluated. It is then unknown whether the rule is satisfied.
 func (v *Violations) stop(why error) {
 	if v.stopped == nil {
 		v.stopped = why

@@ -7,11 +7,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// The write-only fields of a sensitive kind are stored in a separate record: see [backend.Key.Sensitive]. Reading the
-// resource does not read that record. Writing does, in order to keep the values that the write leaves out.
+// The write-only fields of a sensitive kind are stored in a separate record: see [backend.Key.Sensitive]. Reads of the
+// resource do not read this record. Writes read it, to keep the values that they do not set.
 
-// Unseal adds the values in the sensitive record r to the spec. r may be nil. If the resource itself has a value of
-// such a field, which was stored while the field was not write-only, that value is newer and is kept.
+// Unseal adds the values in the sensitive record r to the spec. r may be nil. The resource itself may have a value of a
+// write-only field, which was stored before the field became write-only. This value is newer and is kept.
 func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 	if r == nil {
 		return nil
@@ -28,7 +28,7 @@ func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 	return nil
 }
 
-// Seal returns the state without sensitive values, and the body of the record that stores these.
+// Seal returns the state without sensitive values, and the body of the sensitive record with these values.
 func (st *State) Seal(k *Kind) (*State, []byte, error) {
 	rest := st.WithSpec(jsontree.Clone(st.Spec).(map[string]any))
 	sealed := map[string]any{}

@@ -17,8 +17,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// State is a resource in the form that writes work with: the contents of its envelope and body, with spec and status
-// decoded, without nulls.
+// State is a resource in the form that writes use: the contents of its envelope and body, with decoded spec and status
+// and without nulls.
 type State struct {
 	SubKind   string
 	Meta      body.Metadata
@@ -27,7 +27,8 @@ type State struct {
 	// Sealed is the content of the sensitive record, including fields that this gateway does not know; nil if there is
 	// none. See [State.Unseal].
 	Sealed map[string]any
-	// stored has the JSON of spec and status that the state was read from; "" once the decoded form was replaced.
+	// stored has the JSON of spec and status from which the state was read. Each is "" once the decoded form was
+	// replaced.
 	stored struct{ spec, status string }
 	// status is the decoded status; nil until [State.Status] decodes it.
 	status map[string]any
@@ -63,7 +64,7 @@ func Waits(r *backend.Resource) bool {
 	return err == nil && gjson.GetBytes(raw, "metadata.waits.0").Exists()
 }
 
-// read decodes a part of a body.
+// read decodes one part of a body into the state.
 func (st *State) read(name string, part gjson.Result) (err error) {
 	switch {
 	case name == "metadata":
@@ -92,13 +93,13 @@ func (st *State) Status() map[string]any {
 	return st.status
 }
 
-// SameBesides reports whether two states differ at most in the spec.
+// SameBesides reports whether two states are equal apart from their specs.
 func (st *State) SameBesides(o *State) bool {
 	return st.SubKind == o.SubKind && st.ExpiresAt.Equal(o.ExpiresAt) && sameMetadata(st.Meta, o.Meta) &&
 		st.SameStatus(o)
 }
 
-// SameStatus reports whether two states have equal statuses. No status equals only no status.
+// SameStatus reports whether two states have equal statuses, or both have none.
 func (st *State) SameStatus(o *State) bool {
 	if a := st.stored.status; a != "" && a == o.stored.status {
 		return true
@@ -107,38 +108,38 @@ func (st *State) SameStatus(o *State) bool {
 	return (a == nil) == (b == nil) && jsontree.Equal(a, b)
 }
 
-// StoredStatus returns the JSON of the status; "" if there is no status or it was replaced by WithStatus.
+// StoredStatus returns the JSON of the status. It is "" if there is no status, or if WithStatus has replaced it.
 func (st *State) StoredStatus() string { return st.stored.status }
 
-// WithStoredStatus returns the state with another status, given as JSON.
+// WithStoredStatus returns a copy of the state with another status, given as JSON.
 func (st *State) WithStoredStatus(status string) *State {
 	next := *st
 	next.status, next.stored.status = nil, status
 	return &next
 }
 
-// WithStatus returns the state with another status, given as a tree.
+// WithStatus returns a copy of the state with another status, given as a tree.
 func (st *State) WithStatus(status map[string]any) *State {
 	next := *st
 	next.status, next.stored.status = status, ""
 	return &next
 }
 
-// WithSpec returns the state with another spec.
+// WithSpec returns a copy of the state with another spec.
 func (st *State) WithSpec(spec map[string]any) *State {
 	next := *st
 	next.Spec, next.stored.spec = spec, ""
 	return &next
 }
 
-// WithMetadata returns the state with other metadata.
+// WithMetadata returns a copy of the state with other metadata.
 func (st *State) WithMetadata(meta body.Metadata) *State {
 	next := *st
 	next.Meta = meta
 	return &next
 }
 
-// parts returns the parts of the body to be stored. Unchanged parts are the bytes that were read.
+// parts returns the parts of the body to be stored. For unchanged parts it returns the text that was read.
 func (st *State) parts(k *Kind) ([]member, error) {
 	out := make([]member, 0, 5)
 	if st.SubKind != "" {
@@ -168,12 +169,12 @@ func (st *State) parts(k *Kind) ([]member, error) {
 	return out, err
 }
 
-// smallBody is a size in bytes up to which a body cannot have too many index rows.
+// smallBody is the size in bytes up to which a body cannot have too many index rows.
 const smallBody = 2 * index.MaxRows
 
 // Put returns the put that stores the state of a resource. old is the stored resource; nil if there is none or it
-// cannot be read. The store keeps the references of old unless the caller sets others in the put. Errors use the given
-// field names.
+// cannot be read. The store keeps the references of old unless the caller sets others in the put. Errors use the field
+// names that names selects.
 func (st *State) Put(
 	k *Kind, key backend.Key, old *backend.Resource, names failure.FieldNames,
 ) (put backend.Put, err error) {
@@ -196,7 +197,7 @@ func (st *State) Put(
 	return put, nil
 }
 
-// sameMetadata reports whether the metadata that callers can set is equal. Empty and absent are equal.
+// sameMetadata reports whether the metadata that callers can set is equal. Empty and absent values are equal.
 func sameMetadata(a, b body.Metadata) bool {
 	return a.Description == b.Description && slices.Equal(a.Finalizers, b.Finalizers) &&
 		maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&

@@ -8,11 +8,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// A gateway can share its store with a newer one whose kinds have more fields. Its writes check the fields that it
+// A gateway can share its store with a newer gateway whose kinds have more fields. Its writes check the fields that it
 // knows and keep the others.
 
-// Known returns the tree without the fields that the shape does not know. The result must not be modified: it may be
-// the tree itself.
+// Known returns the tree without the fields that the shape does not know. The result may be the tree itself, so it must
+// not be modified.
 func (s *Shape) Known(tree map[string]any) map[string]any {
 	if s.CanName(tree) {
 		return tree
@@ -97,7 +97,7 @@ func (s *Shape) KeepUnknown(next, old map[string]any) {
 }
 
 // keepUnknownElements calls KeepUnknown for each pair of corresponding objects in two lists. In a MAP two objects
-// correspond if their keys are equal, otherwise if all fields that the shape knows are equal.
+// correspond if their keys are equal. In other lists they correspond if all fields that the shape knows are equal.
 func (f *Field) keepUnknownElements(next, old []any) {
 	if f.canName(old) { // the usual case
 		return
@@ -128,8 +128,8 @@ func (f *Field) sameElement(a, b map[string]any) bool {
 	return f.shape.same(a, b, stored)
 }
 
-// keptValues are stored values that a new object could not have, and that a change may keep in their fields: enum
-// values stored by a newer gateway, and texts that are not names, in fields that have become names.
+// keptValues are stored values that a new object cannot have, but that a change may keep in their fields. Examples are
+// enum values stored by a newer gateway, and texts that are no names in fields that became names later.
 type keptValues map[*Field][]string
 
 // add adds the kept values of a stored tree.
@@ -167,7 +167,7 @@ func (k *keptValues) addValue(f *Field, value any) {
 // keeps reports whether the field can have [keptValues].
 func (f *Field) keeps() bool { return f.Enum != nil || f.Constraint.Format == descriptor.FormatName }
 
-// Deprecated appends a warning for each deprecated field that is set in the object at a path.
+// Deprecated appends a warning for each deprecated field that the object at a path sets, up to maxViolations.
 func (s *Shape) Deprecated(
 	out []failure.Warning, at *failure.Path, names failure.FieldNames, tree map[string]any,
 ) []failure.Warning {
@@ -205,8 +205,8 @@ func (s *Shape) Deprecated(
 	return out
 }
 
-// DropUnknown removes from a patch the fields that the shape does not know, also if they are null, and adds a violation
-// for each. It does not look into lists: these are validated as a whole later.
+// DropUnknown removes the fields that the shape does not know from a patch, even if they are null, and adds a violation
+// for each of them. It does not descend into lists, which are validated as a whole later.
 func (v *Violations) DropUnknown(s *Shape, at *failure.Path, patch map[string]any) {
 	for _, name := range jsontree.Keys(patch) {
 		f := s.fields[name]
@@ -219,10 +219,10 @@ func (v *Violations) DropUnknown(s *Shape, at *failure.Path, patch map[string]an
 	}
 }
 
-// addUnknown adds the violation that the shape has no field of a name.
+// addUnknown adds the violation that the shape has no field called name.
 func (v *Violations) addUnknown(s *Shape, at *failure.Path, name string) {
 	if v.full() {
-		v.dropped++ // without looking for what it may mean
+		v.dropped++ // saves the search for a similar name
 		return
 	}
 	v.Add(at.Name(name), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))

@@ -18,13 +18,13 @@ import (
 // maxUnreadable is the maximum number of unreadable resources that are remembered.
 const maxUnreadable = 1000
 
-// Unreadable remembers which stored resources could not be read. It logs them, counts them in a metric, and corrects
-// the counts of lists, which do not read bodies. A remembered resource may have been repaired or deleted since, so each
-// count reads it again. Safe for concurrent use.
+// Unreadable remembers which stored resources could not be read. It logs and counts them. It also provides the number
+// that corrects the counts of lists, which do not read bodies. A remembered resource may have been repaired or deleted
+// since, so Count and Find read it again. Unreadable is safe for concurrent use.
 type Unreadable struct {
 	store backend.Store
 	log   *zap.Logger
-	// counter is shared by the Unreadables of all catalogues of a gateway.
+	// counter is shared by the catalogues of a gateway.
 	counter *UnreadableCounter
 
 	mu   sync.Mutex // guards keys
@@ -55,8 +55,8 @@ func (u *Unreadable) Note(r *backend.Resource, err error) {
 	}
 }
 
-// Count returns how many remembered resources of a kind still cannot be read, in a namespace, or in all if namespace is
-// empty. Lists leave such resources out, so their counts subtract this number.
+// Count returns how many remembered resources of a kind in a namespace still cannot be read. If namespace is empty, it
+// counts all namespaces. Lists do not show such resources, so their counts subtract this number.
 func (u *Unreadable) Count(ctx context.Context, k *Kind, namespace string) (int, error) {
 	found, err := u.Find(ctx, k, namespace)
 	return len(found), err
@@ -100,7 +100,7 @@ func (u *Unreadable) Find(ctx context.Context, k *Kind, namespace string) ([]Dam
 	return out, nil
 }
 
-// findEach does the same as Find, with a separate read of each resource.
+// findEach is like Find, but reads each resource separately.
 func (u *Unreadable) findEach(ctx context.Context, k *Kind, keys []backend.Key) (out []Damaged, err error) {
 	for _, key := range keys {
 		stored, err := backend.GetBare(ctx, u.store, key)
@@ -118,8 +118,8 @@ func (u *Unreadable) findEach(ctx context.Context, k *Kind, keys []backend.Key) 
 	return out, nil
 }
 
-// check returns the reason why a stored resource cannot be read. If it can be read, or is nil, check forgets the key
-// and returns nil.
+// check returns the reason why a stored resource cannot be read. If the resource can be read, or is nil, check forgets
+// the key and returns nil.
 func (u *Unreadable) check(k *Kind, key backend.Key, stored *backend.Resource) error {
 	if stored != nil {
 		if _, err := k.Body.Read(stored); err != nil {
@@ -132,11 +132,11 @@ func (u *Unreadable) check(k *Kind, key backend.Key, stored *backend.Resource) e
 	return nil
 }
 
-// maxCounted is the maximum number of resources that an [UnreadableCounter] counts. It uses eight bytes for each.
+// maxCounted is the maximum number of resources that an [UnreadableCounter] counts. Each takes eight bytes.
 const maxCounted = 1 << 17
 
-// UnreadableCounter counts unreadable resources, each only once, up to maxCounted. The services of all catalogues of a
-// gateway share one, so that a reload does not count resources again. Safe for concurrent use.
+// UnreadableCounter counts unreadable resources, each of them once, up to maxCounted. The services of all catalogues of
+// a gateway share one counter, so that a reload does not count resources again. It is safe for concurrent use.
 type UnreadableCounter struct {
 	count func(kind string)
 	seed  maphash.Seed
@@ -150,8 +150,8 @@ func NewUnreadableCounter(count func(kind string)) *UnreadableCounter {
 	return &UnreadableCounter{count: count, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
 }
 
-// add counts a resource and reports whether it was new. The UID distinguishes resources that had the same key at
-// different times.
+// add counts a resource, and reports whether it was not counted before. The UID distinguishes resources that had the
+// same key at different times.
 func (c *UnreadableCounter) add(r *backend.Resource) bool {
 	hash := maphash.Comparable(c.seed, struct {
 		key backend.Key

@@ -22,7 +22,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// Object validates a new object: its structure, its constraints and its rules. at is its path.
+// Object validates a new object: its structure, its constraints and its rules. at is the path of the object.
 func (v *Violations) Object(ctx context.Context, s *Shape, at *failure.Path, tree map[string]any) {
 	v.begin(ctx)
 	v.object(ctx, s, at, tree, nil)
@@ -54,7 +54,7 @@ func (v *Violations) Change(ctx context.Context, s *Shape, at *failure.Path, nex
 	v.unchanged = false
 }
 
-// Types validates types, required fields and unknown fields, but no constraints and rules.
+// Types validates types, required fields and unknown fields. It ignores constraints and rules.
 func (v *Violations) Types(ctx context.Context, s *Shape, at *failure.Path, tree map[string]any) {
 	v.begin(ctx)
 	v.unchanged = true
@@ -62,8 +62,8 @@ func (v *Violations) Types(ctx context.Context, s *Shape, at *failure.Path, tree
 	v.unchanged = false
 }
 
-// ListTypes validates the lists of a merge patch as [Violations.Types] does. Lists are replaced as a whole, so they can
-// be validated before the patch is applied.
+// ListTypes validates the lists of a merge patch like [Violations.Types]. A patch replaces lists as a whole, so they
+// can be validated before the patch is applied.
 func (v *Violations) ListTypes(ctx context.Context, s *Shape, at *failure.Path, patch map[string]any) {
 	v.begin(ctx)
 	v.unchanged = true
@@ -75,7 +75,7 @@ func (v *Violations) ListTypes(ctx context.Context, s *Shape, at *failure.Path, 
 	v.unchanged = false
 }
 
-// begin takes the budget of the operation from ctx. If it is used up, nothing is validated.
+// begin takes the budget of the operation from ctx. If the budget is used up, nothing is validated.
 func (v *Violations) begin(ctx context.Context) {
 	v.spent = budget.From(ctx)
 	if over := v.spent.Over(); over != nil {
@@ -83,7 +83,7 @@ func (v *Violations) begin(ctx context.Context) {
 	}
 }
 
-// object validates an object. old is the stored object that it replaces; nil if there is none.
+// object validates an object. old is the stored object that it replaces; nil if it replaces none.
 func (v *Violations) object(ctx context.Context, s *Shape, at *failure.Path, tree, old map[string]any) {
 	before := len(v.found)
 	for _, name := range s.unknown(tree) {
@@ -133,13 +133,13 @@ func (s *Shape) sameNames(a, b map[string]any) bool {
 	})
 }
 
-// prior is the stored value that a value replaces. ok is false if there is none.
+// prior is the stored value that a new value replaces. ok is false if there is none.
 type prior struct {
 	value any
 	ok    bool
 }
 
-// in returns the effective value of the field in a stored object. old may be nil.
+// in returns the effective value of the field in a stored object, which may be nil.
 func (f *Field) in(old map[string]any) (p prior) {
 	if old != nil {
 		p.value, p.ok = f.valueIn(old)
@@ -158,7 +158,7 @@ func (s *Shape) unknown(tree map[string]any) (out []string) {
 	return out
 }
 
-// names lists the fields of the shape in a message, by their stored names or by their names in the API.
+// names returns the names of the shape's fields for a message: the stored names, or otherwise the names in the API.
 func (s *Shape) names(stored bool) string {
 	out := make([]string, len(s.Fields))
 	for i, f := range s.Fields {
@@ -170,7 +170,7 @@ func (s *Shape) names(stored bool) string {
 	return strings.Join(out, ", ")
 }
 
-// suggest returns a hint for a message: the field with the most similar name, if there is one.
+// suggest returns a hint for a message, with the field whose name is most similar; "" if there is none.
 func (s *Shape) suggest(name string) string {
 	best, distance := "", 4
 	for _, f := range s.Fields {
@@ -188,7 +188,7 @@ func (s *Shape) suggest(name string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// field checks the value of a field.
+// field validates the value of a field.
 func (v *Violations) field(ctx context.Context, f *Field, at *failure.Path, value any, old prior) {
 	if f.WriteOnly && !v.hidden {
 		v.hidden = true
@@ -201,7 +201,7 @@ func (v *Violations) field(ctx context.Context, f *Field, at *failure.Path, valu
 	}
 }
 
-// one validates a value that is not a list, or an element of a list.
+// one validates a single value: the value of a field that is no list, or an element of a list.
 func (v *Violations) one(ctx context.Context, f *Field, at *failure.Path, value any, old prior) {
 	if was := v.unchanged; !was && old.ok && f.same(value, old.value, effective) {
 		v.unchanged = true
@@ -248,7 +248,7 @@ func (v *Violations) value(ctx context.Context, f *Field, at *failure.Path, valu
 // maxNamed is the maximum number of accepted values that a violation lists.
 const maxNamed = 50
 
-// oneOf adds the violation that a value is not one of n accepted values.
+// oneOf adds the violation that a value is not one of the n accepted values.
 func (v *Violations) oneOf(at *failure.Path, rule string, n int, accepted func(i int) string) {
 	if v.full() {
 		v.dropped++
@@ -326,8 +326,8 @@ func (v *Violations) mapKey(f *Field, at *failure.Path, key string) {
 	}
 }
 
-// oldNumber returns a hint for a text such as 1_000, which is a number in YAML 1.1 and a text in YAML 1.2. It returns
-// "" if the value is hidden.
+// oldNumber returns a hint for a text such as 1_000, which is a number in YAML 1.1 but a text in YAML 1.2. It returns
+// "" for other values, and if the value is hidden.
 func (v *Violations) oldNumber(value any) string {
 	text, _ := value.(string)
 	n, err := strconv.ParseInt(text, 0, 64)
@@ -408,8 +408,8 @@ func (v *Violations) text(f *Field, at *failure.Path, s string) {
 	}
 }
 
-// matches reports whether a text matches a pattern. It returns true if the budget does not suffice to find out; the
-// operation then fails for that reason.
+// matches reports whether a text matches a pattern. If the budget does not suffice to find out, it returns true, and
+// the operation fails because of the budget.
 func (v *Violations) matches(p pattern, text string) bool {
 	return p.Regexp == nil || !v.charge(1+len(text)*p.size/budget.PatternTries) || p.MatchString(text)
 }

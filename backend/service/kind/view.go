@@ -7,21 +7,21 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Names reports what a released version of the API contains. Fields and enum values are identified by their API names,
-// which may differ from their stored names.
+// Names reports what a released version of the API contains. It identifies fields and enum values by their API names,
+// which may differ from the stored names.
 type Names interface {
 	Kind(kind string) bool
 	// Field reports whether a type has a field. The type may be an output or an input type.
 	Field(typ, field string) bool
 	Value(enum, value string) bool
-	// ShortName, SubKind and Expires report whether the version has a short name of a kind, a subKind of it, and an
-	// expiry that callers can set.
+	// ShortName reports whether the version has a short name of a kind. SubKind reports whether it has a subKind of the
+	// kind. Expires reports whether callers of the version can set an expiry.
 	ShortName(k *descriptor.Kind, name string) bool
 	SubKind(k *descriptor.Kind, name string) bool
 	Expires(k *descriptor.Kind) bool
 	// Verb reports whether the version has a verb of a kind.
 	Verb(k *descriptor.Kind, verb descriptor.Verb) bool
-	// Filter and Sort report whether filters and orders of a kind accept a path.
+	// Filter and Sort report whether filters and sort orders of a kind accept a path.
 	Filter(k *descriptor.Kind, path string) bool
 	Sort(k *descriptor.Kind, path string) bool
 	// Deprecated returns the reason why a field is deprecated; "" if it is not.
@@ -29,8 +29,8 @@ type Names interface {
 }
 
 // View returns the catalogue as a released version of the API: the kinds, fields and values that the version contains.
-// Everything else is handled like fields that an older gateway does not know. A kind that the version contains
-// completely is shared. Bodies, index rows and stored references are defined by the whole catalogue.
+// All others are handled like fields that an older gateway does not know. A kind that the version contains completely
+// is shared with c. Bodies, index rows and stored references are defined by the whole catalogue.
 func (c Catalogue) View(names Names) Catalogue {
 	v := viewer{names: names, done: map[*Shape]*Shape{}}
 	out := Catalogue{byName: map[string]*Kind{}}
@@ -42,7 +42,7 @@ func (c Catalogue) View(names Names) Catalogue {
 	return out
 }
 
-// add adds a kind, none of whose names may be in use.
+// add adds a kind. None of its names may be in use.
 func (c *Catalogue) add(k *Kind) {
 	c.ordered = append(c.ordered, k)
 	for _, name := range append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...) {
@@ -51,7 +51,7 @@ func (c *Catalogue) add(k *Kind) {
 	c.byName[k.Name] = k
 }
 
-// Whole returns the stored kind that this kind is a view of; the kind itself if it is not a view.
+// Whole returns the stored kind of which this kind is a view, or the kind itself if it is not a view.
 func (k *Kind) Whole() *Kind {
 	for k.whole != nil {
 		k = k.whole
@@ -59,18 +59,18 @@ func (k *Kind) Whole() *Kind {
 	return k
 }
 
-// Judge returns the kind that must accept a write after this kind has accepted it; nil if there is none. For a view it
-// is the whole kind, and for a kind of the previous major version the newest one.
+// Judge returns the kind that must also accept a write after this kind has accepted it; nil if there is none. For a
+// view this is the whole kind. For a kind of the previous major version it is the newest kind.
 func (k *Kind) Judge() *Kind { return k.judge }
 
 // viewer builds one [Catalogue.View].
 type viewer struct {
 	names Names
-	// done maps each shape to its part in the version.
+	// done maps each shape to the part that the version contains.
 	done map[*Shape]*Shape
 }
 
-// kind returns the part of a kind that the version contains; the kind itself if it contains all of it.
+// kind returns the part of a kind that the version contains, or the kind itself if the version contains all of it.
 func (v viewer) kind(k *Kind) *Kind {
 	spec, status := v.shape(k.Spec), v.shape(k.Status)
 	d := *k.Kind
@@ -120,8 +120,8 @@ func keep[T any](all []T, kept func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(all), func(e T) bool { return !kept(e) })
 }
 
-// hasReference reports whether the version has the field of a reference, and the field by which the API shows its
-// target.
+// hasReference reports whether the version has the field of a reference, and the API field that shows the target of the
+// reference.
 func (v viewer) hasReference(k *Kind, r descriptor.Reference) bool {
 	if !v.hasPath(k, r.Path) {
 		return false
@@ -144,7 +144,7 @@ func (v viewer) hasPath(k *Kind, path string) bool {
 	return true
 }
 
-// shape returns the part of a shape that the version contains; the shape itself if it contains all of it.
+// shape returns the part of a shape that the version contains, or the shape itself if the version contains all of it.
 func (v viewer) shape(s *Shape) *Shape {
 	if s == nil {
 		return nil
@@ -181,7 +181,7 @@ func (v viewer) shape(s *Shape) *Shape {
 		}
 	}
 	d.MaxProperties = s.MaxProperties
-	if len(out.ordered) == len(s.ordered) { // otherwise fields that the version lacks may make up the minimum
+	if len(out.ordered) == len(s.ordered) { // otherwise the minimum may count fields that the version lacks
 		d.MinProperties = s.MinProperties
 	}
 	for i, r := range s.rules {
@@ -194,7 +194,7 @@ func (v viewer) shape(s *Shape) *Shape {
 	return out
 }
 
-// field returns a copy of a field as the version has it. It also reports whether the copy equals the field.
+// field returns a copy of a field as the version has it, and reports whether the copy equals the field.
 func (v viewer) field(s *Shape, f *Field) (*Field, bool) {
 	seen, d := *f, *f.Field
 	same := true
@@ -220,8 +220,8 @@ func (v viewer) field(s *Shape, f *Field) (*Field, bool) {
 	return &seen, same
 }
 
-// hasRule reports whether the version contains everything that a rule reads. Only then does the view evaluate the rule;
-// the whole kind evaluates all rules.
+// hasRule reports whether the version contains everything that a rule reads. The view evaluates only such rules. The
+// whole kind evaluates all rules.
 func (v viewer) hasRule(r rule) bool {
 	for _, in := range r.inputs {
 		for _, f := range in.path {
@@ -237,7 +237,8 @@ func (v viewer) hasRule(r rule) bool {
 	return len(r.inputs) > 0
 }
 
-// IndexOf returns the index on a path; nil if there is none or callers of this version cannot name it.
+// IndexOf returns the index with a path. It returns nil if there is none, or if callers of this version cannot name the
+// path.
 func (k *Kind) IndexOf(path string) *indexed {
 	if k.whole != nil &&
 		!slices.ContainsFunc(k.FilterableFields, func(f descriptor.FilterableField) bool { return f.Path == path }) &&

@@ -9,24 +9,23 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Violations collects the violations in an input. After maxViolations they are only counted.
+// Violations collects the violations in an input. It keeps the first maxViolations and only counts the others.
 type Violations struct {
 	found   []failure.Violation
 	dropped int
-	// stopped is the reason why a rule could not be evaluated; nil if all could.
+	// stopped is the reason why a rule could not be evaluated; nil if all rules could be evaluated.
 	stopped error
 	// spent is the budget of the operation, to which patterns and rules are charged.
 	spent *budget.Budget
-	// unchanged reports whether the value being validated equals the stored value. Such a value may violate constraints
-	// and rules.
+	// unchanged reports whether the value that is being validated equals the stored value. Such a value may violate
+	// constraints and rules.
 	unchanged bool
 	// kept are stored values that are accepted although a new object could not have them.
 	kept keptValues
-	// hidden reports whether the value being validated is write-only. Messages then reveal nothing of it, not even its
-	// length or its keys.
+	// hidden reports whether the value that is being validated is write-only. Messages then reveal nothing of the
+	// value, not even its length or its keys.
 	hidden bool
-	// FieldNames selects which names of fields are used in messages. With ManifestNames, enum values have their stored
-	// form.
+	// FieldNames selects the names of fields in messages. With ManifestNames, enum values have their stored form.
 	FieldNames failure.FieldNames
 }
 
@@ -36,8 +35,8 @@ const maxViolations = 100
 // full reports whether further violations are only counted.
 func (v *Violations) full() bool { return len(v.found) >= maxViolations }
 
-// Add adds the violation of a rule by the value at a path. limit is the limit of the rule, a number or a string; nil if
-// the rule has none.
+// Add adds the violation of a rule by the value at a path. limit is the limit of the rule, which is a number or a
+// string; nil if the rule has none.
 func (v *Violations) Add(at *failure.Path, rule string, limit any, format string, args ...any) {
 	if v.full() {
 		v.dropped++
@@ -83,7 +82,8 @@ func (v *Violations) charge(steps int) bool {
 	return err == nil
 }
 
-// Clone returns an independent copy of the violations found so far, with the same FieldNames.
+// Clone returns an independent copy of the violations, with the same FieldNames. The copy begins with no budget and no
+// stored value.
 func (v *Violations) Clone() Violations {
 	return Violations{
 		found:      v.found[:len(v.found):len(v.found)],

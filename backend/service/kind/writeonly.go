@@ -5,12 +5,12 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// A write-only field can be set but is never shown. A client that replaces a spec therefore cannot send back its value,
-// so leaving out the field keeps it. To clear it, the client sends null or an empty text, list, map or object. Lists
-// never contain write-only fields.
+// A write-only field can be set but is never shown. A client that replaces a spec therefore cannot send back the value
+// of the field. So a spec without the field keeps the stored value. To clear the field, the client sends null or an
+// empty text, list, map or object. Lists never contain write-only fields.
 
-// eachHidden calls visit for each write-only field of the objects in a tree. The arguments of visit are the field, its
-// path, and the object that may contain its value. If visit returns false, eachHidden stops and returns false.
+// eachHidden calls visit for each write-only field of the objects in a tree. It passes the field, the path of the
+// field, and the object that may contain its value. If visit returns false, eachHidden stops and returns false.
 func (s *Shape) eachHidden(
 	at *failure.Path, tree map[string]any, visit func(f *Field, at *failure.Path, in map[string]any) bool,
 ) bool {
@@ -31,8 +31,7 @@ func (s *Shape) eachHidden(
 	return true
 }
 
-// TakeCleared removes from a spec the values that clear write-only fields, and returns the paths of these
-// fields.
+// TakeCleared removes the values that clear write-only fields from a spec. It returns the paths of these fields.
 func (s *Shape) TakeCleared(at *failure.Path, tree map[string]any) map[string]bool {
 	out := map[string]bool{}
 	s.eachHidden(at, tree, func(f *Field, at *failure.Path, in map[string]any) bool {
@@ -45,7 +44,7 @@ func (s *Shape) TakeCleared(at *failure.Path, tree map[string]any) map[string]bo
 	return out
 }
 
-// empty reports whether a value clears its field. An object with nothing but nulls is empty as well.
+// empty reports whether a value clears its field. An object with only nulls is empty too.
 func empty(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -65,8 +64,8 @@ func empty(value any) bool {
 	return false
 }
 
-// ClearEmpty replaces empty texts and lists of write-only fields in a merge patch by null, which clears the field.
-// Empty maps and objects are left: in a merge patch they change nothing.
+// ClearEmpty replaces empty texts and lists of write-only fields in a merge patch by null, which clears the field. It
+// keeps empty maps and objects, which change nothing in a merge patch.
 func (s *Shape) ClearEmpty(patch map[string]any) {
 	s.eachHidden(nil, patch, func(f *Field, _ *failure.Path, in map[string]any) bool {
 		value, ok := in[f.Name]
@@ -78,12 +77,12 @@ func (s *Shape) ClearEmpty(patch map[string]any) {
 }
 
 // Sent describes what a spec does with write-only fields besides setting them. The keys are stored paths. Cleared has
-// the fields that the spec clears. Added has the maps to which it only adds entries, so that their stored entries are
-// kept; see [Violations.TakeMerged].
+// the fields that the spec clears. Added has the maps to which the spec only adds entries; their stored entries are
+// kept. See [Violations.TakeMerged].
 type Sent struct{ Cleared, Added map[string]bool }
 
-// KeepWriteOnly copies write-only fields from old to next, unless next sets or clears them. To a map in sent.Added it
-// copies the entries that next lacks. Fields of an object that next lacks are not copied.
+// KeepWriteOnly copies write-only fields from old to next, unless next sets or clears them. For a map in sent.Added, it
+// copies the entries that next does not have. It does not copy fields of an object that next does not have.
 func (s *Shape) KeepWriteOnly(next, old map[string]any, at *failure.Path, sent Sent) {
 	if !s.Hides {
 		return
@@ -121,7 +120,7 @@ func (s *Shape) GivesWriteOnly(at *failure.Path, tree map[string]any, sent Sent)
 	})
 }
 
-// Shown returns a copy of a tree with only the fields that the shape knows and that are not write-only.
+// Shown returns a copy of a tree with only those fields that the shape knows and that are not write-only.
 func (s *Shape) Shown(tree map[string]any) map[string]any {
 	out := s.Project(tree)
 	s.takeHidden(out)

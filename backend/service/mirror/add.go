@@ -11,16 +11,17 @@ import (
 
 // addition is a record to be added.
 type addition struct {
-	// at is the index of the key among the keys of the look. begin is a time before the record was found to be absent.
+	// at is the index of the key among the keys of the look. begin is a time before the store was found to have no
+	// record.
 	at     int
 	begin  time.Time
 	action backend.Action
 }
 
-// addAll adds the records that the store does not have yet, many in one batch, which is faster than storing each. added
-// reports which resources were added. The caller must pass the others to store: resources that have a record or refer
-// to other resources, and all resources of a batch that was too small or failed, for example because another gateway
-// has added one of them.
+// addAll adds records for resources that have none yet. It stores many records in one batch, which is faster than
+// storing each. added reports which resources were added. The caller must pass the other resources to store. These are
+// resources that have a record or refer to other resources. They are also all resources of a batch that was too small
+// or has failed, for example because another gateway has added one of them.
 func (l looker) addAll(ctx context.Context, records []record, got []owner.Got) (added []bool) {
 	added = make([]bool, len(records))
 	byNamespace := map[string][]addition{}
@@ -75,7 +76,7 @@ func (l looker) addition(ctx context.Context, rec record, got owner.Got) (backen
 }
 
 // add sends a batch that adds records, and reports whether it succeeded. It sends nothing if a writer holds the lock of
-// one of the keys, or if one of the records was deleted since it was found to be absent.
+// one of the keys. It also sends nothing if one of the records was deleted since it was found to be absent.
 func (l looker) add(ctx context.Context, batch []addition) bool {
 	actions := make([]backend.Action, len(batch))
 	for i, one := range batch {

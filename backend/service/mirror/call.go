@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// The shortest and the longest pause before a write or delete whose answer was lost is sent again.
+// The shortest and the longest pause before a request whose answer was lost is sent again.
 const (
 	minResendPause = 50 * time.Millisecond
 	maxResendPause = time.Second
@@ -22,15 +22,14 @@ const (
 // retryAfter is the number of seconds after which a client may repeat a request if a service cannot be reached.
 const retryAfter = 2
 
-// Write sends a write to the service on behalf of the caller of ctx. If the answer is lost, it
-// sends the write again until ctx ends. A write without a condition is not sent again, because it
-// could be applied twice. The error is meant for the caller. It is UNAVAILABLE if the service was
-// not reached, and has the outcome UNKNOWN if it cannot be known whether the write was applied.
+// Write sends a write to the service on behalf of the caller of ctx. If the answer is lost, it sends the write again
+// until ctx ends. It does not send a write without a condition again, because the write could be applied twice. The
+// error is meant for the caller. It is UNAVAILABLE if the service was not reached. It has the outcome UNKNOWN if it
+// cannot be known whether the write was applied.
 //
-// If a later attempt is answered with Done, the write is applied now, whatever happened to the
-// first one. If it is answered otherwise and the resource has the id of the write, the first
-// attempt was applied. Otherwise the first attempt may have been applied and replaced since, so the
-// outcome is UNKNOWN.
+// If the answer to a later attempt is Done, the write is applied now, whatever happened to the first attempt. If the
+// answer is another one and the resource has the id of the write, the first attempt was applied. Otherwise the outcome
+// is UNKNOWN, because the first attempt may have been applied and replaced since.
 func (m *Mirror) Write(ctx context.Context, w owner.Write) (owner.Answer, error) {
 	key := w.Resource.Key
 	conditional := w.IfAbsent || w.IfTag != ""
@@ -66,7 +65,7 @@ func (m *Mirror) Write(ctx context.Context, w owner.Write) (owner.Answer, error)
 	}
 }
 
-// askLimit bounds the attempts to send a change if the request has no deadline.
+// askLimit bounds the time for all attempts to send a change, if the request has no deadline.
 const askLimit = 30 * time.Second
 
 // limited adds a deadline to ctx if it has none.
@@ -77,8 +76,8 @@ func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, askLimit)
 }
 
-// call calls a service. While it waits for the answer, the operation does not count as running, so that another can
-// run.
+// call calls a service. While it waits for the answer, the operation does not count as running, so that another
+// operation can run.
 func call[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	spent := budget.From(ctx)
 	spent.BeginWait()
@@ -86,9 +85,9 @@ func call[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	return do()
 }
 
-// settle finds out whether a write whose answer was lost was applied. It is called when no later attempt was answered
-// with Done. The write was applied if the resource has its id; otherwise the outcome is UNKNOWN. a is the answer to the
-// last attempt; zero if there was none.
+// settle finds out whether a write was applied whose answer was lost. It is called if no later attempt was answered
+// with Done. If the resource has the id of the write, the write was applied. Otherwise the outcome is UNKNOWN. a is the
+// answer to the last attempt; zero if there was none.
 func (m *Mirror) settle(ctx context.Context, w owner.Write, a owner.Answer) (owner.Answer, error) {
 	now := a.Resource
 	if now == nil || now.WriteID != w.Resource.WriteID {
@@ -104,12 +103,12 @@ func (m *Mirror) settle(ctx context.Context, w owner.Write, a owner.Answer) (own
 	return owner.Answer{Outcome: owner.Done, Resource: now}, nil
 }
 
-// Delete sends a delete to the service on behalf of the caller of ctx. If the answer is lost, it
-// sends the delete again until ctx ends. A delete without a condition is not sent again, because it
-// could delete another resource of that name.
+// Delete sends a delete to the service on behalf of the caller of ctx. If the answer is lost, it sends the delete again
+// until ctx ends. It does not send a delete without a condition again, because it could delete a newer resource of the
+// same name.
 //
-// requested reports whether the record already says that the deletion was requested. If so, a resource that is absent
-// counts as deleted. If not, and if an answer was lost, a resource that is absent makes the outcome UNKNOWN.
+// requested reports whether the record already says that the deletion was requested. If it does, an absent resource
+// counts as deleted. If it does not and an answer was lost, an absent resource makes the outcome UNKNOWN.
 func (m *Mirror) Delete(ctx context.Context, d owner.Delete, requested bool) (owner.Answer, error) {
 	conditional := d.IfUID != "" || d.IfTag != ""
 	ctx, cancel := limited(ctx)
@@ -144,7 +143,7 @@ func (m *Mirror) Delete(ctx context.Context, d owner.Delete, requested bool) (ow
 	}
 }
 
-// maxMessage is the maximum number of bytes of a service's message in an error.
+// maxMessage is the maximum number of bytes of a service's message that an error contains.
 const maxMessage = 1 << 10
 
 func shortened(message string) string {
@@ -176,8 +175,7 @@ func (m *Mirror) unimplemented(key backend.Key) error {
 	}).At(key)
 }
 
-// explained converts the error of a resource that cannot be stored to UNREADABLE. Other errors are returned as they
-// are.
+// explained converts the error of a resource that cannot be stored to UNREADABLE. It returns other errors unchanged.
 func (m *Mirror) explained(key backend.Key, err error) error {
 	if _, known := errors.AsType[*failure.Error](err); known || !isUnstorable(err) {
 		return err
@@ -199,13 +197,13 @@ func (m *Mirror) unknown(key backend.Key) error {
 	}).At(key)
 }
 
-// Refusal returns the error for a change that the service has refused: see the function [Refusal].
+// Refusal calls the function [Refusal] for the mirror's service.
 func (m *Mirror) Refusal(key backend.Key, a owner.Answer, pathOf func(string) string) error {
 	return Refusal(m.name, key, a, pathOf)
 }
 
-// Refusal returns the error for a change that a service has refused. pathOf translates the path of a field into the
-// caller's names.
+// Refusal returns the error for a change that a service has refused. pathOf translates the path of a field to the names
+// of the caller.
 func Refusal(service string, key backend.Key, a owner.Answer, pathOf func(string) string) error {
 	message := shortened(a.Message)
 	switch a.Outcome {

@@ -19,26 +19,25 @@ import (
 )
 
 const (
-	// listSize is the number of resources in a page when resources are listed.
+	// listSize is the maximum number of resources in a page of a list.
 	listSize = 500
 	// DefaultCompareInterval is the default pause between two comparisons of a kind.
 	DefaultCompareInterval = 10 * time.Minute
 	// UnfollowedInterval is the default pause between comparisons of a kind whose changes the service does not
 	// announce.
 	UnfollowedInterval = 30 * time.Second
-	// maxListed is the maximum number of resources of a kind that are compared. A list that is longer counts as
-	// endless.
+	// maxListed is the maximum number of resources of a kind that are compared. A longer list counts as endless.
 	maxListed = 5_000_000
 	// maxIdlePages is the maximum number of consecutive pages without a new resource.
 	maxIdlePages = 1000
-	// If more than leastHeld resources, and more than half of their kind, are suddenly absent, their records are kept
-	// for holdTime: the service may have lost its data.
+	// If more than leastHeld resources, and more than half of their kind, are suddenly absent, the service may have
+	// lost its data. Their records are then kept for holdTime.
 	holdTime  = 10 * time.Minute
 	leastHeld = 100
 )
 
-// compareAll compares kinds until ctx ends. It compares each kind at its interval, and all kinds when follow requests
-// that.
+// compareAll compares kinds until ctx ends. It compares each kind at the interval of the kind, and all kinds when a
+// comparison is requested by compareNow.
 func (m *Mirror) compareAll(ctx context.Context) {
 	due := map[string]time.Time{}
 	for {
@@ -55,8 +54,8 @@ func (m *Mirror) compareAll(ctx context.Context) {
 	}
 }
 
-// awaitDue waits until due, or forever if due is zero. It returns earlier with now set if a comparison of all kinds is
-// requested. alive is false if ctx ended first.
+// awaitDue waits until due, or forever if due is zero. If a comparison of all kinds is requested first, it returns with
+// now set. If ctx ends first, alive is false.
 func (m *Mirror) awaitDue(ctx context.Context, due time.Time) (now, alive bool) {
 	var alarm <-chan time.Time
 	if !due.IsZero() {
@@ -111,8 +110,7 @@ func (m *Mirror) compareDue(ctx context.Context, due map[string]time.Time) {
 	}
 }
 
-// compare compares all resources of a kind, and returns the pause until its next
-// comparison.
+// compare compares all resources of a kind. It returns the pause until the next comparison of the kind.
 func (m *Mirror) compare(ctx context.Context, k *kind.Kind) (pause time.Duration, err error) {
 	m.mu.Lock()
 	described := m.description
@@ -149,9 +147,9 @@ func (m *Mirror) compare(ctx context.Context, k *kind.Kind) (pause time.Duration
 	return pause, nil
 }
 
-// unlistedNotes returns the resources of a kind that are noted as unreadable and were not in the list: they may be
-// gone. It also forgets the resources with invalid names that were not in the list. begin is the time at which reading
-// the list began.
+// unlistedNotes returns the resources of a kind that were noted as unreadable and were not in the list. They may no
+// longer exist. It also forgets the invalid names that were not in the list. begin is the time at which reading the
+// list began.
 func (m *Mirror) unlistedNotes(k *kind.Kind, listed map[backend.Key]bool, begin time.Time) (out []backend.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,8 +164,8 @@ func (m *Mirror) unlistedNotes(k *kind.Kind, listed map[backend.Key]bool, begin 
 	return out
 }
 
-// compareListed compares the listed resources of a kind with their records, and calls look for the resources that
-// differ. It returns the listed keys and the number of differences.
+// compareListed compares the listed resources of a kind with their records, and calls look for those that differ. It
+// returns the listed keys and the number of differences.
 func (m *Mirror) compareListed(
 	ctx context.Context, k *kind.Kind,
 ) (listed map[backend.Key]bool, differ int, err error) {
@@ -226,15 +224,14 @@ var errEndless = errors.New("the list of the service does not end")
 // pageTokens detects a list that does not end.
 type pageTokens struct {
 	kind string
-	// seen are the tokens since the last page with a new resource, and listed is the number of resources up to that
-	// page.
+	// seen has the tokens since the last page with a new resource. listed is the number of resources up to this page.
 	seen   map[string]bool
 	listed int
 }
 
-// next returns an error if the list does not seem to end: a token repeats without a new resource in between, too many
-// consecutive pages have no new resource, or the list has too many resources. listed is the number of different
-// resources listed so far.
+// next returns an error if the list does not seem to end. This is so if a token repeats without a new resource in
+// between, if too many consecutive pages have no new resource, or if the list has too many resources. listed is the
+// number of different resources so far.
 func (p *pageTokens) next(token string, listed int) error {
 	if listed > p.listed || p.seen == nil {
 		p.listed = listed
@@ -267,7 +264,7 @@ func (m *Mirror) warnOfFill(k *kind.Kind, differ int) {
 		zap.Int("retain-entries", m.cfg.RetainEntries))
 }
 
-// list reads a page of a kind from the service. Only the last page counts as the success of a list: see noteAnswer.
+// list reads a page of a kind from the service. Only the last page of a list counts as its success: see noteAnswer.
 func (m *Mirror) list(ctx context.Context, kind, token string) (owner.Page, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
 	defer cancel()
@@ -280,16 +277,16 @@ func (m *Mirror) list(ctx context.Context, kind, token string) (owner.Page, erro
 	return page, err
 }
 
-// unlisted describes the records that a list did not show.
+// unlisted describes records whose resources a list did not show.
 type unlisted struct {
-	// absent are the keys that the service does not have.
+	// absent are the keys whose resources the service does not have.
 	absent []backend.Key
 	// records is the number of records of the kind.
 	records int
 }
 
-// compareUnlisted finds the records whose resources were not listed. It asks the service for each of them, because a
-// list may be outdated.
+// compareUnlisted finds the records whose resources were not listed. It reads each of these resources from the service,
+// because a list may be outdated.
 func (m *Mirror) compareUnlisted(ctx context.Context, k *kind.Kind, listed map[backend.Key]bool) (unlisted, error) {
 	var out unlisted
 	var missing []backend.Key
@@ -324,8 +321,8 @@ func (m *Mirror) compareUnlisted(ctx context.Context, k *kind.Kind, listed map[b
 	return out, nil
 }
 
-// hold returns how long the records of absent resources must still be kept because too many are absent at once: see
-// holdTime. It returns 0 if there are few, or if they were kept long enough.
+// hold returns how long the records of absent resources must still be kept because too many resources are absent at
+// once: see holdTime. It returns 0 if few are absent, or if their records were kept long enough.
 func (m *Mirror) hold(k *kind.Kind, absent []backend.Key, records int) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,17 +8,17 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// keepDeletions is how long deletions are remembered. It must be longer than a look or a write takes.
+// keepDeletions is how long deletions are remembered. It must be longer than the time that a look or a write takes.
 const keepDeletions = 2 * time.Minute
 
-// deletions remembers recently deleted records, with the times at which this gateway learned of the deletions. A look
-// at a resource without a record needs them, because there is no revision by which to notice that the record has
-// changed. It may have been added and deleted meanwhile; what the look has read is then older than the deletion:
+// deletions remembers recently deleted records, with the times at which this gateway learned of the deletions. If a
+// look finds no record, it has no revision by which to notice later that the record has changed. The record may have
+// been added and deleted meanwhile. Then the result of the look is older than the deletion:
 //
 //	look: no record, the service shows A ------------------------------------> A is not added: it may be gone
 //	others:         A is added ... A is deleted, B is added ... B is deleted
 //
-// Safe for concurrent use. The zero value is empty.
+// It is safe for concurrent use. The zero value is empty.
 type deletions struct {
 	mu    sync.Mutex // guards all below
 	at    map[backend.Key]time.Time

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// describe reads the service's description of itself, and notes which kinds it contradicts.
+// describe reads the service's description of itself, and notes the kinds whose SDL the description contradicts.
 func (m *Mirror) describe(ctx context.Context) (*owner.Description, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), callTimeout)
 	defer cancel()
@@ -44,7 +44,7 @@ func (m *Mirror) describe(ctx context.Context) (*owner.Description, error) {
 	return &d, nil
 }
 
-// capabilities returns what the service can do with a kind.
+// capabilities returns what the service can do with a kind. It returns false if the service does not have the kind.
 func capabilities(d owner.Description, name string) (owner.Kind, bool) {
 	at := slices.IndexFunc(d.Kinds, func(k owner.Kind) bool { return k.Name == name })
 	if at < 0 {
@@ -87,8 +87,8 @@ func contradiction(k *kind.Kind, d owner.Description) string {
 	return ""
 }
 
-// Abilities returns what the service can do with a kind that a caller wants to write. The error is
-// UNAVAILABLE if the kind cannot be written now.
+// Abilities returns what the service can do with a kind that a caller wants to write. It returns UNAVAILABLE if the
+// kind cannot be written now.
 func (m *Mirror) Abilities(ctx context.Context, k *kind.Kind, key backend.Key) (owner.Kind, error) {
 	m.mu.Lock()
 	d := m.description

@@ -31,7 +31,7 @@ func (m *Mirror) follow(ctx context.Context) {
 	m.retry(ctx, "following a service", m.followChanges)
 }
 
-// retry calls do until ctx ends or the store is closed, and pauses after each call. what describes the work in the log.
+// retry calls do until ctx ends or the store is closed. It pauses after each call. what names the work in the log.
 func (m *Mirror) retry(ctx context.Context, what string, do func(context.Context) error) {
 	backoff := wait.Backoff{Least: minRetryPause, Most: maxRetryPause}
 	for {
@@ -50,10 +50,11 @@ func (m *Mirror) retry(ctx context.Context, what string, do func(context.Context
 	}
 }
 
-// followChanges reads the description of the service and then its changes. It asks for the service's position, requests
-// a comparison of all kinds, and reads the changes after that position. If the service can no longer continue from a
-// position, followChanges begins again with a new position and comparison. After a failed call it continues from the
-// last position. If the service announces no changes, followChanges requests one comparison and calls redescribe.
+// followChanges reads the description of the service and then its changes. It asks for the current position of the
+// service, requests a comparison of all kinds, and reads the changes after the position. If the service cannot continue
+// from a position, followChanges begins again with a new position and a new comparison. After a failed call it
+// continues from the last position. If the service announces no changes, followChanges requests one comparison and
+// calls redescribe.
 func (m *Mirror) followChanges(ctx context.Context) error {
 	d, err := m.describe(ctx)
 	if err != nil {
@@ -102,8 +103,8 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 	}
 }
 
-// redescribe reads the description of a service that announces no changes at intervals. It returns an error when the
-// service announces changes, or when describing fails.
+// redescribe reads the description of a service that announces no changes, at intervals. It returns an error if the
+// service now announces changes, or if the description cannot be read.
 func (m *Mirror) redescribe(ctx context.Context) error {
 	for wait.For(ctx, UnfollowedInterval) {
 		d, err := m.describe(ctx)
@@ -127,7 +128,7 @@ func (m *Mirror) kindsOf(d owner.Description) (out []owner.Kind) {
 	return out
 }
 
-// changes reads the changes after a position. If there are none, the service waits for one, for at most the given time.
+// changes reads the changes after a position. If there are none, the service waits for a change for at most poll.
 func (m *Mirror) changes(ctx context.Context, position string, poll time.Duration) (owner.Changes, error) {
 	asking, cancel := context.WithTimeout(access.WithoutCaller(ctx), poll+callTimeout)
 	defer cancel()
@@ -136,8 +137,8 @@ func (m *Mirror) changes(ctx context.Context, position string, poll time.Duratio
 	return out, err
 }
 
-// followAdded follows the changes of records in the store. It calls look for each resource that another gateway has
-// added, and remembers which records were deleted.
+// followAdded follows the changes of records in the store. It queues each resource that another gateway has added for a
+// look, and remembers which records were deleted.
 func (m *Mirror) followAdded(ctx context.Context) {
 	m.retry(ctx, "following what others have mirrored", func(ctx context.Context) error {
 		at, err := m.own.Store.Position(ctx)

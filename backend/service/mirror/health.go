@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// Names of calls in health. The failure of a call is kept until a call of the same name succeeds, so that a service
-// which answers only some calls does not seem to recover again and again. All rare calls have the name otherCall, whose
+// Names of calls in health. The failure of a call is kept until a call of the same name succeeds. So a service that
+// answers only some calls does not seem to recover again and again. All rare calls have the name otherCall, whose
 // failure is cleared by any answer.
 const (
 	otherCall    = ""
@@ -26,24 +26,23 @@ func listCall(kind string) string { return "List " + kind }
 
 // health is the health of a service. It is guarded by mu of its mirror.
 type health struct {
-	// answered is the time of the service's last answer; zero if there was none. failures has the latest error of each
-	// call that has not succeeded since, by name of the call.
+	// answered is the time of the service's last answer; zero if there was none. failures maps the name of a call to
+	// its latest error, if the call has not succeeded since.
 	answered time.Time
 	failures map[string]error
-	// endless maps the name of a kind whose last list did not end to the error.
+	// endless maps the name of a kind to the error of its last list, if the list did not end.
 	endless map[string]error
-	// listed and differed count the resources that were listed, and those that differed from their
-	// records.
+	// listed counts the resources that were listed. differed counts those that differed from their records.
 	listed, differed int64
 	// compared maps the name of a kind to the time at which its last complete comparison began. found is when all kinds
-	// had been compared for the first time; zero before. filled reports whether all differences found until then are
+	// were compared for the first time; zero until then. filled reports whether all differences found until then are
 	// mirrored.
 	compared map[string]time.Time
 	found    time.Time
 	filled   bool
 }
 
-// noteAnswer records the result of a call.
+// noteAnswer records the result of a call. It ignores an error that was caused by the end of ctx.
 func (m *Mirror) noteAnswer(ctx context.Context, call string, err error) {
 	if err != nil && ctx.Err() != nil {
 		return // the caller has gone
@@ -101,23 +100,24 @@ func (m *Mirror) noteCompared(k *kind.Kind, begin time.Time) {
 // State is the state of a service and its mirror.
 type State struct {
 	Name string
-	// Answered reports whether the service has ever answered. Problem is the failure of a call that has not succeeded
-	// since; nil if there is none.
+	// Answered reports whether the service has ever answered. Problem is the latest failure of a call that has not
+	// succeeded since; nil if there is none.
 	Answered bool
 	Problem  error
 	// Filled reports whether all resources of the service were compared at least once.
 	Filled bool
-	// Endless is the error of a kind whose list does not end; nil if all end.
+	// Endless is the error of a kind whose list does not end; nil if all lists end.
 	Endless error
-	// Listed is how many resources were compared since this gateway began to serve the catalogue, and Differed how many
-	// of them differed from their records.
+	// Listed is how many resources were compared since this gateway began to serve the catalogue. Differed is how many
+	// of these differed from their records.
 	Listed, Differed int64
-	// Lag bounds how outdated the mirror may be: everything that the service had so long ago is mirrored. 0 if no key
-	// is queued and the service answers.
+	// Lag is the maximum age of the mirror: all changes that the service made longer ago are mirrored. It is 0 if no
+	// key is queued and the service answers.
 	Lag   time.Duration
 	Kinds []KindState
-	// Unreadable is the number of resources that cannot be mirrored, and Unnamed the number whose names are invalid in
-	// the API. Held is the number of records that are kept although their resources are absent: see holdTime.
+	// Unreadable is the number of resources that cannot be mirrored. Unnamed is the number of resources whose names are
+	// invalid in the API. Held is the number of records that are kept although their resources are absent: see
+	// holdTime.
 	Unreadable, Unnamed, Held int
 }
 
@@ -126,7 +126,7 @@ type KindState struct {
 	Name string
 	// Followed reports whether the service announces changes of the kind.
 	Followed bool
-	// Problem is the reason why the kind cannot be written; "" if it can.
+	// Problem is the reason why resources of the kind cannot be written; "" if they can.
 	Problem string
 }
 

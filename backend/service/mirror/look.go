@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// callTimeout bounds each call of a service, not counting the time that it may wait for changes. The protocols have
-	// shorter limits.
+	// callTimeout bounds each call of a service. The time for which the service may wait for changes is added to it.
+	// The protocols have shorter limits.
 	callTimeout = 30 * time.Second
 	// maxPuts is the maximum number of records that one look writes concurrently.
 	maxPuts = 16
@@ -28,14 +28,14 @@ const (
 	maxAdded   = 50
 	// maxAddedBytes is the approximate maximum size of a batch of added records.
 	maxAddedBytes = 1 << 20
-	// maxLooks is how often a writer looks at one record while others keep changing it.
+	// maxLooks is how often a look at one record is repeated while others keep changing the record.
 	maxLooks = 16
-	// maxLookPause is the longest pause between these looks.
+	// maxLookPause is the longest pause before a look is repeated.
 	maxLookPause = 200 * time.Millisecond
 )
 
-// get reads resources from the service as the gateway, not as the caller of ctx: a mirror must not depend on a caller's
-// rights.
+// get reads resources from the service as the gateway, not as the caller of ctx, because a mirror must not depend on
+// the rights of a caller.
 func (m *Mirror) get(ctx context.Context, keys []backend.Key) ([]owner.Got, error) {
 	spent := budget.From(ctx)
 	spent.BeginWait()
@@ -49,7 +49,7 @@ func (m *Mirror) get(ctx context.Context, keys []backend.Key) ([]owner.Got, erro
 	return got, err
 }
 
-// lookQueued calls look for keys of the queue, and logs errors.
+// lookQueued calls look for keys from the queue, and logs errors.
 func (m *Mirror) lookQueued(ctx context.Context, keys []backend.Key) undone {
 	l := looker{Mirror: m, sender: m.own}
 	out, err := l.look(ctx, keys)
@@ -102,8 +102,8 @@ func (l looker) look(ctx context.Context, keys []backend.Key) (out undone, err e
 }
 
 // Refresh updates the record of a key from the service and returns it; nil if the service does not have the resource.
-// The caller holds the lock of the key. edit is the write that the service has made for the caller of ctx; nil if there
-// was none.
+// The caller holds the lock of the key. edit describes the write that the service has just made for the caller of ctx;
+// nil if there was none.
 func (m *Mirror) Refresh(ctx context.Context, key backend.Key, edit *Edit) (*backend.Resource, error) {
 	l := looker{Mirror: m, sender: m.cfg.Sender, locked: true, edit: edit}
 	backoff := wait.Backoff{Least: minPause, Most: maxLookPause}
@@ -142,7 +142,8 @@ func (m *Mirror) noteUnreadable(key backend.Key, why error) {
 	}
 }
 
-// noteUnnameable logs, once for each kind, that resources have fields which the SDL lacks. The fields are kept.
+// noteUnnameable logs, once for each kind, that resources have fields which the SDL does not have. The records keep
+// these fields.
 func (m *Mirror) noteUnnameable(k *kind.Kind, key backend.Key) {
 	m.mu.Lock()
 	known := m.unnameable[k.Name]

@@ -21,31 +21,29 @@ import (
 
 // Config configures [Mirrors]. Fields without a default are required.
 type Config struct {
-	// Owners are the services, by the names in descriptor.Kind.Service.
+	// Owners maps the names in descriptor.Kind.Service to the services.
 	Owners map[string]owner.Service
 	// Kinds are all kinds of the catalogue.
 	Kinds      kind.Catalogue
 	Reconciler *reconcile.Reconciler
-	// Sender sends the writes of callers. Each mirror derives its own sender from it. The tag of that sender begins
-	// with the tag of Sender, so that its writes count as writes of this gateway.
+	// Sender sends the writes of callers. Each mirror derives its own sender from it. The tag of the derived sender
+	// begins with the tag of Sender, so that its writes count as writes of this gateway.
 	Sender *sender.Sender
 	// Locks are the key locks of this gateway. Writers hold the lock of a key while they call a service.
 	Locks Locks
 	// NewID returns a new id, for uids and for writes.
 	NewID func() string
-	// CompareIntervals are the pauses between comparisons, by name of the service. Default:
-	// DefaultCompareInterval, and UnfollowedInterval for kinds whose changes the service does not
-	// announce.
+	// CompareIntervals maps the name of a service to the pause between comparisons. The default is
+	// DefaultCompareInterval, or UnfollowedInterval for kinds whose changes the service does not announce.
 	CompareIntervals map[string]time.Duration
-	// RetainEntries is the number of changes that the store keeps in its log; 0 if it
-	// is unknown.
+	// RetainEntries is the number of changes that the store keeps in its log; 0 if the number is unknown.
 	RetainEntries int
 	Logger        *zap.Logger
 }
 
-// Locks locks keys within one gateway.
+// Locks locks keys within one gateway. Writers use the same locks.
 type Locks interface {
-	// TryLock locks a key and returns true, unless the key is locked already.
+	// TryLock locks a key and returns true. It returns false if the key is locked already.
 	TryLock(key backend.Key) bool
 	Unlock(key backend.Key)
 }
@@ -72,7 +70,7 @@ func New(cfg Config) *Mirrors {
 	return out
 }
 
-// Run mirrors all services until ctx ends.
+// Run mirrors all services until ctx ends, and then returns nil.
 func (s *Mirrors) Run(ctx context.Context) error {
 	var g errgroup.Group
 	for _, m := range s.byName {
@@ -100,9 +98,9 @@ func (s *Mirrors) Of(k *kind.Kind) (*Mirror, error) {
 	}
 }
 
-// Remove asks the owner to delete a resource, if its deletion was requested and no resource is bound to it. It does so
-// in the background, and repeats it after failures. If the owner is not configured on this gateway, Remove does
-// nothing.
+// Remove makes the gateway ask the owner to delete a resource, if the deletion was requested and no resource is bound
+// to this one. This happens in the background and is repeated after failures. If the owner is not configured on this
+// gateway, Remove does nothing.
 func (s *Mirrors) Remove(k *kind.Kind, key backend.Key) {
 	if m := s.byName[k.Service]; m != nil {
 		m.removals.add(key)
@@ -117,10 +115,10 @@ type Mirror struct {
 	kinds   []*kind.Kind
 	// own sends the mirror's own writes.
 	own *sender.Sender
-	// looks is the queue of keys to look at, and removals the queue of resources to delete.
+	// looks is the queue of keys to look at. removals is the queue of keys whose resources are to be deleted.
 	looks, removals *queue
 	log             *zap.Logger
-	// logOnce is a logger that drops a message which was logged a few seconds before.
+	// logOnce is a logger that drops a message if it has logged the same message a few seconds before.
 	logOnce *zap.Logger
 	// compareNow receives an element when a comparison of all kinds is requested.
 	compareNow chan struct{}
@@ -137,27 +135,28 @@ type Mirror struct {
 	// problems maps the name of a kind to the reason why it cannot be written.
 	problems map[string]string
 	health
-	// unreadable maps a resource that the service cannot show, or that cannot be stored, to the reason. unnamed maps a
-	// key that is invalid in the API to the time at which the service last showed it. Both have at most maxNoted
-	// elements.
+	// unreadable maps the key of a resource to the reason why the service cannot show the resource or why it cannot be
+	// stored. unnamed maps a key that is invalid in the API to the time at which the service last showed it. Both have
+	// at most maxNoted elements.
 	unreadable map[backend.Key]string
 	unnamed    map[backend.Key]time.Time
-	// unnameable is the set of kinds with resources that have fields which the SDL lacks.
+	// unnameable is the set of kinds with resources that have fields which the SDL does not have.
 	unnameable map[string]bool
-	// held maps the name of a kind to its resources that were suddenly absent and whose records are kept.
+	// held maps the name of a kind to the description of its resources that were suddenly absent.
 	held map[string]held
 }
 
-// held is a set of resources of a kind that were suddenly absent: see holdTime.
+// held describes resources of a kind whose records are kept although the resources are absent: see holdTime. since is
+// when the resources were found to be absent.
 type held struct {
 	count int
 	since time.Time
 }
 
-// maxNoted bounds the number of remembered resources that cannot be mirrored.
+// maxNoted is the maximum number of remembered resources that cannot be mirrored.
 const maxNoted = 10_000
 
-// newMirror returns the mirror of a service. tag is the prefix of the request ids of its own writes.
+// newMirror returns the mirror of a service. tag is the prefix of the request ids of the mirror's own writes.
 func newMirror(cfg Config, name, tag string) *Mirror {
 	log := cfg.Logger.With(zap.String("service", name))
 	own := &sender.Sender{
@@ -191,7 +190,7 @@ func newMirror(cfg Config, name, tag string) *Mirror {
 	}
 }
 
-// The numbers of goroutines that look at keys and delete resources.
+// The numbers of goroutines that look at keys and that delete resources.
 const (
 	lookWorkers    = 4
 	removalWorkers = 4
@@ -212,7 +211,7 @@ func (m *Mirror) run(ctx context.Context) {
 	g.Wait()
 }
 
-// work takes keys from a queue and calls do with them, until ctx ends.
+// work takes at most most keys at a time from a queue and calls do with them, until ctx ends.
 func (m *Mirror) work(ctx context.Context, q *queue, most int, do func(context.Context, []backend.Key) undone) {
 	for {
 		keys := q.take(ctx, most)
@@ -223,7 +222,8 @@ func (m *Mirror) work(ctx context.Context, q *queue, most int, do func(context.C
 	}
 }
 
-// owns reports whether a key belongs to a kind of the service and is valid in the API. It counts and logs invalid keys.
+// owns reports whether the service owns the kind of a key and the key is valid in the API. It counts and logs invalid
+// keys.
 func (m *Mirror) owns(key backend.Key) bool {
 	k := m.kind(key.Kind)
 	if k == nil {
@@ -256,14 +256,14 @@ func (m *Mirror) kind(name string) *kind.Kind {
 	return m.kinds[at]
 }
 
-// look adds keys to the queue looks, except keys that the service does not own. It waits while the queue is full.
+// look adds keys to the queue looks, except keys that the service does not own. It first waits while the queue is full.
 func (m *Mirror) look(ctx context.Context, keys ...backend.Key) {
 	keys = slices.DeleteFunc(slices.Clone(keys), func(key backend.Key) bool { return !m.owns(key) })
 	m.looks.awaitRoom(ctx)
 	m.looks.add(keys...)
 }
 
-// identity returns a context whose caller is the service; for the mirror's own writes.
+// identity returns a context whose caller is the service. The mirror uses it for its own writes.
 func (m *Mirror) identity(ctx context.Context) context.Context {
 	return access.WithCaller(ctx, access.Caller{
 		Identity: &access.Identity{Name: "service:" + m.name, Source: "service"},

@@ -15,26 +15,26 @@ const (
 	// The shortest and the longest pause before a key that failed is taken again.
 	minPause = 10 * time.Millisecond
 	maxPause = 10 * time.Second
-	// The shortest and the longest pause after a race against another writer. A writer may hold the lock of the key for
-	// long if its service is slow.
+	// The shortest and the longest pause after a race against another writer. If the service is slow, a writer may hold
+	// the lock of the key for a long time.
 	minRacedPause = 20 * time.Millisecond
 	maxRacedPause = time.Second
 )
 
-// undone has the keys that must be worked on again: raced, whose records another writer has changed or locked
-// meanwhile, and failed, for which there was an error.
+// undone has the keys that must be worked on again. The record of a raced key was changed or locked by another writer.
+// For a failed key there was an error.
 type undone struct{ raced, failed []backend.Key }
 
 // queue is a queue of keys to work on. Each key occurs once, and only one worker works on it at a time. If a key is
-// added while a worker works on it, it is queued again afterwards. Safe for concurrent use.
+// added while a worker works on it, the key is queued again afterwards. The queue is safe for concurrent use.
 type queue struct {
 	wake chan struct{} // has an element if a worker may find a key
 	room chan struct{} // has an element if there may be room again
 
 	mu sync.Mutex // guards all below
-	// tasks has the state of each key that is queued or being worked on.
+	// tasks has the state of each key that is queued or is being worked on.
 	tasks map[backend.Key]*task
-	// ready are the keys that wait for a worker, in order.
+	// ready lists the keys that wait for a worker, in the order in which they became ready.
 	ready []backend.Key
 	// paused maps a key that must be worked on again to the time at which it becomes ready.
 	paused map[backend.Key]time.Time
@@ -44,7 +44,7 @@ type queue struct {
 type task struct {
 	// since is when the key was first added after the last success.
 	since time.Time
-	// working reports whether a worker has taken the key; again reports whether the key was added since.
+	// working reports whether a worker has taken the key. again reports whether the key was added since then.
 	working, again bool
 	// failures and races count the attempts since the last success.
 	failures, races int
@@ -57,7 +57,7 @@ func newQueue() *queue {
 	}
 }
 
-// signal sends to a channel with a buffer of one, unless the buffer is full.
+// signal sends to a channel with a buffer of one element. If the buffer is full, it does nothing.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -89,7 +89,7 @@ func (q *queue) add(keys ...backend.Key) {
 	}
 }
 
-// awaitRoom waits until the queue is not full, or ctx ends.
+// awaitRoom waits until the queue is no longer full, or ctx ends.
 func (q *queue) awaitRoom(ctx context.Context) {
 	for {
 		q.mu.Lock()
@@ -107,8 +107,8 @@ func (q *queue) awaitRoom(ctx context.Context) {
 	}
 }
 
-// take waits for keys and returns at least one and at most the given number; none if ctx has ended. The caller must
-// pass them to done.
+// take waits for keys. It returns at least one key and at most most keys, or none if ctx has ended. The caller must
+// pass the keys to done.
 func (q *queue) take(ctx context.Context, most int) []backend.Key {
 	for {
 		keys, due := q.takeReady(most)
@@ -121,7 +121,7 @@ func (q *queue) take(ctx context.Context, most int) []backend.Key {
 	}
 }
 
-// await waits until there may be a key, or until due if that is not zero. It returns false if ctx ended first.
+// await waits until a key may be ready, or until due if due is not zero. It returns false if ctx ended first.
 func (q *queue) await(ctx context.Context, due time.Time) bool {
 	var alarm <-chan time.Time
 	if !due.IsZero() {
@@ -138,8 +138,8 @@ func (q *queue) await(ctx context.Context, due time.Time) bool {
 	return ctx.Err() == nil
 }
 
-// takeReady returns at most the given number of keys to work on, or none. due is the time at which the next paused key
-// becomes ready; zero if none is paused.
+// takeReady returns at most most keys to work on, or none. due is the time at which the next paused key becomes ready;
+// zero if none is paused.
 func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -167,8 +167,8 @@ func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	return keys, due
 }
 
-// done ends the work on keys that were taken. The keys in left become ready again after a pause, which doubles each
-// time, up to a maximum. The others leave the queue, unless they were added again meanwhile.
+// done ends the work on keys that were taken. The keys in left become ready again after a pause, which doubles with
+// each attempt up to a maximum. The other keys leave the queue, unless they were added again meanwhile.
 func (q *queue) done(keys []backend.Key, left undone) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -201,7 +201,7 @@ func (q *queue) done(keys []backend.Key, left undone) {
 	signal(q.room)
 }
 
-// oldest returns the time at which the oldest task was added. waits is false if the queue is empty.
+// oldest returns the time at which the oldest key in the queue was added. waits is false if the queue is empty.
 func (q *queue) oldest() (since time.Time, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -19,17 +19,17 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// record is what the store has of a resource that a service owns, as it was read.
+// record is the record of a resource that a service owns, as it was read from the store.
 type record struct {
 	kind *kind.Kind
 	key  backend.Key
 	// stored is nil if there is no record, or if the record is damaged.
 	stored *backend.Resource
-	// was is the state of stored; nil if there is none or its body cannot be read.
+	// was is the state of stored. It is nil if stored is nil or its body cannot be read.
 	was *kind.State
 	// damaged reports whether the record cannot be decoded.
 	damaged bool
-	// begin is a time at or before the read.
+	// begin is a time at which the read had not begun yet.
 	begin time.Time
 }
 
@@ -44,7 +44,7 @@ func newRecord(k *kind.Kind, key backend.Key, stored *backend.Resource, begin ti
 	return out
 }
 
-// Edit is the part of a caller's write that only the gateway stores, not the service.
+// Edit is the part of a caller's write that only the gateway stores and not the service.
 type Edit struct {
 	// Managers are the field managers after the write.
 	Managers []body.Manager
@@ -52,7 +52,7 @@ type Edit struct {
 	writeID, tag string
 }
 
-// made reports whether the write has made the version r of the resource. It returns false for a nil e.
+// made reports whether the write has made the version r of the resource. A nil e has made none.
 func (e *Edit) made(r *owner.Resource) bool {
 	return e != nil && (e.tag != "" && e.tag == r.Tag || e.writeID != "" && e.writeID == r.WriteID)
 }
@@ -63,7 +63,7 @@ type next struct {
 	state    *kind.State
 	relation dependency.Decision
 	deleting bool
-	// callers reports whether anything differs that callers set.
+	// callers reports whether anything that callers set differs from the record.
 	callers bool
 	// same reports whether the record already has this state.
 	same bool
@@ -73,8 +73,8 @@ type next struct {
 }
 
 // replacement returns the state that replaces a record. The record must not be damaged, and must not belong to an
-// earlier resource of the same name. edit is the write that has made this version; nil if no caller of this gateway has
-// made it.
+// earlier resource of the same name. edit describes the write that has made this version; nil if no caller of this
+// gateway has made it.
 func (m *Mirror) replacement(
 	ctx context.Context, rec record, r *owner.Resource, edit *Edit, read dependency.Reading,
 ) (*next, error) {
@@ -121,7 +121,8 @@ func (m *Mirror) replacement(
 	return out, err
 }
 
-// updatedBy returns the name to be stored as metadata.updatedBy: the caller of ctx if callers is set, else the service.
+// updatedBy returns the name to store as metadata.updatedBy: the caller of ctx if callers is set, otherwise the
+// service.
 func (m *Mirror) updatedBy(ctx context.Context, callers bool) string {
 	if !callers {
 		ctx = m.identity(ctx)
@@ -129,10 +130,10 @@ func (m *Mirror) updatedBy(ctx context.Context, callers bool) string {
 	return access.CallerFrom(ctx).UpdatedBy()
 }
 
-// specOf returns the spec of a resource with stored names. It keeps fields that the SDL lacks, unless the kind has
-// write-only fields. Write-only fields are left out; services do not show them. If the service shows only a part of
-// each resource, fields of the record that the SDL lacks are kept, too: another gateway, whose SDL has them, mirrors
-// them.
+// specOf returns the spec of a resource with stored names. It keeps fields of the resource that the SDL does not have,
+// unless the kind has write-only fields. It drops write-only fields, which services do not show. If the service shows
+// only a part of each resource, specOf also keeps fields of the record that the SDL does not have. Another gateway,
+// whose SDL has these fields, mirrors them.
 func (m *Mirror) specOf(rec record, r *owner.Resource) (map[string]any, error) {
 	k := rec.kind
 	spec := map[string]any{}
@@ -153,8 +154,8 @@ func (m *Mirror) specOf(rec record, r *owner.Resource) (map[string]any, error) {
 	return spec, nil
 }
 
-// takeStatus copies the status of the resource. If the service shows only a part of each resource, fields of the
-// record's status that the SDL lacks are kept.
+// takeStatus copies the status of the resource. If the service shows only a part of each resource, takeStatus keeps
+// fields of the record's status that the SDL does not have.
 func (n *next) takeStatus(r *owner.Resource, partial bool) error {
 	keeps := partial && n.was != nil
 	if keeps && n.kind.Status == nil && len(r.Status) == 0 {
@@ -177,8 +178,8 @@ func (n *next) takeStatus(r *owner.Resource, partial bool) error {
 	return nil
 }
 
-// takeMetadata copies the metadata of the resource. A deletion that was requested here is kept even if the service does
-// not know of it.
+// takeMetadata copies the metadata of the resource. It keeps a deletion that was requested here even if the service
+// does not know of it.
 func (n *next) takeMetadata(r *owner.Resource, respecified bool) {
 	meta := &n.state.Meta
 	meta.Labels = r.Labels
@@ -202,7 +203,7 @@ func (n *next) takeMetadata(r *owner.Resource, respecified bool) {
 		n.deleting = true
 		meta.DeletionRequestedAt = r.DeletionRequestedAt.UTC().Truncate(time.Millisecond)
 		meta.Finalizing = true
-	case meta.Finalizing: // the service has taken it back
+	case meta.Finalizing: // the service has taken the deletion back
 		n.deleting = false
 		meta.DeletionRequestedAt = time.Time{}
 		meta.Finalizing = false
@@ -257,21 +258,21 @@ func (m *Mirror) actions(n *next) ([]backend.Action, error) {
 	return append([]backend.Action{action}, n.relation.Checks...), nil
 }
 
-// errRaced means that the record has changed since it was read, or that its key is locked.
+// errRaced means that the record has changed since it was read, or that a writer holds the lock of its key.
 var errRaced = errors.New("the record has changed")
 
-// errUnstorable means that the kind does not allow the resource which a service shows.
+// errUnstorable means that the service shows a resource which the kind does not allow.
 var errUnstorable = errors.New("it is not what the kind can have")
 
-// isUnstorable reports whether an error is caused by the resource itself, so that a retry would fail as well.
+// isUnstorable reports whether an error is caused by the resource itself. Then a retry would fail too.
 func isUnstorable(err error) bool {
 	known, ok := errors.AsType[*failure.Error](err)
 	return errors.Is(err, errUnstorable) || errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) ||
 		ok && !known.Retryable
 }
 
-// failed converts the error of a batch whose condition was not met, or whose answer was lost, to errRaced. Other errors
-// are returned as they are.
+// failed returns errRaced for the error of a batch whose condition was not met or whose answer was lost. It returns
+// other errors unchanged.
 func failed(err error) error {
 	var refused *backend.ConditionError
 	if errors.As(err, &refused) || errors.Is(err, sender.ErrLost) {
@@ -286,12 +287,12 @@ type looker struct {
 	sender *sender.Sender
 	// locked reports whether the caller holds the locks of the keys.
 	locked bool
-	// edit is the write that the service has made for the caller of the context; nil if there was none.
+	// edit describes the write that the service has made for the caller of the context; nil if there was none.
 	edit *Edit
 }
 
-// store updates a record with what the service has shown afterwards. It returns errRaced if the record has changed
-// since it was read, or if a writer of this gateway holds the lock of the key.
+// store updates a record from the answer that the service gave after the record was read. It returns errRaced if the
+// record has changed since it was read, or if a writer of this gateway holds the lock of the key.
 func (l looker) store(ctx context.Context, rec record, got owner.Got) (*backend.Resource, error) {
 	switch r := got.Resource; {
 	case got.Unreadable != "":
@@ -319,7 +320,8 @@ func (l looker) store(ctx context.Context, rec record, got owner.Got) (*backend.
 	}
 }
 
-// put replaces a record with the state of a resource.
+// put stores the state of the resource r in place of a record. If the record already has this state, put writes
+// nothing.
 func (l looker) put(
 	ctx context.Context, rec record, r *owner.Resource, read dependency.Reading,
 ) (*backend.Resource, error) {
@@ -344,7 +346,7 @@ func (l looker) put(
 	return res.Resources[0], nil
 }
 
-// remove deletes a record. If it was damaged, remove returns errRaced, so that the next look writes it again.
+// remove deletes a record. If the record was damaged, remove returns errRaced, so that the next look writes it again.
 func (l looker) remove(ctx context.Context, rec record) error {
 	action := backend.Action{Key: rec.key, Op: backend.OpDelete, If: backend.Condition{Presence: backend.Present}}
 	if !rec.damaged {
@@ -360,7 +362,7 @@ func (l looker) remove(ctx context.Context, rec record) error {
 	return nil
 }
 
-// apply sends a batch that concerns one key, with the lock of the key held.
+// apply sends a batch about one key while it holds the lock of the key.
 func (l looker) apply(ctx context.Context, actions ...backend.Action) (backend.Result, error) {
 	if !l.locked {
 		key := actions[0].Key
@@ -397,7 +399,7 @@ func (m *Mirror) read(ctx context.Context, keys []backend.Key) ([]record, error)
 	return out, nil
 }
 
-// isListed reports whether a record equals the listed resource. If it does not, look compares them again.
+// isListed reports whether a record equals the listed resource. If it does not, look compares the two again.
 func (m *Mirror) isListed(ctx context.Context, rec record, r *owner.Resource) bool {
 	if rec.stored == nil || rec.was == nil || r.UID != "" && r.UID != rec.stored.UID {
 		return false

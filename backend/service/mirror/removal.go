@@ -16,9 +16,9 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Deletion returns the request by which the service deletes the resource of a record. The UID prevents that another
-// resource of the same name is deleted. The tag restricts the deletion to an unchanged resource: it is set if
-// atRevision is true, or if the service has no UIDs.
+// Deletion returns the request by which the service deletes the resource of a record. The UID prevents the deletion of
+// another resource with the same name. The tag restricts the deletion to an unchanged resource. It is set if atRevision
+// is true, or if the service has no UIDs.
 func Deletion(k *kind.Kind, stored *backend.Resource, atRevision bool) owner.Delete {
 	d := owner.Delete{Key: stored.Key}
 	rec := newRecord(k, stored.Key, stored, time.Time{})
@@ -53,9 +53,9 @@ func (m *Mirror) removeQueued(ctx context.Context, keys []backend.Key) (out undo
 	return out
 }
 
-// finish asks the service to delete a resource, if its deletion was requested here and no resource is bound to it. It
-// holds the lock of the key during the call, so that a concurrent delete by a caller does not get the answer that the
-// resource is absent. It returns errRaced if a writer holds the lock.
+// finish asks the service to delete a resource, if the deletion was requested here and no resource is bound to this
+// one. It holds the lock of the key during the call. Otherwise a concurrent delete by a caller could get the answer
+// that the resource is absent. It returns errRaced if a writer holds the lock.
 func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 	k := m.kind(key.Kind)
 	if k == nil {
@@ -106,16 +106,16 @@ func (m *Mirror) finish(ctx context.Context, key backend.Key) error {
 }
 
 const (
-	// AskLimit is how long after the request of a deletion the gateway that received it may still send it to the
-	// service.
+	// AskLimit is the time after the request of a deletion within which the gateway that received the request may still
+	// send it to the service.
 	AskLimit = 30 * time.Second
-	// askTime is the age of such a request from which other gateways take it back. By then the gateway that received it
-	// has taken it back itself, or has stopped.
+	// askTime is the age of such a request from which other gateways remove it from the record. By then the gateway
+	// that received the request has removed it itself or has stopped.
 	askTime = AskLimit + 10*time.Second
 )
 
-// finishAsking takes back the request of a deletion that the caller's gateway should have completed by now: that
-// gateway has stopped, or got no answer. The caller was not promised that the resource would be deleted.
+// finishAsking removes the request of a deletion from a record if the gateway that received it should have completed it
+// by now. That gateway has stopped or got no answer. The caller was not promised that the resource would be deleted.
 func (m *Mirror) finishAsking(ctx context.Context, rec record) error {
 	if m.cfg.Sender.Clock().Sub(rec.was.Meta.DeletionRequestedAt) < askTime {
 		return nil // pending deletions are checked again from time to time
@@ -129,8 +129,8 @@ func (m *Mirror) finishAsking(ctx context.Context, rec record) error {
 }
 
 // TakeBack removes the request of a deletion from a record. The caller holds the lock of the key. If the record has
-// changed, TakeBack tries again with the new record, provided that the request in it is still the same and a caller's
-// gateway is still sending it. Other requested deletions stay and are sent to the service again.
+// changed, TakeBack tries again with the new record, provided that the record still has the same request and a gateway
+// is still sending it for its caller. Other requested deletions stay and are sent to the service again.
 func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Resource) error {
 	backoff := wait.Backoff{Least: minPause, Most: maxLookPause}
 	rec := newRecord(k, stored.Key, stored, time.Time{})
@@ -154,8 +154,8 @@ func (m *Mirror) TakeBack(ctx context.Context, k *kind.Kind, stored *backend.Res
 	return nil // finishAsking takes it back
 }
 
-// isSameRequest reports whether the newer record has the same requested deletion as the older one, and a caller's
-// gateway is still sending it.
+// isSameRequest reports whether the newer record has the same request of a deletion as the older one, and a gateway is
+// still sending it for its caller.
 func isSameRequest(was, now record) bool {
 	if was.was == nil || now.was == nil || !now.stored.Deleting {
 		return false

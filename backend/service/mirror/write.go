@@ -14,27 +14,27 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// storeTime is the maximum time for mirroring a write that a service has applied.
+// storeTime bounds the time for mirroring a write that a service has applied.
 const storeTime = 30 * time.Second
 
 // Answered is a write of a caller that a service has applied.
 type Answered struct {
 	Kind *kind.Kind
 	Key  backend.Key
-	// Stored is the record that was read before the service was called; nil if there was none. Asked is when the
-	// service was called.
+	// Stored is the record that was read before the service was called; nil if there was none. Asked is the time of the
+	// call.
 	Stored *backend.Resource
 	Asked  time.Time
-	// Write is the request. Resource is the resulting resource; nil if the service does not show it.
+	// Write is the request. Resource is the resource after the write; nil if the service does not show it.
 	Write    owner.Write
 	Resource *owner.Resource
 	// Edit is the part of the write that only the gateway stores.
 	Edit Edit
 }
 
-// Store mirrors a write that a service has applied for the caller of ctx, and returns the record. The record also has
-// later changes by others. The caller holds the lock of the key. The write was applied, so it is mirrored even if ctx
-// has ended, and an error has the outcome APPLIED.
+// Store mirrors a write that a service has applied for the caller of ctx, and returns the record. The record may
+// already have later changes by others. The caller holds the lock of the key. The write was applied, so Store mirrors
+// it even if ctx has ended. An error has the outcome APPLIED.
 func (m *Mirror) Store(ctx context.Context, w Answered) (*backend.Resource, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
@@ -56,9 +56,9 @@ func (m *Mirror) Store(ctx context.Context, w Answered) (*backend.Resource, erro
 	return nil, m.applied(w.Key, err)
 }
 
-// applied returns the error for a change that the service has applied and that is not mirrored because of err. A nil
-// err means that the resource is already absent again. The error does not wrap err, since no caller may retry the write
-// because of it.
+// applied returns the error for a change that the service has applied and that is not mirrored because of err. If err
+// is nil, the resource was already deleted again. The error does not wrap err, because no caller may retry the write
+// because of err.
 func (m *Mirror) applied(key backend.Key, err error) error {
 	e := &failure.Error{
 		Code:    failure.CodeUnavailable,
@@ -79,7 +79,7 @@ func (m *Mirror) applied(key backend.Key, err error) error {
 	return e.At(key)
 }
 
-// Preview returns the actions that would mirror a write. It is for dry runs.
+// Preview returns the actions that would mirror a write. Dry runs use it.
 func (m *Mirror) Preview(ctx context.Context, w Answered) ([]backend.Action, error) {
 	edit := w.Edit
 	edit.writeID = w.Write.Resource.WriteID

@@ -12,11 +12,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// AccessTarget is a target of access rights: a resource if all fields are set, any resource of a namespace without
-// Name, any resource of a kind without Namespace and Name, and no particular kind if no field is set.
+// AccessTarget is a target of access rights. If all fields are set, it is a resource. Without Name it is any resource
+// of a namespace, without Name and Namespace any resource of a kind. If no field is set, it is no particular kind.
 type AccessTarget struct{ Kind, Namespace, Name *string }
 
-// target resolves a target. The kind is nil if the target has none, and the key lacks the parts that the target lacks.
+// target resolves a target. The kind is nil if the target has none. The key has only the parts that the target has.
 func (r *Reader) target(t AccessTarget) (*kind.Kind, backend.Key, error) {
 	switch {
 	case t.Kind == nil && t.Namespace != nil:
@@ -47,8 +47,8 @@ func (r *Reader) target(t AccessTarget) (*kind.Kind, backend.Key, error) {
 	return k, key, v.Err(key)
 }
 
-// Allowed returns the verbs that the caller may use on a target, in the order of [access.Verbs]. The result depends on
-// the policy, not on whether the resource exists.
+// Allowed returns the verbs that the caller may use on a target, in the order of [access.Verbs]. The result depends
+// only on the policy and not on whether the resource exists.
 func (r *Reader) Allowed(ctx context.Context, t AccessTarget) ([]descriptor.Verb, error) {
 	k, key, err := r.target(t)
 	if err != nil {
@@ -71,13 +71,13 @@ func (r *Reader) Allowed(ctx context.Context, t AccessTarget) ([]descriptor.Verb
 // Grant is an [access.Grant] without the parts that the caller may not see.
 type Grant struct {
 	access.Grant
-	// RuleHidden is set if the caller may not see the role; Rule is then not set.
+	// RuleHidden is set if the caller may not see the role. Rule is then 0.
 	RuleHidden bool
 }
 
-// Grants returns the rules by which users and groups have a verb on a target. It includes only bindings that the caller
-// may GET. A caller who may do everything also gets the administrators of the configuration. The result is empty if
-// access control is off.
+// Grants returns the rules by which users and groups have a verb on a target. It considers only bindings that the
+// caller may GET. A caller who may do everything also gets the administrators of the configuration. The result is empty
+// if access control is off.
 func (r *Reader) Grants(ctx context.Context, v descriptor.Verb, t AccessTarget) ([]Grant, error) {
 	k, key, err := r.target(t)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Relation is the relation between the resource of a request and the resources on the requested page.
+// Relation says how the resources of the requested page are related to the resource of the request.
 type Relation uint8
 
 // The relations. A page has only resources that the caller may see.
@@ -38,46 +38,46 @@ type Dependency struct {
 	Key backend.Key
 	// Path is the path of the reference in the kind that declares it; empty if this catalogue does not declare it.
 	Path string
-	// Guarded reports whether the reference prevents the deletion of its target while it is bound.
+	// Guarded reports whether the reference, while it is bound, prevents the deletion of its target.
 	Guarded bool
 	// State is the state of the target; empty if it was not requested.
 	State dependency.State
 }
 
-// DependencyRequest requests a page of the resources related to a resource.
+// DependencyRequest is a request for a page of the resources that are related to a resource.
 type DependencyRequest struct {
 	Relation Relation
 	// Key is the key of the resource.
 	Key backend.Key
-	// None reports that the resource no longer exists. The page is then empty, and the store is not read.
+	// None is set if the resource no longer exists. The page is then empty, and the store is not read.
 	None bool
-	// Body is the body of the resource. It is not needed for BlockedBy.
+	// Body is the body of the resource. BlockedBy does not need it.
 	Body          *body.Body
 	First, Last   *int
 	After, Before *string
-	// Targets requests the states and the bodies of Dependencies.
+	// Targets requests the states and the bodies of the targets of Dependencies.
 	Targets bool
 	// ChangeCursor and Ahead have the same meaning as in [ListRequest].
 	ChangeCursor, Ahead bool
 }
 
-// relation is a resource and a relation whose resources are requested.
+// relation is a resource and the relation of the requested resources to it.
 type relation struct {
 	Relation
 	// rights are the rights of the caller.
 	rights *access.Rights
 	key    backend.Key
 	body   *body.Body
-	// declared are the references that the resource's kind declares. Set for Dependencies.
+	// declared are the references that the resource's kind declares. They are set for Dependencies.
 	declared []declared
-	// kinds are the kinds that declare references to the resource's kind, by name. Set for Dependents and BlockedBy.
+	// kinds are the kinds that declare references to the resource's kind. They are set for Dependents and BlockedBy.
 	kinds []*referring
 }
 
-// referring is a kind with references to a given kind. The caller may read it.
+// referring is a kind that refers to the resource's kind. The caller may read it.
 type referring struct {
 	*kind.Kind
-	// paths are the paths of these references, in their order; for BlockedBy only the guarded ones.
+	// paths are the paths of its references to the resource's kind; for BlockedBy, only of the guarded ones.
 	paths []string
 }
 
@@ -85,13 +85,13 @@ type referring struct {
 type related struct {
 	Dependency
 	Resource
-	// key is the sort key of the entry. declared is the index of the declared reference; set for Dependencies.
+	// key is the sort key of the entry. For Dependencies, declared is the index of the declared reference.
 	key      []byte
 	declared int
 }
 
-// Dependencies returns a page for each request, or an error. The pages are read together: each step of all of them is
-// one call of the store, and one more call reads the targets.
+// Dependencies returns a page or an error for each request. The pages are read together: one call of the store makes
+// the next step of all of them, and one more call reads the targets.
 func (r *Reader) Dependencies(ctx context.Context, reqs []DependencyRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
 	rights, err := r.Rights(ctx)
@@ -152,7 +152,7 @@ func (r *Reader) Dependencies(ctx context.Context, reqs []DependencyRequest) (pa
 	return pages, errs
 }
 
-// relation returns the relation that a request asks for.
+// relation returns the resource and the relation of a request.
 func (r *Reader) relation(rights *access.Rights, req *DependencyRequest) *relation {
 	rel := &relation{Relation: req.Relation, rights: rights, key: req.Key, body: req.Body}
 	if req.None {
@@ -183,13 +183,13 @@ func (r *Reader) relation(rights *access.Rights, req *DependencyRequest) *relati
 	return rel
 }
 
-// cursors encodes and decodes the cursors of the connection.
+// cursors returns the encoding of the connection's cursors.
 func (rel *relation) cursors() plan.Cursors {
 	return plan.Cursors{Kind: rel.key.Kind, Hash: rel.hash, IsKey: rel.isKey}
 }
 
-// hash returns the number that identifies the connection in its cursors. The cursors of dependencies contain indexes of
-// declared references, so the hash covers the declarations.
+// hash returns the number that identifies the connection in its cursors. The cursors of Dependencies contain indexes of
+// declared references, so the hash depends on the declarations.
 func (rel *relation) hash() uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write(append(rel.key.Append(nil), byte(rel.Relation)))
@@ -199,8 +199,8 @@ func (rel *relation) hash() uint32 {
 	return h.Sum32()
 }
 
-// isKey reports whether key has the form of a sort key of the connection: (kind, namespace, name, path), or for
-// Dependencies (index of the declared reference, name).
+// isKey reports whether key has the form of a sort key of the connection. The form is (kind, namespace, name, path), or
+// for Dependencies (index of the declared reference, name).
 func (rel *relation) isKey(key []byte) bool {
 	n := 4
 	if rel.Relation == Dependencies {
@@ -215,7 +215,7 @@ func (rel *relation) isKey(key []byte) bool {
 	return len(key) == 0
 }
 
-// dependencies returns the resources to which the resource refers, in order.
+// dependencies returns the resources to which the resource refers, ordered by declared reference and name.
 func (rel *relation) dependencies() (out []related) {
 	for i, d := range rel.declared {
 		from := len(out)
@@ -241,7 +241,7 @@ func (rel *relation) dependencies() (out []related) {
 	return out
 }
 
-// lookTargets reads the targets of pages that request them.
+// lookTargets reads the targets for the pages whose requests have Targets.
 func (r *Reader) lookTargets(ctx context.Context, reqs []DependencyRequest, pages []*Page) error {
 	var keys []backend.Key
 	at := map[backend.Key]int{}
@@ -278,9 +278,9 @@ func (r *Reader) lookTargets(ctx context.Context, reqs []DependencyRequest, page
 	return nil
 }
 
-// lookGuards corrects Guarded in pages of dependencies. That is necessary if the stored references of a resource were
-// derived by the declarations of another catalogue. They are read from the store, because the index is not updated when
-// references are rebound.
+// lookGuards corrects Guarded on pages of Dependencies. This is necessary for resources whose stored references were
+// derived from the declarations of another catalogue. The references are read from the store, because the index does
+// not follow rebinds of references.
 func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
 	var resources []*Resource
 	for _, p := range pages {
@@ -304,12 +304,12 @@ func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
 	return nil
 }
 
-// Guards maps the keys of resources to the stored resources with their references. It has only resources whose
-// references were derived by the declarations of another catalogue.
+// Guards maps keys to stored resources with their references. It has only resources whose references were derived from
+// the declarations of another catalogue.
 type Guards map[backend.Key]*backend.Resource
 
-// Guards reads from the store those resources whose references were derived by another catalogue. If there are none, it
-// does not call the store.
+// Guards reads those of the resources whose references were derived from the declarations of another catalogue. If
+// there are none, it does not call the store.
 func (r *Reader) Guards(ctx context.Context, resources []*Resource) (Guards, error) {
 	var keys []backend.Key
 	for _, res := range resources {
@@ -333,15 +333,15 @@ func (r *Reader) Guards(ctx context.Context, resources []*Resource) (Guards, err
 	return out, nil
 }
 
-// foreign reports whether the stored references of a resource were derived by other declarations than those of its
+// foreign reports whether the stored references of a resource were derived from other declarations than those of its
 // kind. It returns false for a resource that was read without its references.
 func (r *Reader) foreign(stored *backend.Resource) bool {
 	k, err := r.kinds.Find(stored.Kind)
 	return err == nil && stored.Declared != "" && stored.Declared != k.Declared
 }
 
-// Holds reports whether a resource, given by its key, guards a target. If g has the resource, its stored references
-// decide. Otherwise the result is the argument declared: whether the declarations of this catalogue guard the target.
+// Holds reports whether the resource with the key of guards the target. If g has the resource, its stored references
+// decide. Otherwise the result is declared, which tells whether the declarations of this catalogue guard the target.
 func (g Guards) Holds(of, target backend.Key, declared bool) bool {
 	stored := g[of]
 	if stored == nil {
@@ -350,7 +350,7 @@ func (g Guards) Holds(of, target backend.Key, declared bool) bool {
 	return slices.ContainsFunc(stored.Refs, func(ref backend.Ref) bool { return ref.Key == target && ref.Bound })
 }
 
-// waitsFor reports whether a resource waits for the resource with a key.
+// waitsFor reports whether the resource with the body b waits for the resource with a key.
 func waitsFor(b *body.Body, key backend.Key) bool {
 	metadata := b.At(body.Root, body.SlotMetadata)
 	if metadata.IsZero() {
@@ -365,8 +365,8 @@ func waitsFor(b *body.Body, key backend.Key) bool {
 	return false
 }
 
-// DependencyState returns the state of the target of a reference. target is nil if the target does not exist or cannot
-// be read.
+// DependencyState returns the state of the target of a reference. key is the key of the target. target is nil if the
+// target does not exist or cannot be read.
 func DependencyState(referrer, target *Resource, key backend.Key) dependency.State {
 	var stored *backend.Resource
 	if target != nil {

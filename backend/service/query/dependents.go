@@ -17,14 +17,14 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// dependents reads a page of Dependents or BlockedBy. The store finds the resources that refer to another; they are
-// read in several steps.
+// dependents reads a page of related resources. For Dependents and BlockedBy it reads, in several steps, the resources
+// that the store finds by their references.
 type dependents struct {
 	*relation
 	plan.Want
-	// of is the name of the kind to read, if there is only one; empty for all kinds.
+	// of is the name of the kind to read; empty for all kinds.
 	of string
-	// start and end bound the keys that are still to be read. nil means no bound.
+	// start and end bound the keys that are still to be read; nil means no bound.
 	start, end []byte
 	found      []related
 	more, done bool
@@ -33,7 +33,7 @@ type dependents struct {
 	hidden int
 }
 
-// begin prepares the first step.
+// begin prepares the first step. Dependencies need no step, because they follow from the body.
 func (sc *dependents) begin() {
 	switch {
 	case sc.Limit() == 0:
@@ -70,7 +70,7 @@ func resourceOf(key []byte) []byte {
 	return bytes.Clone(key[:len(key)-len(rest)])
 }
 
-// take adds entries to the page until it is full. The entries are in the direction of the page.
+// take adds entries to the page until the page is full. The entries must be in the direction of the page.
 func (sc *dependents) take(list []related) {
 	for _, d := range list {
 		if !sc.In.Holds(d.key) {
@@ -88,7 +88,7 @@ func (sc *dependents) take(list []related) {
 	}
 }
 
-// request returns the range of the next step.
+// request returns the range to read in the next step.
 func (sc *dependents) request(left int) backend.Range {
 	return backend.Range{
 		Kind:       sc.of,
@@ -143,7 +143,7 @@ func (r *Reader) addPage(sc *dependents, got backend.Page, arena *body.Arena) {
 	}
 }
 
-// damaged returns the entry of a resource that cannot be read; none if the caller may not see it.
+// damaged returns the entry of a resource that cannot be read. If the caller may not see the resource, it returns none.
 func (r *Reader) damaged(sc *dependents, key backend.Key) []related {
 	out := sc.unreadable(key)
 	if out != nil && !r.sees(sc.relation, key) {
@@ -153,8 +153,8 @@ func (r *Reader) damaged(sc *dependents, key backend.Key) []related {
 	return out
 }
 
-// sees reports whether the caller may see a resource. Resources of unknown kinds are seen only by callers who may do
-// everything.
+// sees reports whether the caller may see a resource. Only callers who may do everything see resources of unknown
+// kinds.
 func (r *Reader) sees(rel *relation, key backend.Key) bool {
 	if rel.rights.All() {
 		return true
@@ -169,8 +169,8 @@ func (sc *dependents) precedes(a, b backend.Key) bool {
 	return order < 0 && !sc.Backward || order > 0 && sc.Backward
 }
 
-// shows reports whether a resource that refers to the relation's resource belongs to the relation. Dependents has only
-// kinds whose references this catalogue declares.
+// shows reports whether a resource that refers to the relation's resource belongs to the relation. Dependents shows
+// only kinds whose references this catalogue declares.
 func (rel *relation) shows(key backend.Key) bool {
 	if rel.Relation == BlockedBy {
 		return key != rel.key
@@ -178,7 +178,7 @@ func (rel *relation) shows(key backend.Key) bool {
 	return slices.ContainsFunc(rel.kinds, func(k *referring) bool { return k.Name == key.Kind })
 }
 
-// unreadable returns the entry of a resource that cannot be read, so that its path is not known.
+// unreadable returns the entry of a resource that cannot be read. The entry has no path, because the path is unknown.
 func (rel *relation) unreadable(key backend.Key) []related {
 	if key == (backend.Key{}) || !rel.shows(key) {
 		return nil
@@ -231,7 +231,7 @@ func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *bo
 			out = append(out, one)
 		}
 	}
-	if len(out) == 0 { // only other declarations have the reference
+	if len(out) == 0 { // only another catalogue declares the reference
 		out = append(out, rel.place(stored.Key, "", state))
 	}
 	for i := range out {
@@ -253,7 +253,7 @@ func (sc *dependents) finish(p *Page) {
 }
 
 // runDependents reads until all scans are done. Each call of the store makes the next step of as many scans as the
-// store accepts.
+// store accepts in one call.
 func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 	arena, spent := &body.Arena{}, budget.From(ctx)
 	for _, sc := range scans {
@@ -303,8 +303,7 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 	return nil
 }
 
-// largest returns the kind with the largest resources among the kinds of a relation, to estimate memory; nil if there
-// is none.
+// largest returns the kind of the relation whose resources are the largest, to estimate memory; nil if it has no kinds.
 func (r *Reader) largest(rel *relation) *kind.Kind {
 	if len(rel.kinds) == 0 {
 		return nil
@@ -320,8 +319,8 @@ func (r *Reader) allRelated(ctx context.Context, rel *relation) (*dependents, er
 	return sc, r.runDependents(ctx, []*dependents{sc})
 }
 
-// countRelated returns the number of entries of a relation. If a kind has a single reference to the resource's kind,
-// the store counts its resources without reading them.
+// countRelated returns the number of entries of a relation. If a kind has only one reference to the resource's kind,
+// the store counts the resources of the kind without reading them.
 func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 	if rel.Relation == Dependencies {
 		return len(rel.dependencies()), nil

@@ -17,17 +17,17 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// List returns a page, by the algorithm of the Relay cursor specification. If resources are written while a client
-// reads one page after the other, each resource whose position in the order stays the same is still on exactly one
-// page. Very long pages that are read from the store are an exception, described in docs/decisions.md, "Reads from
-// memory". Resources that cannot be read are left out, counted and logged.
+// List returns a page, by the algorithm of the Relay cursor specification. Resources may be written while a client
+// reads page after page. Each resource that keeps its position in the order is still on exactly one page. An exception
+// are very long pages that are read from the store: see docs/decisions.md, "Reads from memory". Resources that cannot
+// be read are left out, counted and logged.
 func (r *Reader) List(ctx context.Context, req ListRequest) (*Page, error) {
 	pages, errs := r.ListMany(ctx, []ListRequest{req})
 	return pages[0], errs[0]
 }
 
-// ListMany returns a page for each request, or an error. The pages are read together: each step of all of them is one
-// call of the store.
+// ListMany returns a page or an error for each request. The pages are read together: one call of the store makes the
+// next step of all of them.
 func (r *Reader) ListMany(ctx context.Context, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
 	t, spent := r.lister(ctx), budget.From(ctx)
@@ -69,13 +69,13 @@ func (r *Reader) ListMany(ctx context.Context, reqs []ListRequest) (pages []*Pag
 	return pages, errs
 }
 
-// listing is a page that is being read.
+// listing is a page that is being read, and its query.
 type listing struct {
 	page  Page
 	query connection
 }
 
-// result returns the page from the result of its read.
+// result completes the page from its read, or returns the error of the read.
 func (l *listing) result(read *page.Read, err error) (*Page, error) {
 	if err != nil {
 		return nil, err
@@ -94,8 +94,8 @@ func (l *listing) result(read *page.Read, err error) (*Page, error) {
 type lister struct {
 	reader *Reader
 	view   *index.View
-	// known has the parts of queries that several requests share. last is the part that the previous request used, and
-	// lastKey its key: the next request usually has the same.
+	// known has the parts of queries that several requests share. last is the part for the previous request, and
+	// lastKey is its key. The next request usually has the same key.
 	known   map[commonKey]*plan.Common
 	last    *plan.Common
 	lastKey commonKey
@@ -105,7 +105,7 @@ type lister struct {
 	rights *access.Rights
 	// listable is the last kind for which the caller was found to have LIST.
 	listable *kind.Kind
-	// awaited is a kind that could not be loaded into memory, and lost is the error. The lister does not wait for that
+	// awaited is a kind that could not be loaded into memory, and lost is the error. The lister does not wait for this
 	// kind again.
 	awaited *kind.Kind
 	lost    error
@@ -116,7 +116,7 @@ func (r *Reader) lister(ctx context.Context) lister {
 	return lister{reader: r, view: new(r.view(ctx))}
 }
 
-// loadRights loads the caller's rights from a policy that is no older than the view.
+// loadRights loads the caller's rights from a policy that is not older than the view.
 func (t *lister) loadRights(ctx context.Context) (err error) {
 	if t.rights == nil {
 		t.rights, err = t.reader.Rights(ctx)
@@ -124,7 +124,7 @@ func (t *lister) loadRights(ctx context.Context) (err error) {
 	return err
 }
 
-// use returns an error if the caller may list no resource of a kind.
+// use returns an error if the caller may not list any resource of a kind.
 func (t *lister) use(ctx context.Context, k *kind.Kind) error {
 	if t.rights != nil && t.listable == k {
 		return nil
@@ -139,7 +139,7 @@ func (t *lister) use(ctx context.Context, k *kind.Kind) error {
 	return nil
 }
 
-// scope returns the resources of a kind that the caller may list and see; nil means all.
+// scope returns the resources of a kind that the caller may list and see; nil if the caller may list and see all.
 func (t *lister) scope(k *kind.Kind) *access.Scope {
 	if t.rights.All() {
 		return nil
@@ -150,17 +150,17 @@ func (t *lister) scope(k *kind.Kind) *access.Scope {
 	return nil
 }
 
-// commonKey identifies what several requests share. filter is the address of the map with the filter; 0 if there is
-// none.
+// commonKey identifies what several requests share. filter is the address of the map with the filter; 0 if there is no
+// filter.
 type commonKey struct {
 	kind                  *kind.Kind
 	reference, parentKind string
 	filter                uintptr
 }
 
-// common returns the part of the query that a request shares with other requests for the same field. A filter that they
-// share is parsed only once, even if it is invalid: parsing is not charged to the budget, and there may be thousands of
-// requests.
+// common returns the part of the query that a request shares with other requests for the same field. A shared filter is
+// parsed only once, even if it is invalid. There may be thousands of requests, and parsing is not charged to the
+// budget.
 func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 	key := commonKey{kind: k, reference: req.Parent.Reference, parentKind: req.Parent.Key.Kind}
 	if m, ok := req.Filter.(map[string]any); ok {
@@ -214,7 +214,7 @@ func (t *lister) newCommon(key commonKey, f filter.Filter, order []Order) *plan.
 }
 
 // serve returns a kind from the view; nil if the kind must be read from the store. If the kind is still being loaded,
-// serve waits for it, and replaces the view and the rights by later ones.
+// serve waits for it and replaces the view and the rights by later ones.
 func (t *lister) serve(ctx context.Context, k *kind.Kind) (*index.Kind, error) {
 	served, ok := t.view.Kind(k.Name)
 	if ok {
@@ -238,7 +238,7 @@ func (t *lister) serve(ctx context.Context, k *kind.Kind) (*index.Kind, error) {
 }
 
 // settle waits until the kinds of all requests are loaded, before the first page is read. So all pages are read from
-// one state, with one time for expiry. Errors are ignored here; prepare returns them for the requests that they
+// one state and with one time for expiry. settle ignores errors, which prepare returns later for the requests that they
 // concern.
 func (t *lister) settle(ctx context.Context, reqs []ListRequest) {
 	for range maxSettled {
@@ -258,7 +258,7 @@ func (t *lister) settle(ctx context.Context, reqs []ListRequest) {
 	}
 }
 
-// maxSettled is how often settle checks all kinds. While it waits for one kind, another may have to leave memory.
+// maxSettled is how often settle checks all kinds. While it waits for one kind, another kind may have to leave memory.
 const maxSettled = 3
 
 // prepare checks a request and sets its query. served is the kind in memory; nil if the kind must be read from the
@@ -285,7 +285,7 @@ func (t *lister) prepare(ctx context.Context, req *ListRequest, q *connection) (
 	return served, q.prepare(common, req)
 }
 
-// begin checks a request and prepares its page. served has the same meaning as in prepare.
+// begin checks a request and prepares its page. served is as in prepare.
 func (t *lister) begin(
 	ctx context.Context, req *ListRequest, l *listing,
 ) (served *index.Kind, want plan.Want, err error) {

@@ -17,8 +17,8 @@ import (
 // Namespace is a namespace that has resources.
 type Namespace struct {
 	Name string
-	// Counts are the numbers of resources of each kind, in the order of the catalogue. Kinds without resources in the
-	// namespace are left out.
+	// Counts has the number of resources of each kind, in the order of the catalogue. It leaves out kinds without
+	// resources in the namespace.
 	Counts []KindCount
 }
 
@@ -28,10 +28,10 @@ type KindCount struct {
 	Count int
 }
 
-// NamespacePage is a page of the namespaces with resources that the caller may list, ordered by name.
+// NamespacePage is a page of the namespaces in which the caller may list resources, ordered by name.
 type NamespacePage struct {
 	Namespaces []Namespace
-	// More reports whether namespaces follow the page, and Before whether the request had a cursor.
+	// More reports whether namespaces follow the page. Before reports whether the request had a cursor.
 	More, Before bool
 
 	reader *Reader
@@ -42,10 +42,10 @@ func (p *NamespacePage) Cursor(i int) string {
 	return string(plan.AppendCursor(nil, namespacesHash, []byte(p.Namespaces[i].Name)))
 }
 
-// namespacesHash is the hash in cursors of namespaces; see plan.Cursors.
+// namespacesHash identifies this connection in its cursors; see plan.Cursors.
 const namespacesHash = 0x6e616d65
 
-// TotalCount returns the number of namespaces that have resources.
+// TotalCount returns the number of all namespaces in which the caller may list resources.
 func (p *NamespacePage) TotalCount(ctx context.Context) (n int, err error) {
 	all, err := p.reader.occupied(ctx)
 	if err != nil {
@@ -60,7 +60,8 @@ func (p *NamespacePage) TotalCount(ctx context.Context) (n int, err error) {
 	}
 }
 
-// Namespaces returns a page of the namespaces with resources. first has the same meaning as in [ListRequest].
+// Namespaces returns a page of the namespaces in which the caller may list resources. first has the same meaning as in
+// [ListRequest].
 func (r *Reader) Namespaces(ctx context.Context, first *int, after *string) (*NamespacePage, error) {
 	size, err := (&Page{}).size(first, nil)
 	if err != nil {
@@ -96,7 +97,7 @@ func (r *Reader) Namespaces(ctx context.Context, first *int, after *string) (*Na
 	}
 }
 
-// Approximate memory of a namespace on a page and of a count in it, in bytes.
+// The approximate memory, in bytes, of a namespace on a page and of one of its counts.
 const (
 	namespaceBytes = 128
 	kindCountBytes = 24
@@ -104,7 +105,7 @@ const (
 
 // occupancy finds the namespaces in which a kind has resources.
 type occupancy interface {
-	// next returns the first namespace after a given one; "" if there is none.
+	// next returns the first namespace after the given one; "" if there is none.
 	next(ctx context.Context, after string) (string, error)
 	// count returns the number of resources in a namespace.
 	count(ctx context.Context, namespace string) (int, error)
@@ -116,12 +117,12 @@ type occupied []kindOccupancy
 type kindOccupancy struct {
 	kind *kind.Kind
 	in   occupancy
-	// ahead is the latest result of in.next, and ended reports that it was "".
+	// ahead is the latest result of in.next. ended reports that this result was "".
 	ahead string
 	ended bool
 }
 
-// occupied returns the occupancy of all NAMESPACED kinds that the caller may list. All kinds in memory are read from
+// occupied returns the occupancy of all NAMESPACED kinds that the caller may list. It reads all kinds in memory from
 // one state.
 func (r *Reader) occupied(ctx context.Context) (out occupied, err error) {
 	t := r.lister(ctx)
@@ -164,8 +165,8 @@ func (r *Reader) occupied(ctx context.Context) (out occupied, err error) {
 	return out, nil
 }
 
-// next returns the first namespace with resources after a given one; nil if there is none. Each call must pass a later
-// namespace than the previous call.
+// next returns the first namespace with resources after the given one; nil if there is none. Each call must pass a
+// later namespace than the call before.
 func (all occupied) next(ctx context.Context, after string) (*Namespace, error) {
 	for {
 		var ns Namespace
@@ -204,7 +205,7 @@ func (all occupied) next(ctx context.Context, after string) (*Namespace, error) 
 	}
 }
 
-// within returns the bounds of the encoded keys in a namespace.
+// within returns the bounds of the encoded keys whose namespace is namespace.
 func within(namespace string) (start, end []byte) {
 	start = backend.AppendString(nil, namespace)
 	return start, backend.PrefixEnd(start)

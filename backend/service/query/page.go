@@ -20,13 +20,13 @@ const (
 // Page is a page of a connection. It is safe for concurrent use.
 type Page struct {
 	Edges []Edge
-	// Dependencies has the reference of each edge on a page of related resources; nil on other pages. Such an edge has
-	// no resource if the target does not exist or cannot be read.
+	// Dependencies has the reference of each edge on a page of related resources; nil on other pages. An edge has no
+	// resource if the target of its reference does not exist or cannot be read.
 	Dependencies []Dependency
 
 	reader *Reader
-	// Either query or relation is set. hash caches the hash of that connection, with the bit hashed set; 0 until it is
-	// computed.
+	// Either query or relation is set. hash caches the hash of the connection, together with the bit hashed. It is 0
+	// until it is computed.
 	query        *connection
 	relation     *relation
 	hash         atomic.Uint64
@@ -35,16 +35,16 @@ type Page struct {
 	ahead        bool // cut is known
 	cut          bool // more resources follow in the page's direction, within the bounds
 	changeCursor *string
-	// total is the number of resources in the connection, if it was counted with the page; else nil.
+	// total is the number of resources in the connection, if it was counted together with the page; otherwise nil.
 	total *int
-	// view is the state that the page was read from; nil if it was read from the store.
+	// view is the state from which the page was read; nil if the page was read from the store.
 	view *index.View
 }
 
 // hashed is a bit that marks Page.hash as computed.
 const hashed = 1 << 32
 
-// AppendCursor appends the cursor of an edge, given by its index.
+// AppendCursor appends the cursor of the edge with the index edge.
 func (p *Page) AppendCursor(dst []byte, edge int) []byte {
 	hash := p.hash.Load()
 	if hash == 0 {
@@ -54,7 +54,7 @@ func (p *Page) AppendCursor(dst []byte, edge int) []byte {
 	return plan.AppendCursor(dst, uint32(hash), p.Edges[edge].Key())
 }
 
-// cursors encodes and decodes the cursors of the connection.
+// cursors returns the encoding of the connection's cursors.
 func (p *Page) cursors() plan.Cursors {
 	if p.relation != nil {
 		return p.relation.cursors()
@@ -62,7 +62,7 @@ func (p *Page) cursors() plan.Cursors {
 	return p.query.cursors()
 }
 
-// Cursor returns the cursor of an edge, given by its index.
+// Cursor returns the cursor of the edge with the index edge.
 func (p *Page) Cursor(edge int) string { return string(p.AppendCursor(nil, edge)) }
 
 // size returns the requested size of the page, or an error if first and last are not valid.
@@ -90,7 +90,7 @@ func (p *Page) size(first, last *int) (int, error) {
 	return size, nil
 }
 
-// begin checks the arguments of a page, and returns what to read.
+// begin checks the arguments of a page and returns what must be read.
 func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w plan.Want, err error) {
 	if w.Size, err = p.size(first, last); err != nil {
 		return w, err
@@ -109,7 +109,7 @@ func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w pla
 	return w, err
 }
 
-// read reads the connection again, from the same state as the page.
+// read reads the connection again. It reads from the same state as the page, if the kind is in memory.
 func (p *Page) read(ctx context.Context, w plan.Want) (*page.Read, error) {
 	r := &page.Read{Query: &p.query.Query, Want: w}
 	if p.view != nil {
@@ -131,8 +131,8 @@ func (p *Page) any(ctx context.Context, in plan.Interval) (bool, error) {
 	return len(r.Edges) > 0, err
 }
 
-// TotalCount returns the number of resources in the whole connection. Like the pages, it leaves out resources that
-// could not be read.
+// TotalCount returns the number of resources in the whole connection. Resources that could not be read do not count, as
+// they are on no page.
 func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	switch {
 	case p.relation != nil:
@@ -144,7 +144,7 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	return r.Matches, err
 }
 
-// Hidden returns the number of resources of [BlockedBy] that the caller may not see. It returns 0 for other pages.
+// Hidden returns the number of resources of [BlockedBy] that the caller may not see. For other pages it returns 0.
 func (p *Page) Hidden(ctx context.Context) (int, error) {
 	if p.relation == nil || p.relation.Relation != BlockedBy || p.relation.rights.All() {
 		return 0, nil
@@ -153,11 +153,11 @@ func (p *Page) Hidden(ctx context.Context) (int, error) {
 	return all.hidden, err
 }
 
-// ChangeCursor returns a cursor for a stream of changes that sends all changes after this page; nil if it was not
-// requested.
+// ChangeCursor returns a cursor for a stream of changes that sends all changes after this page. It is nil if the
+// request did not ask for it.
 func (p *Page) ChangeCursor() *string { return p.changeCursor }
 
-// PageInfo returns information about the page. Methods of the result may read the store or the index.
+// PageInfo returns information about the page. The methods of the result may read the store or the index.
 func (p *Page) PageInfo() *PageInfo { return &PageInfo{page: p} }
 
 // PageInfo implements the type PageInfo of the Relay specification.

@@ -17,17 +17,17 @@ type policies struct {
 	cfg    access.Config
 	source *policy.Source
 	kinds  []descriptor.Kind
-	// unlimited are the rights of every caller if access control is off.
+	// unlimited are the rights of all callers if access control is off.
 	unlimited *access.Rights
 
 	mu sync.Mutex // guards all below
-	// newest is the policy of the newest state that was requested, and version the version of that state.
+	// newest is the policy of the newest state that was requested. version is the version of this state.
 	newest  *access.Policy
 	version uint64
 }
 
-// of returns the policy of a state, or of a later one if that was requested before. So a policy may be newer than the
-// resources that are read under it, but never older.
+// of returns the policy of a state. If a later state was requested before, it returns the policy of the later state. So
+// a policy may be newer than the resources that are read under it, but never older.
 func (p *policies) of(state policy.RolesAndBindings) *access.Policy {
 	version := state.Version()
 	p.mu.Lock()
@@ -38,15 +38,15 @@ func (p *policies) of(state policy.RolesAndBindings) *access.Policy {
 	return p.newest
 }
 
-// Policy returns the policy for an operation; nil if access control is off. It is not older than the state that the
-// operation reads. Until the roles and bindings were read, Policy returns UNAVAILABLE.
+// Policy returns the policy for an operation; nil if access control is off. The policy is not older than the state that
+// the operation reads. Until the roles and bindings were read, Policy returns UNAVAILABLE.
 func (r *Reader) Policy(ctx context.Context) (*access.Policy, error) {
 	readOutside(ctx)
 	return r.policy(ctx)
 }
 
-// policy returns the same as [Reader.Policy], without recording a read. The policy does not belong to the [Basis] of an
-// operation, since the basis has the key of the caller's rights.
+// policy returns the result of [Reader.Policy] without recording a read. The [Basis] of an operation need not include
+// the policy, because it has the key of the caller's rights.
 func (r *Reader) policy(ctx context.Context) (*access.Policy, error) {
 	if !r.policies.cfg.Enabled {
 		return nil, nil
@@ -58,8 +58,8 @@ func (r *Reader) policy(ctx context.Context) (*access.Policy, error) {
 	return r.policyAfter(ctx, view.Barrier())
 }
 
-// policyAfter returns the policy at a log position or later. The zero position means everything that the store has
-// acknowledged.
+// policyAfter returns the policy at a log position or a later one. The zero position means that the policy has
+// everything that the store has acknowledged.
 func (r *Reader) policyAfter(ctx context.Context, at backend.Position) (*access.Policy, error) {
 	state, err := r.policies.source.After(ctx, at)
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *Reader) policyAfter(ctx context.Context, at backend.Position) (*access.
 }
 
 // Rights returns the rights of the caller for all reads and writes of the operation. They are the rights set by
-// [access.WithRights], or else those in the state that the operation reads.
+// [access.WithRights], or otherwise the rights in the state that the operation reads.
 func (r *Reader) Rights(ctx context.Context) (*access.Rights, error) {
 	if !r.policies.cfg.Enabled {
 		return r.policies.unlimited, nil
@@ -90,9 +90,9 @@ func (r *Reader) Rights(ctx context.Context) (*access.Rights, error) {
 	return rights, nil
 }
 
-// RightsToWrite returns the rights of the caller for a write. They follow from the roles and bindings in memory; it
-// does not ask the store whether there are newer ones. A change of the policy made through this gateway applies at
-// once, a change made through another gateway when this one has received it.
+// RightsToWrite returns the rights of the caller for a write. They follow from the roles and bindings in memory. The
+// store is not asked for newer ones. A change of the policy through this gateway applies at once. A change through
+// another gateway applies when this gateway has received it.
 func (r *Reader) RightsToWrite(ctx context.Context) (*access.Rights, error) {
 	if r.policies.cfg.Enabled && access.RightsFrom(ctx) == nil {
 		if p := r.KnownPolicy(); p != nil {
@@ -117,7 +117,8 @@ func (r *Reader) KnownPolicy() *access.Policy {
 	return r.policies.of(state)
 }
 
-// RightsNow returns the rights of the caller in the newest state, not in the state that the operation reads.
+// RightsNow returns the rights of the caller in the newest state, which may be later than the state that the operation
+// reads.
 func (r *Reader) RightsNow(ctx context.Context) (*access.Rights, error) {
 	if !r.policies.cfg.Enabled {
 		return r.policies.unlimited, nil
@@ -139,7 +140,8 @@ func (r *Reader) AwaitPolicy(ctx context.Context) error {
 	return err
 }
 
-// use returns the rights of the caller, or an error if the caller may use a verb on no resource of a kind.
+// use returns the rights of the caller. It returns an error if the caller may not use the verb on any resource of the
+// kind.
 func (r *Reader) use(ctx context.Context, k *kind.Kind, v descriptor.Verb) (*access.Rights, error) {
 	rights, err := r.Rights(ctx)
 	if err == nil {

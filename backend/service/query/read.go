@@ -14,7 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Get returns a resource; nil if there is none. If its body does not match its kind, the error is UNREADABLE.
+// Get returns a resource; nil if there is none. If the body of the resource does not match its kind, the error is
+// UNREADABLE.
 func (r *Reader) Get(ctx context.Context, id kind.Identity) (*Resource, error) {
 	k, key, err := r.kinds.Resolve(id)
 	if err != nil {
@@ -44,7 +45,7 @@ func (r *Reader) Get(ctx context.Context, id kind.Identity) (*Resource, error) {
 	return out, err
 }
 
-// getIndexed gets a resource from the index in memory.
+// getIndexed gets a resource from the index.
 func (r *Reader) getIndexed(k *index.Kind, key backend.Key, now time.Time) (*Resource, error) {
 	e := k.Get(key.Namespace, key.Name)
 	switch {
@@ -66,7 +67,8 @@ func (r *Reader) Node(ctx context.Context, id string) (*Resource, error) {
 	return r.Get(ctx, kind.IdentityOf(key))
 }
 
-// NodeKey returns the key in a global id. It returns an error if the caller does not have GET for the kind.
+// NodeKey returns the key that a global id encodes. It returns an error if the caller may not GET any resource of the
+// kind.
 func (r *Reader) NodeKey(ctx context.Context, id string) (backend.Key, error) {
 	key, err := r.kinds.KeyOf(id)
 	if err != nil {
@@ -80,9 +82,9 @@ func (r *Reader) NodeKey(ctx context.Context, id string) (backend.Key, error) {
 	return key, access.About(err, key)
 }
 
-// Lookup returns the resources with the given keys, in their order. An element is nil if the resource does not exist,
-// cannot be read, or may not be seen by the caller. Lookup calls the store once for each backend.MaxKeys keys, or more
-// often if the store returns fewer at a time.
+// Lookup returns the resources with the given keys, in the order of the keys. An element is nil if the resource does
+// not exist, cannot be read, or may not be seen by the caller. Lookup calls the store once for each backend.MaxKeys
+// keys, or more often if the store returns fewer at a time.
 func (r *Reader) Lookup(ctx context.Context, keys []backend.Key) ([]*Resource, error) {
 	rights, err := r.Rights(ctx)
 	if err != nil {
@@ -131,7 +133,7 @@ func (r *Reader) Lookup(ctx context.Context, keys []backend.Key) ([]*Resource, e
 	return out, nil
 }
 
-// lookup reads resources that the caller may see. kinds are the kinds of the keys.
+// lookup reads resources that the caller may see. kinds has the kind of each key.
 func (r *Reader) lookup(ctx context.Context, keys []backend.Key, kinds []*kind.Kind) ([]*Resource, error) {
 	if err := budget.From(ctx).Spend(budget.Rows, len(keys)); err != nil {
 		return nil, err
@@ -147,7 +149,7 @@ func (r *Reader) lookup(ctx context.Context, keys []backend.Key, kinds []*kind.K
 	return out, err
 }
 
-// lookupIndexed reads resources from the index in memory. It returns false if one of the kinds is not in memory.
+// lookupIndexed reads resources from the index. It returns false if the index does not have one of the kinds.
 func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key) ([]*Resource, bool) {
 	view := r.view(ctx)
 	var k *index.Kind

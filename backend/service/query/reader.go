@@ -1,5 +1,5 @@
 // Package query reads resources: by key, by reference, and as ordered pages. Its subpackages parse filters, plan reads,
-// and carry them out.
+// and execute the plans.
 package query
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Resource is a stored resource with its decoded body, which is nil if it cannot be read.
+// Resource is a stored resource with its decoded body. The body is nil if it cannot be read.
 type Resource = page.Resource
 
 // Edge is a resource on a page.
 type Edge = page.Edge
 
-// Reader reads resources of a catalogue's kinds. Safe for concurrent use.
+// Reader reads resources of a catalogue's kinds. It is safe for concurrent use.
 type Reader struct {
 	kinds      kind.Catalogue
 	unreadable *kind.Unreadable
@@ -43,7 +43,7 @@ type Config struct {
 	Index *index.Index
 	// Access configures access control.
 	Access access.Config
-	// Policy provides the roles and bindings. Required if access control is on.
+	// Policy provides the roles and bindings. It is required if access control is on.
 	Policy *policy.Source
 }
 
@@ -86,23 +86,24 @@ func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 	return out
 }
 
-// Step requests a number of resources of a kind, ordered by name.
+// Step is a request for some resources of a kind, ordered by name. See [Reader.Step].
 type Step struct {
 	Kind *kind.Kind
-	// Namespace is the namespace to read; empty for all.
+	// Namespace is the namespace to read; empty for all namespaces.
 	Namespace string
 	Filter    filter.Filter
 	// From is the first key to read, encoded by [backend.OrderTuple]; nil to read from the beginning.
 	From []byte
-	// Limit is the maximum number of resources.
+	// Limit is the maximum number of resources to return.
 	Limit int
-	// Scope restricts the resources; nil means all.
+	// Scope restricts the resources to those of a scope; nil means no restriction.
 	Scope *access.Scope
-	// View is the state to read; nil for the newest.
+	// View is the state to read; nil for the newest state.
 	View *index.View
 }
 
-// Current returns the current state of the index: see [index.Index.Current]. Without an index, the view has no kinds.
+// Current returns the current state of the index: see [index.Index.Current]. If there is no index, the view has no
+// kinds.
 func (r *Reader) Current() index.View {
 	if r.index == nil {
 		return index.View{}
@@ -113,8 +114,8 @@ func (r *Reader) Current() index.View {
 // stepRows is the number of resources of a step that are charged as one row.
 const stepRows = 10
 
-// Step reads resources of a kind from the index in memory. more reports whether others follow; ok is false if the kind
-// is not in memory. Streams use it for snapshots. A step is charged a tenth of what a page of the same size is charged.
+// Step reads resources of a kind from the index. more reports whether other resources follow. ok is false if the kind
+// is not in memory. Streams use Step for snapshots. A step costs a tenth of a page of the same size.
 func (r *Reader) Step(ctx context.Context, s Step) (edges []Edge, more, ok bool, err error) {
 	if r.index == nil {
 		return nil, false, false, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// recordedStore is a store that records each read in the snapshot of its operation. The answer of such an operation has
-// no [Basis], since nothing would report that it has become outdated.
+// recordedStore is a store that records each read in the snapshot of the operation that makes it. The answer of such an
+// operation has no [Basis], because nothing would report that it has become outdated.
 type recordedStore struct{ backend.Store }
 
 var (

@@ -7,9 +7,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Reference is a reference of a resource to its target.
+// Reference is a reference from a resource to its target.
 type Reference struct {
-	// Reference is the declaration.
+	// Reference is the declaration of the reference.
 	descriptor.Reference
 	// Key is the key of the target, which may not exist.
 	Key backend.Key
@@ -28,9 +28,9 @@ func (r *Reader) References(res *Resource) (out []Reference) {
 // declared is a reference that a kind declares.
 type declared struct {
 	descriptor.Reference
-	// apiPath is the path with the API names of its fields.
+	// apiPath is the path of the reference with the API names of its fields.
 	apiPath string
-	// eachName calls visit with the name of each target that a body has for the reference.
+	// eachName calls visit with the name of each target of the reference in a body.
 	eachName func(b *body.Body, visit func(name string))
 	// to is the kind of the targets; nil if the catalogue does not have it.
 	to *kind.Kind
@@ -49,7 +49,7 @@ func declaredOf(kinds kind.Catalogue) map[string][]declared {
 	return out
 }
 
-// target returns the key of the target with a name, for a referring resource in a namespace.
+// target returns the key of the target called name. namespace is the namespace of the referring resource.
 func (d *declared) target(namespace, name string) backend.Key {
 	if d.to != nil {
 		namespace = d.to.NamespaceFrom(namespace)

@@ -14,10 +14,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// ListRequest requests a page of a connection as the Relay specification defines it.
+// ListRequest is a request for a page of a connection, as the Relay specification defines it.
 type ListRequest struct {
 	Kind string
-	// Namespace is the namespace to list; nil for all. If Parent has a namespace, that one is listed.
+	// Namespace is the namespace to list; nil for all. If Parent has a namespace, the namespace of Parent is listed.
 	Namespace     *string
 	First, Last   *int
 	After, Before *string
@@ -25,27 +25,27 @@ type ListRequest struct {
 	// the members and, or, not, name, namespace, labels, conditions, createdAt, updatedAt, spec and status; spec and
 	// status have the fields of the kind.
 	Filter any
-	// FieldNames selects which names of fields are used in errors about the filter.
+	// FieldNames selects the names of fields in errors about the filter.
 	FieldNames failure.FieldNames
 	// OrderBy has at most [plan.MaxCriteria] criteria. Resources that are equal by them are ordered by namespace and
 	// name.
 	OrderBy []Order
 	// Parent restricts the page to resources that refer to it. The zero value means no restriction.
 	Parent Parent
-	// Names restricts the page to resources with these names, in Namespace or of a GLOBAL kind; nil means no
-	// restriction. At most [filter.MaxValues]. The resources are read by key.
+	// Names restricts the page to resources with these names, in Namespace or of a GLOBAL kind. nil means no
+	// restriction. There may be at most [filter.MaxValues] names. The resources are read by key.
 	Names []string
 	// ChangeCursor requests [Page.ChangeCursor]. The cursor is taken before the first read.
 	ChangeCursor bool
-	// Ahead makes the read of the page find out whether more resources follow in its direction. Otherwise
-	// [PageInfo.HasNextPage] and [PageInfo.HasPreviousPage] make another read.
+	// Ahead makes the read of the page also find out whether more resources follow in the direction of the page.
+	// Otherwise [PageInfo.HasNextPage] and [PageInfo.HasPreviousPage] make another read.
 	Ahead bool
-	// Total requests the number of resources in the connection together with the page, for a kind that is read from the
+	// Total makes the read of the page also count the resources in the connection, for a kind that is read from the
 	// store. Otherwise [Page.TotalCount] makes another read, which may see a later state.
 	Total bool
 }
 
-// namespace returns the requested namespace; "" for all.
+// namespace returns the namespace of the request or of its parent; "" for all.
 func (r *ListRequest) namespace() string {
 	if r.Namespace != nil {
 		return *r.Namespace
@@ -53,28 +53,28 @@ func (r *ListRequest) namespace() string {
 	return r.Parent.Key.Namespace
 }
 
-// CheckOrder returns an error if an order has too many criteria.
+// CheckOrder returns an error if an order has too many criteria. criteria is their number.
 func CheckOrder(criteria int) error { return plan.CheckCriteria(criteria) }
 
 // Order is a criterion of an order.
 type Order = plan.Criterion
 
-// Parent is a resource whose referrers are listed.
+// Parent is a resource to which the listed resources refer.
 type Parent struct {
-	// Reference is the path of the reference by which they refer to it.
+	// Reference is the path of the reference by which they refer to the parent.
 	Reference string
 	Key       backend.Key
 }
 
-// connection is the query that a request makes.
+// connection is the query of a request.
 type connection struct {
 	plan.Query
-	// named reports whether the request has names. narrowed reports whether the filter, not the request, restricts the
-	// namespace.
+	// named reports whether the request has names. narrowed reports whether the filter, and not the request, restricts
+	// the namespace.
 	named, narrowed bool
 }
 
-// prepare checks a request for a kind and sets the connection from it.
+// prepare checks a request for a kind and sets the connection to its query.
 func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 	k := common.Kind
 	*c = connection{Query: plan.Query{Common: common}, named: req.Names != nil}
@@ -120,8 +120,8 @@ func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 	return nil
 }
 
-// hash returns the number that identifies the connection in its cursors. It does not depend on how the connection is
-// read.
+// hash returns the number that identifies the connection in its cursors. It depends only on the request and not on how
+// the connection is read.
 func (c *connection) hash() uint32 {
 	text := c.Filter.Text()
 	if c.Reference != "" {
@@ -142,7 +142,7 @@ func (c *connection) hash() uint32 {
 	return h.Sum32()
 }
 
-// cursors encodes and decodes the cursors of the connection.
+// cursors returns the encoding of the connection's cursors.
 func (c *connection) cursors() plan.Cursors {
 	return plan.Cursors{Kind: c.Kind.Name, Hash: c.hash, IsKey: c.Order.IsKey}
 }

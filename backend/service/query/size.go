@@ -7,7 +7,7 @@ import (
 )
 
 // StoredBytes returns the total size of a kind's stored bodies in bytes. known is false if the caller may not LIST and
-// GET all resources of the kind, or if the kind is not in memory, since stores do not keep the sum.
+// GET all resources of the kind. It is also false if the kind is not in memory, because stores do not keep the total.
 func (r *Reader) StoredBytes(ctx context.Context, kindName string) (bytes int64, known bool, err error) {
 	k, err := r.kinds.Find(kindName)
 	if err != nil {

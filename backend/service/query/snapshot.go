@@ -13,15 +13,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Snapshot is the state from which all reads of an operation are made, for kinds in memory. The first read takes it. It
-// is safe for concurrent use.
+// Snapshot is the state from which an operation reads all kinds that are in memory. The first read takes the state. A
+// Snapshot is safe for concurrent use.
 type Snapshot struct {
 	mu    sync.Mutex // guards all below
 	taken bool
 	view  index.View
 	// rights are the rights of the caller; nil until they are loaded.
 	rights *access.Rights
-	// reads records what is read; nil until [Snapshot.Record] is called.
+	// reads records what the operation reads; nil until [Snapshot.Record] is called.
 	reads *index.ReadSet
 	// rightsKey is the key of the rights with which the recorded reads were made; nil until the rights are loaded.
 	rightsKey *string
@@ -29,8 +29,8 @@ type Snapshot struct {
 
 type snapshotKey struct{}
 
-// WithSnapshot returns a context whose reads all see the same state, until [Snapshot.Forget]. Without it, each call of
-// a [Reader] sees the state at that time.
+// WithSnapshot returns a context in which all reads see the same state, until [Snapshot.Forget]. Without a snapshot,
+// each call of a [Reader] sees the state at the time of the call.
 func WithSnapshot(ctx context.Context) (context.Context, *Snapshot) {
 	m := &Snapshot{}
 	return context.WithValue(ctx, snapshotKey{}, m), m
@@ -45,7 +45,7 @@ func (m *Snapshot) Forget() {
 	m.rights = nil
 }
 
-// Record begins to record what is read and with which rights. Earlier records are dropped.
+// Record begins to record what is read and with which rights. It drops earlier records.
 func (m *Snapshot) Record() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,8 +56,8 @@ func (m *Snapshot) Record() {
 	}
 }
 
-// Basis returns what the recorded reads depend on. ok is false if that is not known, because something was read outside
-// the state or with different rights.
+// Basis returns what the recorded reads depend on. ok is false if this is unknown, because something outside the state
+// was read or the rights have changed meanwhile.
 func (m *Snapshot) Basis() (b index.Basis, ok bool) {
 	m.mu.Lock()
 	reads := m.reads
@@ -84,18 +84,18 @@ func (m *Snapshot) ReadOutside() {
 	m.reads.Incomplete()
 }
 
-// readOutside records in the snapshot of an operation that something outside its state was read.
+// readOutside calls ReadOutside for the snapshot of the operation, if it has one.
 func readOutside(ctx context.Context) {
 	if m, ok := ctx.Value(snapshotKey{}).(*Snapshot); ok {
 		m.ReadOutside()
 	}
 }
 
-// Basis is what the answer of an operation depends on: see [Snapshot.Basis].
+// Basis is what the answer of an operation depends on. See [Snapshot.Basis].
 type Basis = index.Basis
 
-// Holds reports whether a basis is unchanged in the state that an operation reads. If so, the answer that depends on it
-// is still right.
+// Holds reports whether a basis is unchanged in the state that an operation reads. Then an answer with this basis is
+// still correct.
 func (r *Reader) Holds(ctx context.Context, b *Basis) bool {
 	v := r.view(ctx)
 	return b.Holds(&v)
@@ -111,7 +111,8 @@ func (m *Snapshot) knownRights() *access.Rights {
 	return m.rights
 }
 
-// keepRights sets the rights of the operation's caller. m may be nil.
+// keepRights sets the rights of the operation's caller. If they differ from the rights of recorded reads, the basis is
+// lost. m may be nil.
 func (m *Snapshot) keepRights(rights *access.Rights) {
 	if m == nil {
 		return
@@ -129,7 +130,7 @@ func (m *Snapshot) keepRights(rights *access.Rights) {
 	m.rightsKey = &key
 }
 
-// view returns the state of the index that a read sees. If there is no index, the result is the zero View, which has no
+// view returns the state of the index that a read sees. Without an index, the result is the zero View, which has no
 // kinds.
 func (r *Reader) view(ctx context.Context) (v index.View) {
 	if r.index == nil {
@@ -149,7 +150,7 @@ func (r *Reader) view(ctx context.Context) (v index.View) {
 	return m.view
 }
 
-// await waits until a kind is loaded into memory, if it is or will be, and returns the state. That state has everything
+// await waits until a kind is loaded into memory, if it is kept there, and returns the state. The state has everything
 // that the store had acknowledged when await was called. Later reads of the operation see the same state, with the
 // rights that follow from it. ok is false if the kind is not kept in memory.
 func (r *Reader) await(ctx context.Context, before index.View, k *kind.Kind) (v index.View, ok bool, err error) {
@@ -180,13 +181,13 @@ func (r *Reader) await(ctx context.Context, before index.View, k *kind.Kind) (v 
 	return v, ok, nil
 }
 
-// The cursor of a stream of changes is a log position. For callers who may not do everything, a stamp of their rights
-// follows:
+// The cursor of a stream of changes is a log position. If the caller may not do everything, a stamp of the caller's
+// rights follows:
 //
 //	AQEBKg.9ae16a3b
 //
-// A client that has a cursor has seen the state at that position, as far as its rights allowed. With other rights that
-// state would be different, so a stream cannot resume from a cursor with another stamp.
+// A client that has a cursor has seen the state at its position, as far as its rights allowed. With other rights it
+// would have seen another state. Therefore a stream cannot resume from a cursor with another stamp.
 const stampSeparator = "."
 
 // ChangeCursor returns the cursor of a log position. stamp is [access.Rights.Stamp] of the caller's rights.
@@ -197,7 +198,7 @@ func ChangeCursor(at backend.Position, stamp string) string {
 	return at.String() + stampSeparator + stamp
 }
 
-// ParseChangeCursor parses a result of [ChangeCursor]. For any other text the error is [backend.ErrInvalid].
+// ParseChangeCursor parses the result of [ChangeCursor]. For any other text the error is [backend.ErrInvalid].
 func ParseChangeCursor(cursor string) (at backend.Position, stamp string, err error) {
 	text, stamp, stamped := strings.Cut(cursor, stampSeparator)
 	if stamped && stamp == "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// SummaryRequest requests the numbers of a kind's resources, grouped by the values of keys.
+// SummaryRequest is a request for the numbers of a kind's resources, grouped by the values of keys.
 type SummaryRequest struct {
 	Kind string
 	// Namespace is the namespace to count; nil for all.
@@ -26,9 +26,9 @@ type SummaryRequest struct {
 	// Filter and FieldNames have the same meaning as in [ListRequest].
 	Filter     any
 	FieldNames failure.FieldNames
-	// By are keys: API paths of filterable fields that are not lists, labels ("labels.team"), or "namespace".
+	// By has keys: API paths of filterable fields that are not lists, labels ("labels.team"), or "namespace".
 	By []string
-	// Conditions are types of conditions whose statuses are keys as well. By and Conditions together have at most
+	// Conditions are types of conditions whose statuses are also keys. By and Conditions together have at most
 	// [MaxKeys] elements.
 	Conditions []string
 }
@@ -40,7 +40,7 @@ const MaxKeys = 5
 type Summary struct {
 	// Paths are the paths of the keys: By, followed by "conditions.TYPE" for each of Conditions.
 	Paths []string
-	// Groups are ordered by their values, nulls first. No group is empty.
+	// Groups are ordered by their values, with nulls first. No group is empty.
 	Groups []Group
 
 	page *Page
@@ -48,14 +48,14 @@ type Summary struct {
 
 // Group is a group of resources with the same values of all keys.
 type Group struct {
-	// Values has the value of each key, in the order of Paths; nil if the resources have none.
+	// Values has the value of each key, in the order of Paths. A value is nil if the resources have none.
 	Values []*string
 	Count  int
 }
 
-// Summary counts the resources of a kind by the values of keys, in one state of the store. If there is one key and
-// neither a filter nor a namespace, it takes the numbers from the index, at a cost that depends only on the number of
-// groups. Otherwise it reads each matching resource.
+// Summary counts the resources of a kind by the values of keys, in one state of the store. With one key, no filter and
+// no namespace, it takes the numbers from the index, and the cost depends only on the number of groups. Otherwise it
+// reads each matching resource.
 func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, error) {
 	t := r.lister(ctx)
 	var q connection
@@ -102,10 +102,10 @@ func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, err
 	return out, err
 }
 
-// Unreadable returns the same as [Page.Unreadable], for the resources that were counted.
+// Unreadable returns the result of [Page.Unreadable] for the resources that were counted.
 func (s *Summary) Unreadable(ctx context.Context) (int, error) { return s.page.Unreadable(ctx) }
 
-// Approximate memory of a group and of a value in it, without texts, in bytes.
+// The approximate memory, in bytes, of a group and of one of its values without the text.
 const (
 	groupBytes = 128
 	valueBytes = 32
@@ -120,7 +120,7 @@ func heldGroups(groups map[string]*int, keys int) int {
 	return n
 }
 
-// lengths counts resources by one key from the index: it seeks from each value to the next.
+// lengths counts resources by one key. It seeks from each value in the index to the next.
 func lengths(ctx context.Context, k *index.Kind, now time.Time, by filter.GroupKey) (map[string]*int, error) {
 	groups, all := map[string]*int{}, k.Len(index.Run{})-k.Unreadable(index.Run{})
 	rest := index.Run{Index: by.Attribute}
@@ -226,12 +226,12 @@ func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err erro
 	return out, nil
 }
 
-// refuse returns BAD_USER_INPUT for the key at a path.
+// refuse returns BAD_USER_INPUT for the key at a path of the request.
 func refuse(at *failure.Path, format string, args ...any) error {
 	return failure.BadInput(at.Text(failure.APINames), format, args...)
 }
 
-// attributes returns the keys as a read takes them. The result is not nil.
+// attributes returns the keys in the form for reads. The result is not nil.
 func (l summaryKeyList) attributes() []filter.GroupKey {
 	out := make([]filter.GroupKey, len(l))
 	for i, k := range l {

@@ -16,13 +16,13 @@ const MaxUnreadables = 1000
 // UnreadableResource is a stored resource that this gateway cannot read. Lists leave it out.
 type UnreadableResource struct {
 	Key backend.Key
-	// Reason describes what is wrong, with the names of fields but without values of the resource.
+	// Reason describes the problem. It may name fields, but has no values of the resource.
 	Reason string
 }
 
-// Unreadables returns resources of a kind that cannot be read and that the caller may list and see, sorted by key. It
-// returns at most [MaxUnreadables]. A nil namespace means all. If the kind is not in memory, all its resources are
-// read, within the limits of the caller.
+// Unreadables returns the resources of a kind that cannot be read and that the caller may list and see, sorted by key.
+// It returns at most [MaxUnreadables]. A nil namespace means all namespaces. If the kind is not in memory, all its
+// resources are read, within the limits of the caller.
 func (r *Reader) Unreadables(ctx context.Context, kindName string, namespace *string) ([]UnreadableResource, error) {
 	t := r.lister(ctx)
 	var q connection
@@ -44,7 +44,7 @@ func (r *Reader) Unreadables(ctx context.Context, kindName string, namespace *st
 	return out, err
 }
 
-// readAll reads all resources of a request. Reading remembers those that cannot be read.
+// readAll reads all resources of a request, so that those which cannot be read are remembered.
 func (r *Reader) readAll(ctx context.Context, req ListRequest) error {
 	first := MaxPage
 	req.First = &first
@@ -70,9 +70,9 @@ func reasonOf(err error) string {
 	return reason
 }
 
-// Unreadable returns how many resources in the kind and namespace of the connection cannot be read, as far as the
-// caller may see them, regardless of the filter. If the kind is not in memory, it counts only those that this gateway
-// has tried to read.
+// Unreadable returns how many resources in the kind and namespace of the connection cannot be read. It ignores the
+// filter, and counts only resources that the caller may see. If the kind is not in memory, it counts only resources
+// that this gateway has tried to read.
 func (p *Page) Unreadable(ctx context.Context) (n int, err error) {
 	if p.relation != nil { // a page of dependencies shows them
 		return 0, nil
@@ -85,7 +85,7 @@ func (p *Page) Unreadable(ctx context.Context) (n int, err error) {
 }
 
 // eachUnreadable calls yield for each resource that Unreadable counts, sorted by key, until yield returns false. If
-// there are none, nothing is charged.
+// there are none, it charges nothing.
 func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, err error) bool) error {
 	k, scope := p.query.Kind, p.query.Scope
 	visible := func(key backend.Key) bool { return scope == nil || scope.Has(key.Namespace, key.Name) }
@@ -122,7 +122,7 @@ func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, e
 	return nil
 }
 
-// asked returns the namespace of the request or of its parent; "" for all.
+// asked returns the namespace of the request or of its parent; "" for all namespaces.
 func (c *connection) asked() string {
 	switch {
 	case c.Reference != "":

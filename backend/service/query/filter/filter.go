@@ -30,7 +30,7 @@ const (
 	MaxValues = 100
 )
 
-// Filter is a parsed filter: conditions that must all hold. The zero value matches everything.
+// Filter is a parsed filter. It consists of conditions that must all be satisfied. The zero value matches everything.
 type Filter struct {
 	All
 	text string
@@ -47,9 +47,8 @@ func (f *Filter) MatchesRows(r *backend.Resource, rows []index.Row) bool {
 	return f.Match(&Values{Resource: r, rows: rows})
 }
 
-// Anchor returns an indexed attribute and a list of values, such that every matching resource has one of these values.
-// The values are encoded as in index rows, without duplicates. ok is false if the filter has no condition that requires
-// particular values.
+// Anchor returns an indexed attribute and values such that each matching resource has one of the values. The values are
+// encoded as in index rows, without duplicates. ok is false if the filter does not require particular values.
 func (f *Filter) Anchor() (attribute string, values []string, ok bool) {
 	for _, e := range f.All {
 		t, is := e.(Test)
@@ -69,13 +68,14 @@ func (f *Filter) Anchor() (attribute string, values []string, ok bool) {
 	return "", nil, false
 }
 
-// Condition is a predicate on the values of a resource: [All], [Any], [Not] or [Test].
+// Condition is a predicate on the values of a resource: an [All], [Any], [Not] or [Test].
 type Condition interface {
-	// Match reports whether the condition holds.
+	// Match reports whether the resource satisfies the condition.
 	Match(v *Values) bool
 }
 
-// The connectives. An empty All matches everything, an empty Any nothing. All is flat: none of its elements is an All.
+// The connectives. An empty All matches everything; an empty Any matches nothing. None of the elements of an All is an
+// All.
 type (
 	All []Condition
 	Any []Condition
@@ -87,8 +87,8 @@ func (e All) Match(v *Values) bool {
 	return !slices.ContainsFunc(e, func(x Condition) bool { return !x.Match(v) })
 }
 
-// Range returns the intersection of the ranges of all tests of an attribute, and the number of these tests. It is
-// meaningful only if a resource has at most one value of the attribute.
+// Range returns the intersection of the ranges of all tests of an attribute, and the number of these tests. The range
+// is useful only if a resource has at most one value of the attribute.
 func (e All) Range(attribute string) (r Range, conditions int) {
 	for _, x := range e {
 		if t, _ := x.(Test); t.Attribute == attribute {
@@ -111,12 +111,12 @@ func (e Not) Match(v *Values) bool { return !e.Condition.Match(v) }
 // Test tests the values of one attribute. A resource without a value matches only the operators ne, hasNone and isNull.
 type Test struct {
 	Attribute string
-	// Op is an operator of the API, or "first", which matches a value that begins with one of Values.
+	// Op is an operator of the API, or "first", which matches values that begin with one of Values.
 	Op string
 	// Values are encoded as in index rows, so they compare as bytes.
 	Values [][]byte
-	// Key, if not empty, restricts the test to values that begin with it, for example the pairs of one label. Only the
-	// rest of such a value is compared with Values.
+	// Key restricts the test to values that begin with it, for example to the pairs of one label. Only the rest of such
+	// a value is compared with Values. An empty Key does not restrict the test.
 	Key []byte
 	// Text is the text for which the operator contains searches.
 	Text string
@@ -124,7 +124,7 @@ type Test struct {
 	Null bool
 }
 
-// containsCost is the cost of searching for a text in a value, in comparisons.
+// containsCost is the cost of searching a value for a text, as a number of comparisons.
 const containsCost = 8
 
 // Match implements [Condition].
@@ -183,7 +183,7 @@ func (t Test) compare(h []byte) bool {
 	return false
 }
 
-// Equal returns the value that every matching resource must have. ok is false if there is no single such value.
+// Equal returns the only value that a matching resource can have. ok is false if there is no single such value.
 func (t Test) Equal() (value []byte, ok bool) {
 	switch t.Op {
 	case "eq", "in", "hasAny", "hasAll":
@@ -194,7 +194,7 @@ func (t Test) Equal() (value []byte, ok bool) {
 	return nil, false
 }
 
-// Range returns a range with all values that match the test. ok is false if the values have no bound.
+// Range returns a range that contains all values that match the test. ok is false if the matching values have no bound.
 func (t Test) Range() (r Range, ok bool) {
 	if len(t.Values) == 0 {
 		return Range{}, false
@@ -222,7 +222,7 @@ func (t Test) Range() (r Range, ok bool) {
 	return r.WithPrefix(t.Key), true
 }
 
-// Range is a range of encoded values. Start is inclusive and End exclusive; nil means no bound.
+// Range is a range of encoded values. Start is inclusive, End is exclusive, and nil means no bound.
 type Range struct{ Start, End []byte }
 
 // Whole reports whether the range has no bounds.
@@ -244,7 +244,7 @@ func (r Range) And(o Range) Range {
 	return r
 }
 
-// WithPrefix returns the range of the values that consist of a prefix and a value of r.
+// WithPrefix returns the range of the values that consist of prefix and a value in r.
 func (r Range) WithPrefix(prefix []byte) Range {
 	if len(prefix) == 0 {
 		return r
@@ -259,7 +259,7 @@ func (r Range) WithPrefix(prefix []byte) Range {
 	return out
 }
 
-// Of returns the values of a stored resource, computed from its body.
+// Of returns the values of a stored resource, which it computes from the body.
 func Of(k *kind.Kind, b *body.Body) *Values {
 	return &Values{Resource: b.Stored, rows: k.Rows.Of(b)}
 }

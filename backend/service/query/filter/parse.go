@@ -12,17 +12,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// parser parses the JSON of a filter for a kind.
+// parser parses the JSON of a filter for one kind.
 type parser struct {
 	kind  *kind.Kind
 	nodes int
-	// names selects which names of fields are used in errors.
+	// names selects the names of fields in errors.
 	names failure.FieldNames
 }
 
-// Parse parses a filter; nil matches everything. Filters that differ only in nulls and in the order of fields have the
-// same canonical text. A null field counts as absent. A null operator, or an object without an operator, is an error: a
-// client that leaves a variable undefined would otherwise match everything. Errors use the given names of fields.
+// Parse parses a filter. nil matches everything. Filters that differ only in nulls and in the order of fields have the
+// same canonical text. A null field counts as absent. A null operator, or an object without an operator, is an error.
+// Otherwise the filter of a client that leaves a variable undefined would match everything. Errors use the given names
+// of fields.
 func Parse(k *kind.Kind, value any, names failure.FieldNames) (Filter, error) {
 	if value == nil {
 		return Filter{}, nil
@@ -44,7 +45,7 @@ func Parse(k *kind.Kind, value any, names failure.FieldNames) (Filter, error) {
 	return Filter{e, string(canonical)}, err
 }
 
-// object parses an object of a filter, all of whose members must match.
+// object parses an object of a filter. All of its members must match.
 func (p *parser) object(tree map[string]any, at *failure.Path, depth int) (All, error) {
 	if depth > MaxDepth {
 		return nil, p.limited(at, "and, or and not are nested deeper than %d", MaxDepth)
@@ -122,10 +123,10 @@ func (p *parser) objects(value any, at *failure.Path, depth int) ([]All, error) 
 	return out, nil
 }
 
-// part is a position in a filter: an object of the spec or the status.
+// part is a position in a filter, within spec or status.
 type part struct {
 	at *failure.Path
-	// of is the shape of the object; nil if it is not known.
+	// of is the shape of the object at the position; nil if it is not known.
 	of *descriptor.Shape
 }
 
@@ -139,7 +140,7 @@ func (p part) field(name string) part {
 	return part{at: p.at.Name(name)}
 }
 
-// nested parses the part of a filter at a stored path, down to the tests of an index.
+// nested parses the part of a filter at a stored path, down to the tests of indexed fields.
 func (p *parser) nested(path string, value any, within part) (All, error) {
 	at := within.at
 	m, err := p.asObject(value, at)
@@ -166,7 +167,7 @@ func (p *parser) nested(path string, value any, within part) (All, error) {
 	return out, nil
 }
 
-// tests parses the operators for an attribute. f is its field; nil for a time of the metadata.
+// tests parses the operators for an attribute. f is the field of the attribute; nil for a time in the metadata.
 func (p *parser) tests(attribute string, f *descriptor.Field, value any, at *failure.Path) (All, error) {
 	m, err := p.asObject(value, at)
 	if err != nil {
@@ -218,7 +219,7 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at *fai
 	return out, nil
 }
 
-// operands returns the operands of an operator: the elements of a list, or the value itself.
+// operands returns the operands of an operator: the elements of v if it is a list, otherwise v itself.
 func (p *parser) operands(v any, at *failure.Path) ([]any, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -230,7 +231,7 @@ func (p *parser) operands(v any, at *failure.Path) ([]any, error) {
 	return list, nil
 }
 
-// noOperand returns the error for an operand that is no possible value of the attribute.
+// noOperand returns the error for an operand that is not a possible value of the attribute.
 func (p *parser) noOperand(f *descriptor.Field, v any, at *failure.Path) error {
 	if _, text := v.(string); text && f != nil && f.Type == descriptor.TypeString {
 		return p.refuse(at, "%s: at most %d characters are accepted; filters find no longer values", kind.MaxIndexChars)
@@ -248,8 +249,8 @@ func (p *parser) nullOperator(at *failure.Path) error {
 	return p.refuse(at, "%s is null; give a value, use isNull to ask for absence, or leave the operator out")
 }
 
-// encodeOperand encodes a value as in index rows. ok is false if it is no possible value of the field. A nil field
-// means a time of the metadata.
+// encodeOperand encodes a value as in index rows. ok is false if it is not a possible value of the field. A nil field
+// means a time in the metadata.
 func encodeOperand(f *descriptor.Field, v any) (encoded []byte, ok bool) {
 	if f != nil {
 		return kind.AppendValue(nil, f, v)
@@ -259,7 +260,7 @@ func encodeOperand(f *descriptor.Field, v any) (encoded []byte, ok bool) {
 	return kind.AppendTime(nil, t), err == nil
 }
 
-// pairs parses the list of tests of labels or of conditions.
+// pairs parses the list of the tests of labels or of conditions.
 func (p *parser) pairs(name string, value any, at *failure.Path) (All, error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -289,7 +290,7 @@ func (p *parser) pairs(name string, value any, at *failure.Path) (All, error) {
 	return out, nil
 }
 
-// The maximum numbers of characters in a label's key, including its prefix, and in a condition's type, as in
+// The maximum numbers of characters in the key of a label, including its prefix, and in the type of a condition, as in
 // Kubernetes.
 const (
 	maxLabelKey      = 317
@@ -369,7 +370,7 @@ func (p *parser) conditionTests(m map[string]any, at *failure.Path) (All, error)
 	return out, nil
 }
 
-// pairTest returns a test of pairs whose first element is key: t is applied to the second element.
+// pairTest returns a test of pairs whose first element is key. It applies t to the second element.
 func pairTest(t Test, key string) Condition {
 	prefix := backend.AppendString(nil, key)
 	switch t.Op {
@@ -386,7 +387,7 @@ func pairTest(t Test, key string) Condition {
 }
 
 // keyExists returns the condition that a resource has a label with a key, or a condition with a type. If there is
-// false, it returns the opposite.
+// false, it returns the condition that the resource does not have it.
 func keyExists(index, key string, there bool) Condition {
 	t := Test{Attribute: index, Op: "first", Values: [][]byte{backend.AppendString(nil, key)}}
 	if !there {
@@ -402,7 +403,7 @@ func (p *parser) count(at *failure.Path) error {
 	return nil
 }
 
-// refuse returns BAD_USER_INPUT for the value at a path. The first argument of the format is the path.
+// refuse returns BAD_USER_INPUT for the value at a path. The path is the first argument of the format.
 func (p *parser) refuse(at *failure.Path, format string, args ...any) error {
 	path := at.Text(p.names)
 	return failure.BadInput(path, format, append([]any{path}, args...)...)

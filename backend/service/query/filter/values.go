@@ -16,27 +16,27 @@ const (
 	UpdatedAt = "updatedAt"
 )
 
-// DeletionRequestedAt is the attribute with the time at which the deletion of a resource was requested.
+// DeletionRequestedAt is the attribute whose value is the time at which the deletion of a resource was requested.
 const DeletionRequestedAt = kind.DeletionIndex
 
-// Values gives access to the values of a resource's attributes. They come from its body, or from its rows in the index
-// in memory.
+// Values gives access to the values of a resource's attributes. The values come from the body of the resource, or from
+// its rows in the index.
 type Values struct {
 	*backend.Resource
 	rows []index.Row
-	// kind and entry are set if the resource is in the index in memory.
+	// kind and entry are set if the resource is in the index.
 	kind  *index.Kind
 	entry *index.Entry
-	// attribute is the attribute that was last asked for, and number the number of its index.
+	// attribute is the attribute whose values were read last. number is the number of its index.
 	attribute string
 	number    int
 	// encoded is a buffer for a value that has no row.
 	encoded []byte
-	// Compared is the number of comparisons that are to be charged to the budget.
+	// Compared is the number of comparisons that must be charged to the budget.
 	Compared int
 }
 
-// Read makes v give access to another resource of the index. It does not reset Compared.
+// Read makes v give access to another resource of the index. It keeps Compared.
 func (v *Values) Read(k *index.Kind, e *index.Entry) {
 	if v.kind != k {
 		v.kind, v.attribute = k, ""
@@ -44,7 +44,7 @@ func (v *Values) Read(k *index.Kind, e *index.Entry) {
 	v.Resource, v.entry = &e.Resource, e
 }
 
-// Has reports whether accepts returns true for any value of an attribute. Values are encoded as in index rows; accepts
+// Has reports whether accepts returns true for any value of an attribute. Values are encoded as in index rows. accepts
 // must not keep them.
 func (v *Values) Has(attribute string, accepts func(value []byte) bool) bool {
 	to := v.encoded[:0]
@@ -76,21 +76,22 @@ func (v *Values) Has(attribute string, accepts func(value []byte) bool) bool {
 	return false
 }
 
-// GroupKey is an attribute by whose values resources are grouped. With a Prefix, only values that begin with it count,
-// for example the values of one label.
+// GroupKey is an attribute by whose values resources are grouped. With a Prefix, only values that begin with the prefix
+// count, for example the values of one label.
 type GroupKey struct {
 	Attribute string
 	Prefix    []byte
 }
 
-// The first byte of a key: without and with a value. See [Values.AppendKey].
+// The first byte of a key, for a resource without and with a value. See [Values.AppendKey].
 const (
 	KeyNull  = 0
 	KeyValue = 1
 )
 
-// AppendKey appends the resource's value of a key: KeyNull if it has none, otherwise KeyValue and the value without the
-// prefix, encoded as in index rows. If there are several values, the first one counts.
+// AppendKey appends the value that the resource has for a key. It appends KeyNull if there is no value, otherwise
+// KeyValue and the value without the prefix, encoded as in index rows. If there are several values, it appends the
+// first one.
 func (v *Values) AppendKey(dst []byte, k GroupKey) []byte {
 	v.Compared++
 	found := v.Has(k.Attribute, func(value []byte) bool {

@@ -12,13 +12,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Resource is a stored resource with its decoded body; Body is nil if it cannot be read.
+// Resource is a stored resource with its decoded body. Body is nil if it cannot be read.
 type Resource struct {
 	Stored *backend.Resource
 	Body   *body.Body
 }
 
-// Fetcher reads resources from a store, and charges the budgets of operations. Safe for concurrent use.
+// Fetcher reads resources from a store, and charges them to the budgets of operations. It is safe for concurrent use.
 type Fetcher struct {
 	Store      backend.Store
 	unreadable *kind.Unreadable
@@ -34,7 +34,8 @@ func NewFetcher(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreada
 	return r
 }
 
-// Read decodes the body of a resource. If that is not possible, it notes the resource as unreadable and returns nil.
+// Read decodes the body of a resource. If the body cannot be decoded, Read notes the resource as unreadable and returns
+// nil.
 func (r *Fetcher) Read(a *body.Arena, k *kind.Kind, stored *backend.Resource) *body.Body {
 	b, err := a.Read(k.Body, stored)
 	if err != nil {
@@ -44,14 +45,14 @@ func (r *Fetcher) Read(a *body.Arena, k *kind.Kind, stored *backend.Resource) *b
 	return b
 }
 
-// RangeRequest is a range to read. The mean size of Kind is used to estimate the memory that it takes; Kind may be nil.
+// RangeRequest is a range to read. Its memory is estimated by the mean size of resources of Kind, which may be nil.
 type RangeRequest struct {
 	backend.Range
 	Kind *kind.Kind
 }
 
-// Ranges reads ranges in one call. It charges the resources to the budget, and waits until there is memory for them.
-// The caller charges [budget.Scan], and the resources that are only counted.
+// Ranges reads ranges in one call. It charges the read resources to the budget, and waits until there is memory for
+// them. The caller charges [budget.Scan] and the resources that are only counted.
 func (r *Fetcher) Ranges(ctx context.Context, requests ...RangeRequest) ([]backend.Page, error) {
 	spent := budget.From(ctx)
 	ranges := make([]backend.Range, len(requests))
@@ -92,8 +93,8 @@ func (r *Fetcher) Ranges(ctx context.Context, requests ...RangeRequest) ([]backe
 	return out, Failure(spent.Hold(ctx, held), backend.Key{})
 }
 
-// Keys returns the resources with the given keys, in their order; nil for a resource that is absent or cannot be read.
-// The caller charges a row for each.
+// Keys returns the resources with the given keys, in the order of the keys. An element is nil if the resource is absent
+// or cannot be read. The caller charges a row for each key.
 func (r *Fetcher) Keys(ctx context.Context, keys []backend.Key, kindOf func(i int) *kind.Kind) ([]*Resource, error) {
 	out := make([]*Resource, len(keys))
 	var arena body.Arena
@@ -127,8 +128,8 @@ func (r *Fetcher) Keys(ctx context.Context, keys []backend.Key, kindOf func(i in
 	return out, nil
 }
 
-// call calls the store as soon as there is memory for the expected number of bytes. During the call the operation gives
-// up its CPU slot.
+// call calls the store as soon as there is memory for the expected number of bytes. During the call the operation does
+// not use its CPU slot.
 func (r *Fetcher) call(ctx context.Context, expected int, do func() error) error {
 	spent := budget.From(ctx)
 	spent.Pace(ctx)
@@ -148,8 +149,8 @@ func (r *Fetcher) call(ctx context.Context, expected int, do func() error) error
 	return err
 }
 
-// Failure converts an error of a read, or of waiting for memory, into an error for the caller. Errors of the budget are
-// returned as they are.
+// Failure converts an error of a read, or of waiting for memory, to an error for the caller. It returns errors of the
+// budget unchanged.
 func Failure(err error, key backend.Key) error {
 	var over *budget.ExceededError
 	if err == nil || errors.As(err, &over) || errors.Is(err, budget.ErrBusy) {
@@ -186,7 +187,7 @@ const overhead = 640
 // sizes maps the name of a kind to the mean size of its latest read resources, in bytes.
 type sizes map[string]*atomic.Int64
 
-// learn updates the mean size of a kind. Concurrent updates may be lost, which does no harm.
+// learn updates the mean size of resources of a kind. A lost update by concurrent calls does no harm.
 func (s sizes) learn(k *kind.Kind, bytes, resources int) {
 	if resources > 0 {
 		mean := s[k.Name]
@@ -202,13 +203,13 @@ func (r *Fetcher) Mean(k *kind.Kind) int {
 	return max(int(r.sizes[k.Name].Load()), 2*overhead)
 }
 
-// Estimate returns the estimated memory for reading a number of resources of a kind. A read never returns more than
-// backend.MaxPageBytes.
+// Estimate returns the estimated memory, in bytes, for reading a number of resources of a kind. It is at most
+// backend.MaxPageBytes, because no read returns more.
 func (r *Fetcher) Estimate(k *kind.Kind, resources int) int {
 	return min(resources*r.Mean(k), backend.MaxPageBytes)
 }
 
-// Size returns the memory of resources in bytes; nil elements count as 0.
+// Size returns the memory of resources in bytes. A nil element counts as 0.
 func Size(resources []*backend.Resource) (n int) {
 	for _, r := range resources {
 		if r != nil {

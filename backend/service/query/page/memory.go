@@ -13,29 +13,29 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Memory carries out reads from one state of the index in memory, for one operation. It is not safe for concurrent use.
+// Memory executes the reads of one operation, from one state of the index. It is not safe for concurrent use.
 type Memory struct {
 	*Read
 	spent      *budget.Budget
 	explained  *plan.Explanation
 	unreadable *kind.Unreadable
 	now        time.Time
-	// edgesPerRow is the number of resources on a page that are charged as one row.
+	// edgesPerRow is how many resources on a page are charged as one row.
 	edgesPerRow int
 
-	// reused is the plan of the current read. Its memory is reused for the next read.
+	// reused is the plan of the current read. The next read uses the same memory for its plan.
 	reused *plan.Plan
 	kind   *index.Kind
 	values filter.Values
-	// at is the position in the plan's runs.
+	// at is the position of the read in the runs of the plan.
 	at struct {
-		run   int    // of plan.Runs
-		group string // with Grouped: the value of the row before
-		ended bool   // no row after this one is on the page
+		run   int    // index in plan.Runs
+		group string // the value of the last row, for Grouped plans
+		ended bool   // the rest of the run is not on the page
 	}
-	// yield is the method row as a function value, which is kept because creating it for each run would allocate.
+	// yield is the method row as a function value. It is kept, because it would otherwise be allocated for each run.
 	yield func(value string, e *index.Entry) bool
-	// charged is how many steps of the current read were charged; see due.
+	// charged is the number of steps of the current read that were charged; see due.
 	charged int
 	err     error // of the budget or the context
 }
@@ -55,13 +55,13 @@ func NewMemory(ctx context.Context, tracker *kind.Unreadable, now time.Time, edg
 	return m
 }
 
-// edgeBytes is the memory of an edge without its resource, which belongs to the index.
+// edgeBytes is the memory of an edge. The resource of the edge belongs to the index.
 const edgeBytes = 128
 
 // firstEdges is the maximum initial capacity of a page.
 const firstEdges = 128
 
-// Do carries out a read of a kind. After an error the operation has ended: all later calls return the same error.
+// Do executes a read of a kind. An error ends the operation: all later calls return the same error.
 func (m *Memory) Do(ctx context.Context, r *Read, k *index.Kind) error {
 	if m.err != nil {
 		return m.err
@@ -102,14 +102,15 @@ func (m *Memory) Do(ctx context.Context, r *Read, k *index.Kind) error {
 	return m.err
 }
 
-// fail records the first error.
+// fail records an error, unless one was recorded before.
 func (m *Memory) fail(err error) {
 	if m.err == nil {
 		m.err = err
 	}
 }
 
-// chargeEvery is the number of steps after which they are charged, so that an operation without budget stops early.
+// chargeEvery is the number of steps after which steps are charged. So an operation stops soon after its budget is used
+// up.
 const chargeEvery = 2048
 
 // due returns the number of steps that were not charged yet.
@@ -134,7 +135,7 @@ func (m *Memory) look(ctx context.Context) {
 	}
 }
 
-// offer takes a resource if it can be read, has not expired, and matches. past has the same meaning as in [Read.take].
+// offer takes a resource if it can be read, has not expired, and matches. past is as in [Read.take].
 func (m *Memory) offer(ctx context.Context, e *index.Entry) (past bool) {
 	if m.look(ctx); e.Err != nil {
 		m.unreadable.Note(&e.Resource, e.Err)
@@ -158,7 +159,7 @@ func (m *Memory) lookup(ctx context.Context) {
 	}
 }
 
-// length counts matches by the length of the runs, minus the unreadable and expired resources in them.
+// length counts matches by the lengths of the runs. It subtracts the unreadable and expired resources in the runs.
 func (m *Memory) length(ctx context.Context) {
 	m.Matches = m.plan.Rows
 	for _, r := range m.plan.Runs {
@@ -177,7 +178,7 @@ func (m *Memory) length(ctx context.Context) {
 	}
 }
 
-// runs reads the runs of the plan until the page is full. With RunsSorted it leaves a run when the rest of it lies
+// runs reads the runs of the plan until the page is full. With RunsSorted it ends a run when the rest of the run lies
 // beyond the page. With Grouped it reads the whole group in which the page becomes full.
 func (m *Memory) runs(ctx context.Context) {
 	for i, r := range m.plan.Runs {
@@ -213,11 +214,11 @@ func (m *Memory) row(ctx context.Context, value string, e *index.Entry) bool {
 	return !past
 }
 
-// maxTied is the number of rows with the same value that reversedTies keeps in memory.
+// maxTied is the maximum number of rows with the same value that reversedTies keeps in memory.
 const maxTied = 64
 
 // reversedTies reads a run with ReversedTies, and reverses the rows of each value. If a value has more than maxTied
-// rows, it reads them by another scan in the opposite direction. It reports whether the page is full.
+// rows, it reads these rows by another scan in the opposite direction. It reports whether the page is full.
 func (m *Memory) reversedTies(ctx context.Context, r plan.Run) (full bool) {
 	var space [maxTied]*index.Entry
 	for {

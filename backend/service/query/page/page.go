@@ -36,11 +36,11 @@ import (
 // Edge is a resource on a page.
 type Edge struct {
 	Resource Resource
-	// key is the sort key of the edge; nil if the order is by name.
+	// key is the sort key of the edge. It is nil if the order is by name, because it then follows from the name.
 	key []byte
 }
 
-// At returns an edge with a sort key.
+// At returns an edge with the sort key key.
 func At(r Resource, key []byte) Edge { return Edge{r, key} }
 
 // Key returns the sort key of the edge.
@@ -51,7 +51,7 @@ func (e *Edge) Key() []byte {
 	return backend.OrderTuple(e.Resource.Stored.Namespace, e.Resource.Stored.Name)
 }
 
-// Read is the read of a page or a count, and its result.
+// Read is a read of a page or a count, with its result.
 type Read struct {
 	Query *plan.Query
 	plan.Want
@@ -59,11 +59,11 @@ type Read struct {
 	Edges []Edge
 	// More reports whether more resources follow in the direction of the page.
 	More bool
-	// Matches is the number of matching resources, if it is wanted.
+	// Matches is the number of matching resources, if the read counts them.
 	Matches int
-	// Groups are the numbers of matching resources by the values of Want.By, if they are wanted. The key of a group is
-	// the concatenation of [filter.Values.AppendKey] for each element of By. There are at most [MaxGroups]+1 groups:
-	// one more than the maximum means that there are too many.
+	// Groups has the number of matching resources for each combination of values of Want.By, if By is set. The key of a
+	// group is the concatenation of [filter.Values.AppendKey] for each element of By. There are at most [MaxGroups]+1
+	// groups. If there is one more than the maximum, there are too many.
 	Groups map[string]*int
 
 	plan *plan.Plan
@@ -76,8 +76,8 @@ type Read struct {
 // idle reports whether there is nothing to read.
 func (r *Read) idle() bool { return r.Size == 0 && !r.Ahead && !r.Count && !r.Total }
 
-// names yields each name of the query that can be on the page. In a sorted plan they are in the direction of the page.
-// place is the sort key by name; it is valid until the next call.
+// names yields each name of the query that can be on the page. In a sorted plan, the names are in the direction of the
+// page. place is the encoded (namespace, name). It is valid until the next call of yield.
 func (r *Read) names(yield func(name string, place []byte) bool) {
 	sorted := r.plan.Sorting == plan.Sorted
 	var place []byte
@@ -96,7 +96,7 @@ func (r *Read) names(yield func(name string, place []byte) bool) {
 }
 
 // take counts a matching resource, or adds it to the page. v may be nil if the order is by name. past reports whether
-// all that follows in the plan (Sorted) or in the run (RunsSorted) lies beyond the page.
+// all later resources of the plan (Sorted) or of the run (RunsSorted) lie beyond the page.
 func (r *Read) take(res Resource, v *filter.Values) (past bool) {
 	if r.Count || r.Total && !r.plan.Length {
 		if r.Matches++; r.Count {
@@ -124,7 +124,7 @@ func (r *Read) take(res Resource, v *filter.Values) (past bool) {
 	return !r.Ahead && len(r.Edges) == r.Size
 }
 
-// MaxGroups is the maximum number of groups.
+// MaxGroups is the maximum number of groups of a count.
 const MaxGroups = 1000
 
 // group counts a matching resource in its group, if groups are wanted.
@@ -146,8 +146,8 @@ func (r *Read) group(v *filter.Values) {
 	}
 }
 
-// insert adds an edge in order, and drops the last one if there are more than the page needs. If the new edge itself
-// would be dropped, it is not added, and farther is true.
+// insert inserts an edge into the sorted edges, and drops the last edge if there are more than the page needs. If it
+// would drop the new edge itself, it does not insert it, and farther is true.
 func (r *Read) insert(key []byte, e Edge) (farther bool) {
 	at, _ := slices.BinarySearchFunc(r.Edges, key, func(e Edge, key []byte) int { return bytes.Compare(e.key, key) })
 	full := r.full()
@@ -185,10 +185,11 @@ func (r *Read) explain(e *plan.Explanation, source string) {
 	e.Add(one)
 }
 
-// full reports whether the page has as many edges as are needed.
+// full reports whether the page has as many edges as it needs.
 func (r *Read) full() bool { return len(r.Edges) == r.Limit() }
 
-// finish puts the edges into the order of the query, and removes the additional one that Want.Ahead has read.
+// finish brings the edges into the order of the query, and removes the additional edge that was read because of
+// Want.Ahead.
 func (r *Read) finish() {
 	switch {
 	case r.plan.Sorting == plan.Sorted && r.Backward:

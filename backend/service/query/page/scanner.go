@@ -50,32 +50,32 @@ func NewScanner(r *Fetcher, idx *index.Index) *Scanner {
 type scan struct {
 	*Read
 	arena *body.Arena
-	// left is the unread part of the current run, and rest are the runs after it.
+	// left is the unread part of the current run. rest are the runs after it.
 	left backend.Range
 	rest []plan.Run
-	// counts are ranges to be counted by the store in the next step.
+	// counts are ranges that the store must count in the next step.
 	counts []backend.Range
-	// done reports that the scan needs no more steps.
+	// done reports that the scan needs no further steps.
 	done bool
 	// ended reports that the current run was read to its end.
 	ended bool
-	// refused is the reason why nothing was read.
+	// refused is the error if the scan was refused before anything was read.
 	refused error
 }
 
 const (
-	// stepLimit is the number of resources that a step reads for a page if some of them may not match.
+	// stepLimit is the number of resources that a step reads for a page if some of these resources may not match.
 	stepLimit = 500
-	// leastStep is the minimum number of resources that a step reads of a parent's referrers.
+	// leastStep is the minimum number of a parent's referrers that a step reads.
 	leastStep = 16
 	// MaxStepRanges is the maximum number of ranges in a step.
 	MaxStepRanges = backend.MaxRanges / 3
-	// MaxFirsts is the maximum size in bytes, as estimated, of the first resources of all ranges in a step. The store
+	// MaxFirsts is the maximum estimated size, in bytes, of the first resources of all ranges in a step. The store
 	// returns the first resource of each range even if the page exceeds backend.MaxPageBytes.
 	MaxFirsts = 8 * backend.MaxPageBytes
 )
 
-// Do carries out reads, and returns an error or nil for each.
+// Do executes reads. It returns an error or nil for each of them.
 func (s *Scanner) Do(ctx context.Context, reads []*Read) []error {
 	scans, whole := s.begin(reads)
 	err := s.admit(ctx, scans, whole)
@@ -94,7 +94,7 @@ func (s *Scanner) Do(ctx context.Context, reads []*Read) []error {
 	return errs
 }
 
-// admit runs scans. If some of them read whole kinds, it first refuses those that are too large and waits for a slot.
+// admit runs scans. If some of them read whole kinds, it first refuses scans that are too large, and waits for a slot.
 func (s *Scanner) admit(ctx context.Context, scans, whole []*scan) error {
 	if len(whole) == 0 {
 		return s.run(ctx, scans)
@@ -116,7 +116,7 @@ func (s *Scanner) admit(ctx context.Context, scans, whole []*scan) error {
 	return s.run(ctx, scans)
 }
 
-// begin prepares a scan for each read. whole are the scans that test all resources of a kind or of a range of names.
+// begin makes a scan for each read. whole has the scans that test all resources of a kind or of a range of names.
 func (s *Scanner) begin(reads []*Read) (scans, whole []*scan) {
 	arena := &body.Arena{}
 	for _, r := range reads {
@@ -165,7 +165,7 @@ func (sc *scan) rangeOf(run plan.Run) backend.Range {
 	}
 }
 
-// referrerBound converts a bound of names to a bound of the range of a parent's referrers, which are ordered by kind
+// referrerBound converts a bound of names to a bound of the range of a parent's referrers. These are ordered by kind
 // first.
 func (sc *scan) referrerBound(bound []byte) []byte {
 	if bound == nil {
@@ -174,7 +174,8 @@ func (sc *scan) referrerBound(bound []byte) []byte {
 	return append(backend.AppendString(nil, sc.Query.Kind.Name), bound...)
 }
 
-// refuseTooMany refuses scans that would read more resources than the operation may. Nothing was read by then.
+// refuseTooMany refuses scans that would read more resources than the operation may read. It asks the store only for
+// counts.
 func (s *Scanner) refuseTooMany(ctx context.Context, scans []*scan) error {
 	var counts []RangeRequest
 	for _, sc := range scans {
@@ -212,7 +213,7 @@ func (s *Scanner) refuseTooMany(ctx context.Context, scans []*scan) error {
 	return nil
 }
 
-// tooMany returns the error for a scan that would read too many resources. It names the settings that would help.
+// tooMany returns the error for a scan that would read too many resources. The error names settings that would help.
 func (s *Scanner) tooMany(q *plan.Query, n, most int) error {
 	k, all := q.Kind, fmt.Sprintf("all of its %d resources", n)
 	if q.Scoped() { // the caller is not told how many there are
@@ -236,7 +237,7 @@ func (s *Scanner) tooMany(q *plan.Query, n, most int) error {
 	}
 }
 
-// run reads step by step until all scans are done.
+// run makes steps until all scans are done.
 func (s *Scanner) run(ctx context.Context, scans []*scan) error {
 	if err := s.readNames(ctx, scans); err != nil {
 		return err
@@ -267,8 +268,8 @@ func (s *Scanner) run(ctx context.Context, scans []*scan) error {
 }
 
 // next returns the requests of the next step: first a range for each scan in asked, then a count for each scan in
-// counted. Together they read at most as many resources as the operation still may, but at least one. A scan that no
-// longer fits waits for a later step.
+// counted. Together the ranges have at most as many resources as the operation may still read, but at least one. A scan
+// that does not fit waits for a later step.
 func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*scan, requests []RangeRequest) {
 	var counts []RangeRequest
 	left, firsts := budget.From(ctx).Left(budget.Rows), 0
@@ -300,8 +301,8 @@ func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*sc
 	return asked, counted, append(requests, counts...)
 }
 
-// settleTotal corrects a total that the store has counted, since the store may have changed between the count and the
-// page. If the page has all matches, their number is the total; otherwise the total is at least that number.
+// settleTotal corrects a total that the store has counted, because the store may have changed between the count and the
+// page. If the page has all matches, the total is their number. Otherwise the total is at least their number.
 func (sc *scan) settleTotal() {
 	if !sc.plan.Length || !sc.Total {
 		return
@@ -312,13 +313,14 @@ func (sc *scan) settleTotal() {
 	sc.Matches = max(sc.Matches, len(sc.Edges))
 }
 
-// countsOnly reports whether the scan needs only a count by the store, and no resources.
+// countsOnly reports whether the scan needs only a count by the store.
 func (sc *scan) countsOnly() bool {
 	return sc.plan.Length && (sc.Count || sc.Limit() == 0 || len(sc.plan.Runs) == 0)
 }
 
 // addCount adds a count by the store to the matches of a scan. n is the number of resources in a namespace, or in all
-// if namespace is empty. Resources that are known to be unreadable are subtracted, because pages leave them out.
+// namespaces if namespace is empty. Resources that are known to be unreadable are subtracted, because they are on no
+// page.
 func (s *Scanner) addCount(ctx context.Context, sc *scan, namespace string, n int) error {
 	if err := budget.From(ctx).Spend(budget.Steps, budget.Counted*n); err != nil {
 		return err
@@ -329,8 +331,8 @@ func (s *Scanner) addCount(ctx context.Context, sc *scan, namespace string, n in
 	return err
 }
 
-// takePage takes the resources that a step has read for a scan, and releases the memory of those that are not on the
-// page.
+// takePage takes the resources that a step has read for a scan. It releases the memory of the resources that are not on
+// the page.
 func (s *Scanner) takePage(ctx context.Context, sc *scan, page backend.Page) error {
 	before, compared := sc.size(), 0
 	sc.ended = !page.More
@@ -350,7 +352,7 @@ func (s *Scanner) takePage(ctx context.Context, sc *scan, page backend.Page) err
 	return spent.Spend(budget.Steps, compared)
 }
 
-// advance moves left past the resources that were read, or to the next run. After the last run the scan is done.
+// advance moves left past the resources that were read, or to the next run. After the last run it sets done.
 func (sc *scan) advance(page backend.Page) {
 	n := len(page.Resources)
 	if !page.More || n == 0 {
@@ -382,8 +384,8 @@ func (sc *scan) size() (n int) {
 	return n
 }
 
-// offer takes a resource if it matches, and adds the number of compared values to compared. It reports whether the page
-// is full.
+// offer takes a resource if it matches, and adds the number of compared values to *compared. It reports whether the
+// page is full.
 func (sc *scan) offer(r Resource, compared *int) (full bool) {
 	if sc.plan.Exact && sc.plan.Sorting == plan.Sorted && len(sc.Query.Order) == 0 {
 		return sc.take(r, nil)
@@ -394,7 +396,7 @@ func (sc *scan) offer(r Resource, compared *int) (full bool) {
 	return kept && sc.take(r, v) && sc.plan.Sorting == plan.Sorted
 }
 
-// readNames reads the scans that have names, all in one call.
+// readNames reads the resources of all scans that read by name, in one call.
 func (s *Scanner) readNames(ctx context.Context, scans []*scan) error {
 	var keys []backend.Key
 	var kinds []*kind.Kind
@@ -430,7 +432,7 @@ func (s *Scanner) readNames(ctx context.Context, scans []*scan) error {
 	return spent.Spend(budget.Steps, compared)
 }
 
-// keys returns the keys of the names in [Read.names]; none if the scan is done or does not read by name.
+// keys returns the keys for [Read.names]. It returns none if the scan is done or does not read by name.
 func (sc *scan) keys() (keys []backend.Key) {
 	if sc.done || !sc.plan.ByName {
 		return nil

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// scansAtOnce is the number of scans of whole kinds that run at once in a gateway.
+	// scansAtOnce is the maximum number of scans of whole kinds that run at the same time in a gateway.
 	scansAtOnce = 2
 	// scanPatience is how long a scan waits for a slot.
 	scanPatience = 5 * time.Second
 )
 
-// slots limits how many scans of whole kinds run at once. Scans with the same result that wait at the same time are run
-// only once.
+// slots limits how many scans of whole kinds run at the same time. If several scans with the same result wait at the
+// same time, only one of them is run.
 type slots struct {
 	free *semaphore.Weighted
 
@@ -30,11 +30,11 @@ type slots struct {
 	waiting map[string]*pending
 }
 
-// pending is a scan that waits for a slot. Scans with the same result wait for it.
+// pending is a scan that waits for a slot. Other scans with the same result wait for its result.
 type pending struct {
-	done chan struct{} // closed when it has ended
-	// found is the result of the scan, set before done is closed; nil if the scan failed. In that case each scan that
-	// has waited for it runs by itself.
+	done chan struct{} // closed when the scan has ended
+	// found is the result of the scan, which is set before done is closed. It is nil if the scan failed. Then each scan
+	// that has waited for it runs by itself.
 	found *Read
 }
 
@@ -60,8 +60,8 @@ func (s *slots) acquire(ctx context.Context) (end func(), err error) {
 	return func() { s.free.Release(1) }, nil
 }
 
-// share waits for a slot and runs a scan. If a scan with the same result already waits for a slot, share waits for that
-// scan and takes its result, which is new enough because the scan has not begun yet.
+// share waits for a slot and runs a scan. If a scan with the same result already waits for a slot, share waits for this
+// scan and takes its result. The result is new enough, because that scan has not begun yet.
 func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 	key := sc.identity()
 	s.mu.Lock()

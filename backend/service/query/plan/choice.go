@@ -10,22 +10,23 @@ import (
 )
 
 // choice is a set of runs that contain all rows which a condition can match. choiceOf returns the choice of a
-// condition: testChoice and placeChoice for a test, anyChoice for an Any, scopeChoice for the resources that the caller
-// may see. shortest returns the best choice for an All.
+// condition. It calls testChoice or placeChoice for a test, anyChoice for an Any, and scopeChoice for the condition
+// that the caller may see the resource. For an All it calls shortest, which returns the best choice.
 type choice struct {
 	runs []index.Run
-	// rows is the number of rows in the runs; it is valid if measured is set.
+	// rows is the number of rows in the runs. It is valid only if measured is set.
 	rows     int
 	measured bool
 	// exact reports whether all rows in the runs match the condition.
 	exact bool
-	// meets is the number, counted from 1, of the condition that all rows in the runs match; 0 if there is none.
+	// meets is the number, counted from 1, of a condition of the query that all rows in the runs match; 0 if there is
+	// none.
 	meets int
-	// once reports whether no resource occurs twice in the runs.
+	// once reports whether each resource occurs at most once in the runs.
 	once bool
-	// oneValue reports whether all rows of a run have the same value, so that they are ordered by name.
+	// oneValue reports whether all rows of each run have the same value. Such rows are ordered by name.
 	oneValue bool
-	// inOrder reports whether the runs are ranges of the tree of names, in its order.
+	// inOrder reports whether the runs are consecutive ranges of the tree of names.
 	inOrder bool
 }
 
@@ -38,8 +39,7 @@ func (c *choice) add(r index.Run) {
 	}
 }
 
-// rows returns the number of rows in a choice. For a kind that is not in memory the number is not known, and the result
-// is 0.
+// rows returns the number of rows in a choice. If the kind is not in memory, the number is unknown and the result is 0.
 func (p *planner) rows(c *choice) int {
 	if !c.measured && p.trees != nil {
 		for _, r := range c.runs {
@@ -82,8 +82,8 @@ func (p *planner) everything() choice {
 	}
 }
 
-// shortest returns the choice with the fewest rows, of all choices of conditions that must all match. ok is false if
-// there is none.
+// shortest returns the choice with the fewest rows among the choices of conditions that must all match. ok is false if
+// none of the conditions has a choice.
 func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
 	if len(conditions) == 0 {
 		best = p.everything()
@@ -104,8 +104,8 @@ func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
 	return best, ok
 }
 
-// choiceOf returns the choice of a condition e, which is an element of among. If the choice is exact, all rows in its
-// runs also match covers elements of among.
+// choiceOf returns the choice of the condition e, which is an element of among. If the choice is exact, all rows in its
+// runs match a number of elements of among, which is covers.
 func (p *planner) choiceOf(e filter.Condition, among filter.All) (c choice, covers int, ok bool) {
 	switch e := e.(type) {
 	case filter.Test:
@@ -123,11 +123,11 @@ func (p *planner) choiceOf(e filter.Condition, among filter.All) (c choice, cove
 	return c, 1, ok
 }
 
-// maxRuns is the maximum number of runs for an Any. If it needs more, each resource is tested instead.
+// maxRuns is the maximum number of runs for an Any. If an Any needs more runs, each resource is tested instead.
 const maxRuns = 128
 
-// anyChoice returns the union of the choices of all conditions in an Any. It returns false if one of them has no
-// choice.
+// anyChoice returns the union of the choices of all conditions in an Any. It returns false if one of the conditions has
+// no choice, or if the union has too many runs.
 func (p *planner) anyChoice(e filter.Any) (choice, bool) {
 	out := choice{exact: true, oneValue: true}
 	for _, x := range e {
@@ -147,8 +147,8 @@ func (p *planner) anyChoice(e filter.Any) (choice, bool) {
 	return out, true
 }
 
-// testChoice returns the choice of a test. If the attribute has a single value, all range tests of it in among share
-// one run, and covers is their number.
+// testChoice returns the choice of a test. If a resource has at most one value of the attribute, all range tests of the
+// attribute in among share one run. covers is the number of tests that share the run.
 func (p *planner) testChoice(t filter.Test, among filter.All) (c choice, covers int, ok bool) {
 	if t.Attribute == filter.Name && p.q.inOneNamespace() || t.Attribute == filter.Namespace {
 		c, ok = p.placeChoice(t)
@@ -202,8 +202,8 @@ func (p *planner) testChoice(t filter.Test, among filter.All) (c choice, covers 
 	return c, covers, ok
 }
 
-// placeChoice returns the choice of a test of the namespace, or of the name within one namespace. Its runs are in the
-// tree of names.
+// placeChoice returns the choice of a test of the namespace, or of the name if the query has one namespace. Its runs
+// are parts of the tree of names.
 func (p *planner) placeChoice(t filter.Test) (choice, bool) {
 	var prefix []byte
 	if t.Attribute == filter.Name {

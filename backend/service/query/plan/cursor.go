@@ -12,8 +12,8 @@ const cursorFormat = 1
 // maxCursor is the maximum length of a cursor in bytes.
 const maxCursor = 16 << 10
 
-// AppendCursor appends the cursor for a sort key: a format byte, the hash of the connection and the key, in base64url.
-// It does not depend on the page.
+// AppendCursor appends the cursor for a sort key: a format byte, the hash of the connection and the key, encoded in
+// base64url. The cursor does not depend on the page.
 func AppendCursor(dst []byte, hash uint32, key []byte) []byte {
 	var space [128]byte
 	b := binary.BigEndian.AppendUint32(append(space[:0], cursorFormat), hash)
@@ -30,8 +30,8 @@ type Cursors struct {
 	IsKey func(key []byte) bool
 }
 
-// Key returns the sort key in a cursor; nil if cursor is nil or empty. argument is the name of the argument, for
-// errors.
+// Key returns the sort key in a cursor; nil if cursor is nil or empty. Errors name the argument of the request that has
+// the cursor.
 func (c Cursors) Key(argument string, cursor *string) ([]byte, error) {
 	if cursor == nil || *cursor == "" {
 		return nil, nil

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Explained describes one read of an operation: of a page, a count, or resources by key.
+// Explained describes one read of an operation. It reads a page, a count, or resources by key.
 type Explained struct {
 	Kind string `json:"kind"`
 	// Source is "index" for the index in memory, or "store".
@@ -46,7 +46,7 @@ func ExplanationFrom(ctx context.Context) *Explanation {
 	return e
 }
 
-// Add adds a read. If e is nil, it does nothing.
+// Add adds a read, unless the explanation already has maxReads. If e is nil, it does nothing.
 func (e *Explanation) Add(r Explained) {
 	if e == nil {
 		return

@@ -13,8 +13,8 @@ import (
 // MaxCriteria is the maximum number of criteria of an order.
 const MaxCriteria = 5
 
-// The first byte of a criterion's part of a sort key. The two, and their complements, differ from 0x00 and 0xFF, which
-// end a string.
+// The first byte of a criterion's part of a sort key. Both bytes and their complements differ from 0x00 and 0xFF, which
+// end strings.
 const (
 	tagNull  = 0x01
 	tagValue = 0x02
@@ -28,7 +28,7 @@ func CheckCriteria(criteria int) error {
 	return nil
 }
 
-// Criterion is a criterion of an order. Resources without a value come first in ascending order, and last in descending
+// Criterion is a criterion of an order. Resources without a value come first in ascending order and last in descending
 // order.
 type Criterion struct {
 	// Field is "name", "namespace", "createdAt", "updatedAt", or the path of a sortable index.
@@ -59,8 +59,8 @@ func (o Order) Check(k *kind.Kind) error {
 	return nil
 }
 
-// AppendKey appends the sort key of a resource: a tag and the value for each criterion, inverted if it descends, then
-// (namespace, name). Comparing keys as bytes gives the order of the resources.
+// AppendKey appends the sort key of a resource. For each criterion the key has a tag and the value, inverted if the
+// criterion descends; (namespace, name) follows. The bytes of the keys have the order of the resources.
 func (o Order) AppendKey(dst []byte, v *filter.Values) []byte {
 	for _, c := range o {
 		begin := len(dst)
@@ -78,8 +78,8 @@ func (o Order) AppendKey(dst []byte, v *filter.Values) []byte {
 	return v.AppendPlace(dst)
 }
 
-// take splits the value of a criterion off a sort key. value is nil if the resource has none. ok is false if the key is
-// malformed.
+// take splits the part of a criterion off a sort key. value is nil if the resource has no value. ok is false if the key
+// is malformed.
 func (c Criterion) take(key []byte) (value, rest []byte, ok bool) {
 	if len(key) == 0 {
 		return nil, nil, false
@@ -100,8 +100,8 @@ func (c Criterion) take(key []byte) (value, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// Split returns the value of the first criterion in a sort key, nil if there is none, and the place of the resource.
-// key must be valid by IsKey, or nil; then both results are nil.
+// Split returns the value of the first criterion in a sort key and the place of the resource. The value is nil if the
+// key has none. key must satisfy IsKey or be nil. For a nil key both results are nil.
 func (o Order) Split(key []byte) (value, place []byte) {
 	for i, c := range o {
 		if key == nil {

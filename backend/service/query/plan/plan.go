@@ -58,26 +58,26 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// Want describes what is to be read of a query: a page or a count.
+// Want describes what to read of a query: a page or a count.
 type Want struct {
-	// In is the interval of sort keys that the page belongs to.
+	// In is the interval of sort keys of the page.
 	In Interval
-	// Backward requests the last Size resources of the interval instead of the first.
+	// Backward requests the last Size resources of the interval instead of the first ones.
 	Backward bool
 	// Size is the maximum number of resources on the page.
 	Size int
-	// Ahead requests one more resource, to find out whether there is a next page.
+	// Ahead requests one more resource than Size, to find out whether the page has a successor.
 	Ahead bool
 	// Count requests the number of matching resources instead of a page.
 	Count bool
-	// By, with Count, also requests the number for each combination of values of these keys. nil requests only the
-	// number of all.
+	// By, with Count, also requests a number for each combination of values of these keys. With nil, only the number of
+	// all matches is requested.
 	By []filter.GroupKey
-	// Total requests the number in addition to the page, for a kind that is not in memory.
+	// Total requests the number of matches in addition to the page, for a kind that is not in memory.
 	Total bool
 }
 
-// Limit returns how many resources must be found: Size, plus one with Ahead.
+// Limit returns how many resources must be found: Size, or one more with Ahead.
 func (w *Want) Limit() int {
 	if w.Ahead {
 		return w.Size + 1
@@ -90,33 +90,33 @@ type Sorting int
 
 // The sortings.
 const (
-	// Unsorted rows are in any order.
+	// Unsorted means that the rows are in any order.
 	Unsorted Sorting = iota
-	// Sorted rows are in the order of the page.
+	// Sorted means that the rows are in the order of the page.
 	Sorted
-	// RunsSorted rows are in the order of the page within each run.
+	// RunsSorted means that the rows of each run are in the order of the page.
 	RunsSorted
-	// Grouped rows are in the order of the first criterion; ties are in any order.
+	// Grouped means that the rows are in the order of the first criterion. Rows with equal values are in any order.
 	Grouped
 )
 
-// Plan describes how a query is executed: the resources in Query.Names are read one by one, or runs are read one after
-// the other. The number of matches may be taken from the lengths of the runs, without reading them.
+// Plan describes how a query is executed. Either the resources in Query.Names are read one by one, or runs are read one
+// after the other. The number of matches may be taken from the lengths of the runs without reading them.
 type Plan struct {
 	// ByName reports whether the resources in Query.Names are read one by one.
 	ByName bool
-	// Length reports whether matching resources are counted by the length of the runs.
+	// Length reports whether the matches are counted by the lengths of the runs.
 	Length bool
 	// Rows is the total length of the runs, for a kind in memory.
 	Rows int
 	// Runs are read one after the other until the page is full.
 	Runs    []Run
 	Sorting Sorting
-	// Exact reports whether everything in the runs matches.
+	// Exact reports whether all resources in the runs match.
 	Exact bool
-	// rest are the conditions against which Match tests each resource in the runs.
+	// rest has the conditions against which Match tests each resource in the runs.
 	rest filter.All
-	// Once reports whether no resource occurs twice in the runs.
+	// Once reports whether each resource occurs at most once in the runs.
 	Once bool
 	// Measured is how many runs were measured to make the plan. budget.Run is charged for each.
 	Measured int
@@ -129,8 +129,8 @@ type Plan struct {
 type Run struct {
 	index.Run
 	Reverse bool
-	// ReversedTies is set if values are read in the order of the page, but rows with the same value in the opposite
-	// order.
+	// ReversedTies is set if the values are read in the order of the page, but rows with the same value are read in the
+	// opposite order.
 	ReversedTies *ReversedTies
 }
 
@@ -138,13 +138,13 @@ type Run struct {
 type ReversedTies struct {
 	// prefix precedes the value in each row.
 	prefix []byte
-	// value and place are where the page begins; nil if it begins at the first value.
+	// value and place tell where the page begins; nil if it begins at the first value.
 	value, place []byte
 	// scope is the range of places of the query.
 	scope filter.Range
 }
 
-// Tied returns the rows with one value that can be on the page, in the order of the page. The run must have
+// Tied returns the run of the rows with one value that can be on the page, in the order of the page. r must have
 // ReversedTies.
 func (r *Run) Tied(value string) Run {
 	t := r.ReversedTies
@@ -161,7 +161,7 @@ func (r *Run) Tied(value string) Run {
 	return Run{Run: index.Run{Index: r.Index, Start: b.Start, End: b.End}, Reverse: !r.Reverse}
 }
 
-// Beyond returns the part of the run that follows a value. The run must have ReversedTies.
+// Beyond returns the part of the run after the rows with a value. r must have ReversedTies.
 func (r *Run) Beyond(value string) Run {
 	out := *r
 	at := append(slices.Clone(r.ReversedTies.prefix), value...)
@@ -220,7 +220,8 @@ func (q *Query) conditions() filter.All {
 	return out
 }
 
-// Match reports whether a resource in the runs matches the query. The resource must lie in the places of the query.
+// Match reports whether a resource in the runs matches the query. The place of the resource must be within the places
+// of the query.
 func (p *Plan) Match(v *filter.Values) bool { return p.rest.Match(v) }
 
 // planner plans one query.
@@ -229,13 +230,13 @@ type planner struct {
 	trees      *index.Kind // nil if the kind is not in memory
 	want       *Want
 	conditions filter.All
-	// measured counts the runs that were measured; see Plan.Measured. The runs of an Any that has too many are counted
-	// as well.
+	// measured counts the runs that were measured, including the runs of an Any that has too many of them; see
+	// Plan.Measured.
 	measured int
 }
 
-// plan chooses between the shortest choice and reading in the order of the page. It handles all cases in the package
-// comment except names.
+// plan chooses between reading the shortest choice and reading in the order of the page. It handles the cases in the
+// package comment that [Plan.Make] does not handle.
 func (p *planner) plan() Plan {
 	best, ok := p.shortest(p.conditions)
 	by, ordered := p.orderedBy()
@@ -274,7 +275,7 @@ func (p *planner) plan() Plan {
 	return p.gather(out, best)
 }
 
-// without returns all conditions except one, which is counted from 1; 0 means none.
+// without returns all conditions except the one with the number one, counted from 1. 0 excludes none.
 func (p *planner) without(one int) filter.All {
 	switch {
 	case one == 0:
@@ -285,14 +286,15 @@ func (p *planner) without(one int) filter.All {
 	return slices.Concat(p.conditions[:one-1], p.conditions[one:])
 }
 
-// estimateWalk estimates how many of rows must be read in the order of the page until it is full, if matches of them
-// match. matches must not be 0.
+// estimateWalk estimates how many rows must be read in the order of the page until the page is full, if matches of the
+// given rows match. matches must not be 0.
 func (p *planner) estimateWalk(rows, matches int) int {
 	return min((p.want.Limit()*rows+matches-1)/matches, rows)
 }
 
 // alongNames returns the plan that reads a choice in the order of names, forward or backward. The choice must have a
-// single run of one value, or be inOrder. If nothing in the runs has to be tested, the total is their length.
+// single run of one value, or be inOrder. If no resource in the runs has to be tested, the total is the length of the
+// runs.
 func (p *planner) alongNames(c choice) Plan {
 	out := Plan{
 		Sorting: Sorted,
@@ -328,7 +330,7 @@ func (p *planner) alongNames(c choice) Plan {
 	return out
 }
 
-// clip returns the part of a choice's run that can be on the page. The run must be in the order of names.
+// clip returns the part of a choice's run that can be on the page. The rows of the run must be ordered by name.
 func (p *planner) clip(r index.Run) index.Run {
 	var value []byte
 	if r.Index != "" {

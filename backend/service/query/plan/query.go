@@ -12,14 +12,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// Common is the part that the queries of one field share for all its parents. It is immutable.
+// Common is the part of a query that the queries of one field share for all parents. It is immutable.
 type Common struct {
 	Kind *kind.Kind
-	// Reference is the path by which resources refer to a parent of ParentKind; empty if there is no parent.
+	// Reference is the path by which resources refer to a parent of the kind ParentKind. Both are empty if there is no
+	// parent.
 	Reference, ParentKind string
 	Filter                filter.Filter
 	Order                 Order
-	// Scope are the resources that the caller may see; nil means all.
+	// Scope has the resources that the caller may see; nil means all.
 	Scope *access.Scope
 }
 
@@ -32,13 +33,13 @@ type Query struct {
 	ParentNamespace, ParentName string
 	// Names are the names of the resources, sorted and without duplicates; nil means all.
 	Names []string
-	// places is the range of places in which the resources lie.
+	// places is the range of the places of the resources.
 	places filter.Range
-	// scope is the part of Scope within Namespace; nil if the caller may see everything there.
+	// scope is the part of Scope within Namespace; nil if the caller may see all resources there.
 	scope *access.Scope
-	// bounds is one allocation for three values, because an operation may have hundreds of queries: the parent's value
-	// in an index (the first parentEnd bytes), the namespace, and 0xFF. The first two are the begin of a range, and all
-	// three its end.
+	// bounds has three values in one allocation, because an operation may have hundreds of queries. The values are the
+	// parent's value in an index (the first parentEnd bytes), the namespace, and 0xFF. The first two are the start of a
+	// range, and all three are its end.
 	bounds    []byte
 	parentEnd int
 }
@@ -51,8 +52,8 @@ func (q *Query) Parent() backend.Key {
 // parentValue returns the parent's value in an index.
 func (q *Query) parentValue() []byte { return q.bounds[:q.parentEnd:q.parentEnd] }
 
-// parentRange returns the range of rows with the parent's value, or of names if there is no parent. The query must not
-// have a filter.
+// parentRange returns the range of the rows with the parent's value, or of names if there is no parent. The query must
+// not have a filter.
 func (q *Query) parentRange() (r filter.Range) {
 	if n := len(q.bounds) - 1; n > 0 {
 		r = filter.Range{Start: q.bounds[:n:n], End: q.bounds}
@@ -61,7 +62,7 @@ func (q *Query) parentRange() (r filter.Range) {
 }
 
 // Narrow completes a query. It derives the namespace, the names or a range of names from the filter, encodes the
-// bounds, and drops the scope if it makes no difference. The whole filter must still be tested.
+// bounds, and drops the scope if the scope restricts nothing. The whole filter must still be tested.
 func (q *Query) Narrow() {
 	namespaced := q.Kind.Scope != descriptor.Global
 	if q.Reference == "" && q.Names == nil && !q.Filter.Empty() {
@@ -98,8 +99,8 @@ func (q *Query) Narrow() {
 	}
 }
 
-// namesOf returns the valid names that one of the conditions lists, sorted and without duplicates; nil if no condition
-// lists names.
+// namesOf returns the valid names that one of the conditions lists, sorted and without duplicates; nil if none of the
+// conditions lists names.
 func namesOf(conditions filter.All) []string {
 	for _, e := range conditions {
 		t, _ := e.(filter.Test)
@@ -118,8 +119,8 @@ func namesOf(conditions filter.All) []string {
 	return nil
 }
 
-// inOneNamespace reports whether all resources are in one namespace, or GLOBAL, so that ordering places means ordering
-// names.
+// inOneNamespace reports whether all resources are in one namespace or are GLOBAL. Then the order of places is the
+// order of names.
 func (q *Query) inOneNamespace() bool {
 	return q.Namespace != "" || q.Kind.Scope == descriptor.Global
 }
@@ -130,7 +131,7 @@ func (q *Query) Filtered() bool { return q.Reference != "" || !q.Filter.Empty() 
 // Scoped reports whether the caller may not see all resources in the query's namespace.
 func (q *Query) Scoped() bool { return q.scope != nil }
 
-// ScopeKey returns a text that differs for queries with different scopes.
+// ScopeKey returns a text that differs for queries with different scopes. It is empty if the query has no scope.
 func (q *Query) ScopeKey() string {
 	if q.scope == nil {
 		return ""
@@ -138,13 +139,13 @@ func (q *Query) ScopeKey() string {
 	return q.scope.Key()
 }
 
-// Plain reports whether w is a page in the order of names, and the query has no filter, names or scope. It may have a
-// parent.
+// Plain reports whether w is a page in the order of names, and the query has no filter, names or scope. The query may
+// have a parent.
 func (q *Query) Plain(w *Want) bool {
 	return q.Filter.Empty() && q.Names == nil && len(q.Order) == 0 && !w.Count && !q.Scoped()
 }
 
-// Match reports whether a resource in the places of the query matches.
+// Match reports whether a resource matches the query. The place of the resource must be within the places of the query.
 func (q *Query) Match(v *filter.Values) bool {
 	if q.scope != nil && !(inScope{q.scope}).Match(v) {
 		return false
@@ -156,7 +157,7 @@ func (q *Query) Match(v *filter.Values) bool {
 	return q.Filter.Match(v)
 }
 
-// Within reports whether a place lies in the places of the query.
+// Within reports whether a place is within the places of the query.
 func (q *Query) Within(place string) bool { return q.places.Holds(place) }
 
 // inNameOrder reports whether the query is ordered by name, ascending or descending.
@@ -164,8 +165,8 @@ func (q *Query) inNameOrder() bool {
 	return len(q.Order) == 0 || q.Order[0].Field == filter.Name && q.inOneNamespace()
 }
 
-// clip returns the part of a run that can lie in an interval of sort keys. All rows of the run must begin with value,
-// so that they are ordered by name.
+// clip returns the part of a run that can be in an interval of sort keys. All rows of the run must begin with value, so
+// that the rows are ordered by name.
 func (q *Query) clip(in Interval, r index.Run, value []byte) index.Run {
 	_, after := q.Order.Split(in.After)
 	_, from := q.Order.Split(in.From)

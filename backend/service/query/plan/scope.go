@@ -31,7 +31,7 @@ const (
 	maxStorePlaces = 32
 )
 
-// scopeChoice returns the runs with the resources in a scope. It returns false if there are too many, so that each
+// scopeChoice returns the runs of the resources in a scope. It returns false if there are too many runs. Then each
 // resource must be tested.
 func (p *planner) scopeChoice(s *access.Scope) (choice, bool) {
 	// Counts by the store include unreadable resources, whose number is known only for whole namespaces.
@@ -80,7 +80,7 @@ func (c *choice) addPlace(place, within filter.Range) {
 	c.runs = append(c.runs, index.Run{Start: place.Start, End: place.End})
 }
 
-// Counts returns the ranges that the store must count for a query. The plan must have Length.
+// Counts returns the ranges whose resources the store must count for a query. The plan must have Length.
 func (p *Plan) Counts(q *Query) []backend.Range {
 	if !q.Scoped() {
 		return []backend.Range{

@@ -8,7 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// orderedBy returns the index whose order is the order of the page; "" is the tree of names.
+// orderedBy returns the index that has the order of the page; "" is the tree of names. ok is false if no index has this
+// order.
 func (p *planner) orderedBy() (by string, ok bool) {
 	if p.q.inNameOrder() {
 		return "", true
@@ -25,21 +26,22 @@ func (p *planner) orderedBy() (by string, ok bool) {
 type walk struct {
 	by    string // the index of the order
 	index string // the index that is read
-	// of is the attribute with the value, if index is a creation index.
+	// of is the attribute to which value belongs, if index is a creation index.
 	of    string
 	value []byte // nil for all resources
-	// meets is the number, counted from 1, of the condition that requires value; 0 if the walk reads a whole index.
+	// meets is the number, counted from 1, of the condition that requires value. It is 0 if the walk reads a whole
+	// index.
 	meets int
 }
 
-// run returns the part of the walk in a range.
+// run returns the part of the walk that is in a range of values.
 func (w *walk) run(b filter.Range) index.Run {
 	b = b.WithPrefix(w.value)
 	return index.Run{Index: w.index, Start: b.Start, End: b.End}
 }
 
-// along returns the shortest walk in the order of by that contains all matches, and its number of rows. A walk is not
-// restricted to the places of the query, so it contains rows of all namespaces.
+// along returns the shortest walk that is in the order of by and contains all matches, and the number of its rows. A
+// walk is not restricted to the places of the query, so it contains rows of all namespaces.
 func (p *planner) along(by string) (w walk, rows int) {
 	w, rows = walk{by: by, index: by}, p.length(index.Run{})
 	for i, e := range p.conditions {
@@ -53,9 +55,9 @@ func (p *planner) along(by string) (w walk, rows int) {
 	return w, rows
 }
 
-// byCreation returns the walk in the order of creation that contains exactly the matches of a condition. ok is false
-// unless by is the creation time and the condition requires one value of an attribute with a creation index, such as a
-// label.
+// byCreation returns the walk in the order of creation that contains exactly the matches of a condition. ok is true
+// only if by is the creation time, and the condition requires one value of an attribute with a creation index, such as
+// a label.
 func (p *planner) byCreation(by string, e filter.Condition) (w walk, ok bool) {
 	t, _ := e.(filter.Test)
 	value, one := t.Equal()
@@ -63,8 +65,8 @@ func (p *planner) byCreation(by string, e filter.Condition) (w walk, ok bool) {
 	return w, one && by == index.CreatedIndex && p.trees.Has(w.index)
 }
 
-// tied estimates how many rows are read in addition because they are equal by the first of several criteria. It returns
-// the larger number of the rows with the first value and the rows without a value.
+// tied estimates how many additional rows are read because rows are equal by the first of several criteria. It returns
+// the number of rows with the first value or without a value, whichever is larger.
 func (p *planner) tied(w walk) (rows int) {
 	if len(p.q.Order) < 2 {
 		return 0
@@ -127,7 +129,7 @@ func (p *planner) walkPlan(w walk) Plan {
 	return out
 }
 
-// begin returns the sort key at which the page begins, in its direction; nil if it has no bound there.
+// begin returns the sort key at which the page begins in its direction; nil if the page has no bound there.
 func (p *planner) begin() []byte {
 	in := &p.want.In
 	switch {
@@ -140,8 +142,8 @@ func (p *planner) begin() []byte {
 	}
 }
 
-// valueRun returns the part of a walk with values that the conditions allow. It begins at a place among the resources
-// with a value, or at the first value.
+// valueRun returns the part of a walk that has values and that the conditions allow. It begins at place among the
+// resources with value, or at the first value if value is nil.
 func (p *planner) valueRun(w walk, value, place []byte, upward bool) Run {
 	var b filter.Range
 	single := len(p.q.Order) == 1
