@@ -55,7 +55,7 @@ func newMetrics(s *Server) (*metrics, error) {
 	waiting := func(what string, n func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "sluice_operations_waiting",
-			Help: "Operations and events that wait, by what for: memory (limit-memory), or a turn to run " +
+			Help: "Operations and events that wait: for memory (limit-memory), or for a turn because they run " +
 				"for long.",
 			ConstLabels: prometheus.Labels{"for": what},
 		}, func() float64 { return float64(n()) })
@@ -71,7 +71,7 @@ func newMetrics(s *Server) (*metrics, error) {
 		operation: duration(
 			"sluice_operation_duration_seconds",
 			"Time to answer a query or mutation, and to send an event of a subscription after its change has "+
-				"reached the gateway: by operation type (over gRPC call), and by the kind and the verb of the first "+
+				"reached the gateway; by operation type (call for gRPC), and by the kind and the verb of the first "+
 				"root field.",
 			"type",
 			"kind",
@@ -79,16 +79,16 @@ func newMetrics(s *Server) (*metrics, error) {
 		),
 		calls: duration(
 			"sluice_call_duration_seconds",
-			"Time to answer a call of a standard method over gRPC, gRPC-Web or Connect, by method and the code of gRPC; "+
-				"none for streams, and for calls that are refused before they run.",
+			"Time to answer a call over gRPC, gRPC-Web or Connect, by method and the code of gRPC, without streams "+
+				"and calls that are refused before they run.",
 			"method",
 			"code",
 		),
 		errors: counter(
 			"sluice_operation_errors_total",
-			"Errors in answers, by operation type (over gRPC call and stream), the kind of the first root field, "+
-				"and extensions.code. The type and kind are none for requests that are refused before they are "+
-				"executed, and the kind for fields without a kind.",
+			"Errors in answers, by operation type (call and stream for gRPC), the kind of the first root field, "+
+				"and extensions.code. The type and the kind are \"none\" for requests that are refused before they are "+
+				"executed; the kind is \"none\" for fields without a kind.",
 			"type",
 			"kind",
 			"code",

@@ -67,7 +67,7 @@ func newMeasures() *measures {
 		),
 		reevaluated: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sluice_reconcile_resources_total",
-			Help: "Resources that were re-evaluated since what they refer to has changed.",
+			Help: "Resources that were re-evaluated because a resource that they refer to has changed.",
 		}),
 		copied: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "sluice_backup_last_timestamp_seconds",

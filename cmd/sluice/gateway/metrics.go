@@ -99,9 +99,9 @@ func (a *auditing) failureMetrics() (out []prometheus.Collector) {
 	for _, f := range audit.Failures() {
 		out = append(out, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "sluice_audit_failures_total",
-			Help: "With audit: what went wrong with the audit log, by what: write (lines were not taken; those of " +
-				"changes are written later), rename and tidy (the file stays as it is, or renamed files do), line (one " +
-				"about a request is missing), gap (changes are missing), removed (somebody has removed the file).",
+			Help: "With audit: failures of the audit log. write: lines could not be written; those of changes are written " +
+				"later. rename: the file grows on. tidy: renamed files stay as they are. line: a line about a request is " +
+				"missing. gap: changes are missing. removed: somebody has removed the file.",
 			ConstLabels: prometheus.Labels{"what": f.String()},
 		}, func() float64 { return float64(a.Failed(f)) }))
 	}
@@ -292,17 +292,17 @@ func (c *catalogues) indexMetrics() []prometheus.Collector {
 		),
 		counter(
 			"sluice_index_reads_total",
-			"Operations that read from memory, since the catalogue is served.",
+			"Operations that read from memory, since the present catalogue is served.",
 			of(func(s index.Stats) float64 { return float64(s.Reads) }),
 		),
 		counter(
 			"sluice_index_fallbacks_total",
-			"Operations that read from the store because the index was behind, since the catalogue is served.",
+			"Operations that read from the store because the index was behind, since the present catalogue is served.",
 			of(func(s index.Stats) float64 { return float64(s.Fallbacks) }),
 		),
 		counter(
 			"sluice_index_waits_total",
-			"Operations that waited until the index had caught up with the store, since the catalogue is served.",
+			"Operations that waited for the index to catch up with the store, since the present catalogue is served.",
 			of(func(s index.Stats) float64 { return float64(s.Waits) }),
 		),
 		gauge(
@@ -352,8 +352,8 @@ func (c *catalogues) waitingMetrics() (out []prometheus.Collector) {
 		),
 		gauge(
 			"sluice_waiting_oldest_seconds",
-			"For how long the oldest resource in memory has waited for what it refers to, of the first thousand that "+
-				"are found; 0 if none waits.",
+			"For how long the oldest of the waiting resources in memory has waited; of more than a thousand, only the "+
+				"first thousand are looked at. 0 if none waits.",
 			func() float64 {
 				_, oldest := c.current().Waiting()
 				return since(oldest)

@@ -77,6 +77,8 @@ func allMetrics(t *testing.T) map[string]metric {
 			case m.typ != "":
 			case strings.HasSuffix(m.name, "_total"):
 				m.typ = "counter"
+			case strings.HasSuffix(m.name, "_duration_seconds"):
+				m.typ = "histogram" // one with labels that has not observed anything
 			default:
 				m.typ = "gauge"
 			}
@@ -120,17 +122,17 @@ func documented(all map[string]metric) string {
 
 Generated from the code: go test ./cmd/sluice/gateway -run Documented -update
 
-The metrics of Sluice at ` + "`/metrics`" + `, beside those of Go and of the process. [observability.md](observability.md#metrics) says how to
-scrape them, and has alerts, dashboards, and help for slow writes. A quantile of a histogram:
+These are the metrics of Sluice at ` + "`/metrics`" + `. [observability.md](observability.md#metrics) says how to scrape them, and has
+alerts, dashboards, and help for slow writes. For example, this is how long the slowest hundredth of writes takes:
 
 ` + "```promql" + `
 histogram_quantile(0.99, sum by (le) (rate(sluice_store_call_duration_seconds_bucket{operation="apply"}[5m])))
 ` + "```" + `
 
 A metric with labels appears once it has counted something. Metrics about Redis, the audit log, certificates, tokens and
-resource services are only there if the gateway has these.
+resource services appear only if the gateway uses these.
 
-| metric | type | labels | what it is |
+| metric | type | labels | meaning |
 |---|---|---|---|
 `)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
