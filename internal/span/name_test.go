@@ -40,7 +40,7 @@ func markdown() string {
 		_, _ = fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, s.Kind, s.Meaning, strings.Join(attributes, ", "))
 	}
 	b.WriteString("\nSpans also have the attributes of OpenTelemetry's " +
-		"[conventions](https://opentelemetry.io/docs/specs/semconv/) for HTTP, GraphQL, RPC and databases.\n")
+		"[conventions](https://opentelemetry.io/docs/specs/semconv/) for HTTP,\nGraphQL, RPC and databases.\n")
 	b.WriteString("\n| attribute | meaning |\n|---|---|\n")
 	for _, a := range span.Attributes() {
 		if !own(a.Name) {
