@@ -170,7 +170,7 @@ func TestClientsGuideInGo(t *testing.T) {
 				}
 			}
 		}
-		expect("THERE a", "THERE b", "IN_SYNC")
+		expect("RESET", "SNAPSHOT a", "SNAPSHOT b", "IN_SYNC")
 		write("c")
 		expect("ADDED c")
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
