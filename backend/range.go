@@ -130,7 +130,7 @@ func (r Range) Prefix() []byte {
 }
 
 // Bounds returns the half-open interval of the driver's keys that contains the range. If the range has Referenced and
-// Namespace, but no Kind, the interval also contains referrers in other namespaces.
+// Namespace, but no Kind, the interval may also contain referrers in other namespaces.
 func (r Range) Bounds() (start, end []byte) {
 	prefix := r.Prefix()
 	start = slices.Concat(prefix, r.Start)

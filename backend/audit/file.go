@@ -160,9 +160,9 @@ func sizeWithoutZeros(file io.ReaderAt, size int64) (int64, error) {
 }
 
 // renamed returns the position of the last line in the newest renamed file, zero if there is none. A renamed file is
-// one whose name begins with the name of this file, so it may have been renamed by this package or by logrotate. Its
-// last line is needed if the process was killed after the renaming, before the new file had a line. If the newest file
-// of this package cannot be read, an older one is used: then some lines are written twice, but none is missing.
+// one whose name begins with the name of this file, so this package or logrotate may have renamed it. This position is
+// needed if the process was killed after a renaming, before the new file had a line. If the newest file of this package
+// cannot be read, an older one is used: then some lines are written twice, but none is missing.
 func (f *File) renamed() (at backend.Position) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	if err != nil {
@@ -299,7 +299,7 @@ func (f *File) rotate() error {
 		return nil
 	}
 	f.renameAt = f.size + f.Size
-	if f.isOpen() { // else somebody has renamed it
+	if f.isOpen() { // otherwise another program has renamed or removed it
 		path, err := filepath.EvalSymlinks(f.Path)
 		if err != nil {
 			return err
@@ -332,7 +332,7 @@ func (f *File) prepare() error {
 		f.removed = true
 		return f.reopen()
 	}
-	f.size = min(f.size, info.Size()) // somebody may have truncated it
+	f.size = min(f.size, info.Size()) // another program may have truncated it
 	if f.cut {
 		if err := f.file.Truncate(f.size); err != nil {
 			return err

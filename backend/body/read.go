@@ -398,7 +398,7 @@ func (r *parser) skip(i int) (end int, err error) {
 		if r.depth++; r.depth > maxDepth {
 			return i, r.bad(i, "less nesting")
 		}
-		closing := c + 2 // in ASCII
+		closing := c + 2 // '}' is '{' + 2, and ']' is '[' + 2
 		for i = r.space(i + 1); !r.is(i, closing); {
 			if c == '{' {
 				if end, _, err = r.text(i); err != nil {

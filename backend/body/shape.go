@@ -181,7 +181,7 @@ func (c *Compiler) Shape(s *descriptor.Shape) *Shape {
 func fieldOf(f *descriptor.Field) Field {
 	out := Field{Name: f.Name, Type: f.Type, List: f.List}
 	if f.Default != nil {
-		out.Default, _ = json.Marshal(f.Default) // a text, a number or a Boolean
+		out.Default, _ = json.Marshal(f.Default) // a string, a number or a Boolean, which can always be encoded
 	}
 	if f.Enum != nil {
 		out.EnumNames = make(map[string]string, len(f.Enum.Values))

@@ -17,7 +17,6 @@ import (
 
 // A backup is a copy of the store's file as one commit has left it. The copy is made at the speed of the disk, in the
 // folder of the file, and clients read from the copy. A slow client must not read the file itself: while a transaction
-// folder of the file, and clients read from the copy. A slow client must not read the file itself: while a transaction
 // is open, bbolt does not reuse pages, and if the file grew beyond its mapped size, all reads and writes would wait
 // for the client (https://github.com/etcd-io/bbolt/issues/850).
 

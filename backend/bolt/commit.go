@@ -261,7 +261,7 @@ func (c *core) gather(want int, limit time.Duration) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.awaited == 0 { // the last call came just now
+	if c.awaited == 0 { // enqueue has just sent to gathered
 		<-c.gathered
 	}
 	c.awaited = 0

@@ -21,7 +21,7 @@ import (
 //
 // Operations that begin do not wait for operations on the levels. The operation on the last level waits for no other
 // operation. So there is always one that can end, and no deadlock. When an answer is sent, its operation has left its
-// level. If there is then no room for another answer, the client that has been reading its answer for longest is
+// level. If there is no room for an answer, the client that has been reading another answer for longest is
 // disconnected.
 type Memory struct {
 	most          int64

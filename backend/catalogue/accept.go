@@ -260,8 +260,8 @@ func (g Gate) count(ctx context.Context, kind string) (int, error) {
 
 // misplaced returns reasons to refuse kinds whose scope or sensitivity differs from the one with which their resources
 // were stored. With another scope, the keys would mean other resources; with another sensitivity, the secrets would be
-// sought in the wrong place. It looks at the stored resources, not at the record, because a catalogue with the other
-// scope may have been accepted in the meantime.
+// sought in the wrong place. misplaced looks at the stored resources, not at the record of accepted catalogues,
+// because a catalogue with the other scope may have been accepted in the meantime.
 func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err error) {
 	for i := range c.Kinds {
 		why, err := "", errMeanwhile

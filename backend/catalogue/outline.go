@@ -96,7 +96,7 @@ func (k KindOutline) add(path string, s *descriptor.Shape) {
 func (o Outline) Hash() string {
 	raw, err := json.Marshal(o) // maps are written in the order of their keys
 	if err != nil {
-		panic(err) // nothing in it can fail
+		panic(err) // an outline can always be encoded
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:8])

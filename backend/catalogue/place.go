@@ -30,7 +30,7 @@ func (p Places) of(c Difference) string {
 	if at := p.Fields[path]; at != "" && !c.inType {
 		return at
 	}
-	for path != "" { // the nearest type that is there
+	for path != "" { // the type of the field, or of the nearest object that contains it
 		if at := p.Types[path]; at != "" {
 			return at
 		}

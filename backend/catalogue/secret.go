@@ -69,7 +69,7 @@ func (k KindOutline) shows(path string) bool {
 		switch f, ok := k.Fields[path[:i]]; {
 		case !ok || f.WriteOnly:
 			return false
-		case f.Type != descriptor.TypeObject: // a value shows all that is in it
+		case f.Type != descriptor.TypeObject: // it is shown with everything in it
 			return true
 		}
 	}

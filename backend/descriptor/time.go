@@ -15,7 +15,7 @@ var timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z
 func ParseTime(text string) (time.Time, error) {
 	text = strings.ToUpper(text) // T and Z may be in either case
 	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil || !timeForm.MatchString(text) { // time.Parse takes more than RFC 3339 has
+	if err != nil || !timeForm.MatchString(text) { // time.Parse also accepts other forms
 		return time.Time{}, errors.New(`a time in RFC 3339 form is accepted, like "2026-01-31T12:00:00Z", with at most nine digits of a second`)
 	}
 	t = t.UTC()

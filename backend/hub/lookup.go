@@ -32,7 +32,7 @@ type lookupTable struct {
 
 // retain detaches the watches of the table for which keep returns false. The caller holds the hub's mu.
 func (t *lookupTable) retain(keep func(*Watcher) bool) {
-	for i := len(t.watches) - 1; i >= 0; i-- { // backwards: detach moves the last watch into the hole
+	for i := len(t.watches) - 1; i >= 0; i-- { // backwards: detach moves the last watch to the place of w
 		if w := t.watches[i]; !keep(w) {
 			w.hub.detach(w)
 		}

@@ -213,8 +213,8 @@ func (f *filler) stored(key backend.Key, r *backend.Resource) keyChange {
 	return keyChange{key: key, revision: r.Revision, entry: f.kind.newEntry(r), overrides: true}
 }
 
-// find looks up with [backend.Store.Range] the keys for which [backend.Store.Get] has returned nil. Get also returns
-// nil for a resource that does not decode.
+// find looks up with [backend.Ranges] the keys for which [backend.Store.Get] has returned nil. Get also returns nil for
+// a resource that does not decode.
 func (f *filler) find(ctx context.Context, made []keyChange, absent []int) error {
 	if len(absent) == 0 {
 		return nil

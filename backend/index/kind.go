@@ -304,7 +304,7 @@ func (k *kindIndex) rowsOf(r *backend.Resource, found []Row) []row {
 		if at, known := k.trees[index]; known {
 			from := len(piece)
 			piece = appendTo(piece)
-			out = append(out, row{at, text(piece[from:])}) // the piece is only appended to
+			out = append(out, row{at, text(piece[from:])}) // the text stays valid, because piece is only appended to
 		}
 	}
 	for _, f := range found {

@@ -28,7 +28,7 @@ func lineBreaks(text string) hidden {
 		}
 	}
 	var hide, show []string
-	stand := rune(0xE000) // the first one for private use
+	stand := rune(0xE000) // the first code point for private use
 	for _, r := range oldBreaks {
 		for used[stand] {
 			stand++

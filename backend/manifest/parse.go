@@ -183,7 +183,7 @@ func checkJSON(raw []byte) error {
 	}
 	type level struct {
 		keys map[string]bool // nil in a list
-		key  bool            // a key comes next
+		key  bool            // whether the next token is a key
 	}
 	var levels []level
 	dec := json.NewDecoder(bytes.NewReader(raw))

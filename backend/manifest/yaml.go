@@ -257,7 +257,7 @@ func withoutValues(err error, text string) error {
 	if !ok {
 		return err
 	}
-	last := 1 + strings.Count(strings.TrimRight(text, "\n"), "\n") // the end of the text is on a line after it
+	last := 1 + strings.Count(strings.TrimRight(text, "\n"), "\n") // an error at the end has a later line
 	line := max(1, min(e.Mark.Line, last))
 	if e.Stage == yaml.ComposerStage {
 		name := strings.TrimSuffix(strings.TrimPrefix(e.Message, "unknown anchor '"), "' referenced")

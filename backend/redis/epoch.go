@@ -41,7 +41,7 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 		was := s.core.epochs[i].Load()
 		err := s.core.begin(ctx, cn, &s.core.shards[i], h)
 		if s.core.at.Cluster && err != nil && elsewhere(err) {
-			continue // the shard lies on another node
+			continue // another node has the shard
 		}
 		if err != nil {
 			var r *refusal

@@ -224,14 +224,15 @@ func text(reply []any, i int) string {
 }
 
 // newClusterClient returns a client of a cluster in which a node that does not answer affects only its own slots. By
-// default, the client library asks random nodes two questions, which can take the whole time of a call. The first one,
-// which node has which slots, is sent with a part of the time limit, and then to the next node. The second one, which
-// commands the nodes know, is turned off; every command here has a key and is sent to the primary of its slot.
+// default, the client library asks random nodes two questions, which can take the whole time of a call. The first
+// question is which node has which slots. It is sent with a part of the time limit, and then to the next node. The
+// second question is which commands the nodes know. It is turned off, because every command here has a key and is sent
+// to the primary of its slot.
 func newClusterClient(o *goredis.ClusterOptions, limit time.Duration) *goredis.ClusterClient {
 	o.DisableRoutingPolicies = true
 	slots := &slotsLimit{most: int64(limit)}
 	slots.limit.Store(slots.most)
-	if len(o.Addrs) > 1 { // there is a next node
+	if len(o.Addrs) > 1 { // another node can answer
 		slots.most = int64(limit / 2)
 		slots.limit.Store(slots.most / 2)
 	}

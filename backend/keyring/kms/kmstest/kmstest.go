@@ -44,7 +44,7 @@ type Plugin struct {
 // Start starts a plugin that encrypts with the key of the given id. It is stopped at the end of the test.
 func Start(t *testing.T, keyID string) *Plugin {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "kms") // the path of a socket is short
+	folder, err := os.MkdirTemp("", "kms") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
