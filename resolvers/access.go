@@ -49,5 +49,5 @@ func (r queryResolver) AccessGrants(
 	return out, nil
 }
 
-// listed returns an empty list for a nil one, so that it is not null in the answer.
+// listed returns a copy of a list. It returns an empty list for nil, which would be null in the answer.
 func listed[T any](list []T) []T { return append([]T{}, list...) }

@@ -25,8 +25,8 @@ const (
 	defaultDepth = 3
 	maxDepth     = 10
 	maxNodes     = 1000
-	// maxReferrers is the maximum number of referring resources that are followed from one
-	// resource by one reference.
+	// maxReferrers is the maximum number of resources that refer to one resource by one reference
+	// and that the walk follows.
 	maxReferrers = 1000
 )
 
@@ -72,11 +72,11 @@ func (r queryResolver) DependencyTree(
 // tree is a tree of dependencies.
 type tree struct {
 	core.DependencyTree
-	// failed has the errors of the tree's fields, by name of the field.
+	// failed has the errors of the tree's fields, by the name of the field.
 	failed map[string]error
 }
 
-// tree returns the tree of a resource; nil if the resource is absent.
+// tree returns the tree of a resource; nil if the resource does not exist.
 func (r *Resolver) tree(
 	ctx context.Context, key backend.Key, direction core.DependencyDirection, depth int32,
 ) (*tree, error) {
@@ -124,7 +124,7 @@ type place struct {
 	above *place
 }
 
-// under reports whether a resource is an ancestor of the place, or the place itself.
+// under reports whether a resource is the place itself or one of its ancestors.
 func (p *place) under(key backend.Key) bool {
 	for ; p != nil; p = p.above {
 		if p.key == key {
@@ -134,11 +134,11 @@ func (p *place) under(key backend.Key) bool {
 	return false
 }
 
-// step leads from one resource to another.
+// step is a step of the walk from one resource to another, along a reference.
 type step struct {
 	reference descriptor.Reference
 	key       backend.Key
-	// unreadable reports whether the referring resource cannot be read, so that the path of the
+	// unreadable reports whether the referring resource cannot be read. Then the path of the
 	// reference is unknown.
 	unreadable bool
 }
@@ -146,13 +146,14 @@ type step struct {
 // walk follows references from a root, level by level.
 type walk struct {
 	*Resolver
-	// expand returns the steps from each place of a level. It also reports whether some
-	// were left out.
+	// expand returns the steps from each place of a level. It also reports whether it has left out
+	// some steps.
 	expand func(context.Context, []*place) ([][]step, bool, error)
-	// outward reports whether the walk goes from referring resources to their targets.
+	// outward reports whether the walk goes from referring resources to their targets, and not from
+	// targets to referring resources.
 	outward bool
 	depth   int
-	// seen has the resources that the walk has reached. Each is followed once.
+	// seen has the resources that the walk has reached. The walk follows each of them once.
 	seen      map[backend.Key]bool
 	truncated bool
 }
@@ -200,8 +201,8 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 	return out, nil
 }
 
-// pathOf returns the path, in names of the API, of the reference between a place and the target of
-// a step.
+// pathOf returns the path, with API names, of the reference between a place and the resource of a
+// step.
 func (w *walk) pathOf(s step, from *place) string {
 	of := s.key.Kind
 	if w.outward {
@@ -213,8 +214,8 @@ func (w *walk) pathOf(s step, from *place) string {
 	return s.reference.Path
 }
 
-// dependencies returns the steps to the resources to which a level refers. It leaves out references
-// to a kind of which the caller may GET no resource.
+// dependencies returns the steps to the resources to which the places of a level refer. It leaves
+// out references to kinds of which the caller may not GET any resource.
 func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, bool, error) {
 	keys := make([]backend.Key, len(level))
 	for i, p := range level {
@@ -247,7 +248,7 @@ func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, 
 	return out, false, nil
 }
 
-// dependents returns the steps to the resources that refer to a level.
+// dependents returns the steps to the resources that refer to the places of a level.
 func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bool, error) {
 	out := make([][]step, len(level))
 	type question struct {
@@ -319,9 +320,9 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 	return out, more || cut, err
 }
 
-// addUnreadable adds steps to unreadable resources that refer to a level. Lists leave such
-// resources out. places are the indexes of those resources in the level to which unreadable ones
-// may refer. more reports whether some were left out.
+// addUnreadable adds steps to unreadable resources that refer to the places of a level. Lists leave
+// out such resources. places has the indexes of the places to which unreadable resources may refer.
+// more reports whether some steps were left out.
 func (r *Resolver) addUnreadable(
 	ctx context.Context, level []*place, places []int, out [][]step,
 ) (more bool, err error) {
@@ -376,7 +377,7 @@ type dependencyNodeResolver struct{ *Resolver }
 // DependencyNode implements [core.ResolverRoot].
 func (r *Resolver) DependencyNode() core.DependencyNodeResolver { return dependencyNodeResolver{r} }
 
-// lookup reads the resource of a node. The resources of several nodes are read by one call.
+// lookup reads the resource of a node. One call reads the resources of several nodes.
 func (r dependencyNodeResolver) lookup(
 	ctx context.Context, id string,
 ) (key backend.Key, res *query.Resource, err error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/core"
 )
 
-// fieldsOf returns all fields of a kind. The fields of an object follow it.
+// fieldsOf returns all fields of a kind. Each object is followed by its own fields.
 func fieldsOf(k *descriptor.Kind) []*core.KindField {
 	out := shapeFields(nil, k, "spec", k.Spec)
 	return shapeFields(out, k, "status", k.Status)
@@ -32,7 +32,7 @@ func shapeFields(out []*core.KindField, k *descriptor.Kind, path string, s *desc
 	return out
 }
 
-// fieldOf returns the field at a path in stored names.
+// fieldOf returns the field f, whose path in stored names is path.
 func fieldOf(k *descriptor.Kind, path string, f *descriptor.Field) *core.KindField {
 	out := &core.KindField{
 		Path:              k.APIPath(path),
@@ -72,7 +72,7 @@ func fieldOf(k *descriptor.Kind, path string, f *descriptor.Field) *core.KindFie
 	return out
 }
 
-// keysOf returns the keys of the elements of a MAP.
+// keysOf returns the API names of the keys of a MAP's elements.
 func keysOf(f *descriptor.Field) []string {
 	out := make([]string, len(f.Keys))
 	for i, key := range f.Keys {
@@ -192,7 +192,8 @@ func (r kindResolver) ReadOnly(context.Context, *descriptor.Kind) (bool, error) 
 	return r.service.ReadOnly(), nil
 }
 
-// stateContradicted is the state of a kind whose SDL contradicts the description by its service.
+// stateContradicted is the state of a kind whose SDL contradicts what the service says about the
+// kind.
 const stateContradicted = "CONTRADICTED"
 
 // Service resolves Kind.service.

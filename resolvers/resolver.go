@@ -1,6 +1,6 @@
-// Package resolvers resolves the fields of schema/core, which are not derived from kinds. Each SDL
-// file there has a file here. The resolvers run in gqlgen's goroutines. They read resources through
-// package loader, which batches reads, or leave that to the engine ([engine.Ref]).
+// Package resolvers resolves the fields of schema/core, which are not derived from kinds. For each
+// SDL file there it has a file. The resolvers run in gqlgen's goroutines. They read resources
+// through package loader, which batches reads, or leave the reading to the engine ([engine.Ref]).
 package resolvers
 
 import (
@@ -15,11 +15,11 @@ import (
 // Resolver is the root of all resolvers.
 type Resolver struct {
 	service *service.Service
-	// fields returns the fields of all kinds, by the names of the kinds.
+	// fields returns the fields of each kind, by the name of the kind.
 	fields func() map[string][]*core.KindField
 }
 
-// New returns the resolvers over a service.
+// New returns the resolvers for a service.
 func New(s *service.Service) *Resolver {
 	return &Resolver{service: s, fields: sync.OnceValue(func() map[string][]*core.KindField {
 		out := map[string][]*core.KindField{}
@@ -30,8 +30,8 @@ func New(s *service.Service) *Resolver {
 	})}
 }
 
-// loaders returns the loaders of the response. If ctx carries none, as between two events of a
-// subscription, it returns new ones.
+// loaders returns the loaders of the response. If ctx has none, as between two events of a
+// subscription, it returns new loaders.
 func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {
 	if l := loader.From(ctx); l != nil {
 		return l
@@ -39,7 +39,7 @@ func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {
 	return loader.New(r.service.Reader, 0)
 }
 
-// nonempty returns nil for an empty string.
+// nonempty returns a pointer to s, or nil if s is empty.
 func nonempty(s string) *string {
 	if s == "" {
 		return nil

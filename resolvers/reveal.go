@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/graph/core"
 )
 
-// Reveal resolves Query.reveal. It reads the values from the service each time; no loader, index or
+// Reveal resolves Query.reveal. It always reads the values from the service. No loader, index or
 // cache has them.
 func (r queryResolver) Reveal(
 	ctx context.Context, kindName string, id, namespace, name *string,
@@ -57,8 +57,7 @@ func (r queryResolver) Reveal(
 	return out, nil
 }
 
-// each adds all errors that are joined in err except the last to the answer, and returns the last
-// one.
+// each adds to the answer all errors that are joined in err, except the last one, which it returns.
 func each(ctx context.Context, err error) error {
 	var told *failure.Error
 	if !errors.As(err, &told) {
@@ -75,7 +74,8 @@ func each(ctx context.Context, err error) error {
 	return parts[last]
 }
 
-// locate sets the namespace and the name from an id, which must belong to the kind.
+// locate sets the namespace and the name from an id. It returns an error unless the id belongs to a
+// resource of the kind.
 func (r queryResolver) locate(at *kind.Identity, id string) error {
 	key, err := r.service.KeyOf(id)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package schema has the SDL of the API. The folder v1 has the kinds of the first major version, each in an annotated
-// file, and the released versions of this API. access has the kinds of the product itself, which every catalogue has.
-// core has the fields that package resolvers implements by hand.
+// file, and the released versions of this API. The folder access has the kinds of the product itself, which every
+// catalogue has. The folder core has the fields that package resolvers implements by hand.
 package schema
 
 import "embed"

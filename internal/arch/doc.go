@@ -1,3 +1,3 @@
-// Package arch tests the layout of the module: which packages may import which others, the form of hand-written files,
-// and that files and identifiers named in documents exist. It has only tests.
+// Package arch tests the layout of the module: which packages may import which other packages, the form of hand-written
+// files, and the existence of the files and identifiers that documents name. It has only tests.
 package arch

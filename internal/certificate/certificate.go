@@ -1,4 +1,4 @@
-// Package certificate reads PEM files with certificates, their keys and certificate authorities. It finds out when
+// Package certificate reads PEM files with certificates, keys and certificate authorities. It also tells when
 // certificates expire.
 package certificate
 
@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// MaxBytes is the maximum size of a file of certificates.
+// MaxBytes is the maximum size of a file of certificates, in bytes.
 const MaxBytes = 1 << 20
 
-// File is a file that was read. Errors name it by its path.
+// File is a file that was read. Errors have its path.
 type File struct {
 	Path    string
 	Content []byte
 }
 
-// Pair returns a certificate with its chain and its key.
+// Pair returns the certificate in cert, with its chain, and its key in key.
 func Pair(cert, key File) (tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(cert.Content, key.Content)
 	if err != nil {
@@ -42,7 +42,7 @@ func Authorities(file File) (*x509.CertPool, error) {
 	return pool, AddAuthorities(pool, file)
 }
 
-// Parse returns the certificates in a file. Like [AddAuthorities], it leaves out those that cannot be parsed.
+// Parse returns the certificates in a file. Like [AddAuthorities], it leaves out certificates that cannot be parsed.
 func Parse(content []byte) (out []*x509.Certificate) {
 	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" || len(block.Headers) > 0 {
@@ -55,8 +55,8 @@ func Parse(content []byte) (out []*x509.Certificate) {
 	return out
 }
 
-// NextEnd returns when the next valid certificate expires; if all have expired, when the last one did. The time is zero
-// if there are no certificates.
+// NextEnd returns the time at which the next valid certificate expires. If all certificates have expired, it returns
+// the time at which the last one did. Without certificates it returns the zero time.
 func NextEnd(of []*x509.Certificate, now time.Time) time.Time {
 	var next, last time.Time
 	for _, one := range of {
@@ -74,7 +74,7 @@ func NextEnd(of []*x509.Certificate, now time.Time) time.Time {
 	return next
 }
 
-// Check returns an error if a certificate is not valid at a time.
+// Check returns an error if a certificate is not valid at the time now.
 func Check(one *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(one.NotAfter):

@@ -13,11 +13,12 @@ import (
 // rounds is the maximum number of checks for goroutines that are about to end. Each check waits for up to two seconds.
 const rounds = 5
 
-// Main runs the tests of a package and exits. A TestMain needs to call nothing else. The functions cleanup are called
+// Main runs the tests of a package and exits. A TestMain needs to call nothing else. Main calls the functions cleanup
 // after the tests. If the tests pass and goroutines are still running ten seconds later, Main prints their stacks and
 // exits with 1.
 //
-// Idle connections of [http.DefaultClient] are closed before that, because they do not belong to a test.
+// Before it looks for goroutines, Main closes idle connections of [http.DefaultClient], because they do not belong to a
+// test.
 func Main(m *testing.M, cleanup ...func()) {
 	code := m.Run()
 	for _, f := range cleanup {

@@ -27,9 +27,9 @@ func (s *Server) TruncateAOF(n int64) {
 	}
 }
 
-// repairAOF removes an incomplete transaction from the end of the append-only file, which a kill may leave. The server
-// itself removes only the incomplete command. It would execute the rest of the transaction at the start after the next
-// one, together with the commands after it (https://github.com/valkey-io/valkey/pull/4342).
+// repairAOF removes an incomplete transaction from the end of the append-only file, where a kill may leave one. The
+// server itself removes only the incomplete command. After another start, it would execute the rest of the transaction
+// together with the commands that follow (https://github.com/valkey-io/valkey/pull/4342).
 func (s *Server) repairAOF() {
 	s.t.Helper()
 	manifests, err := filepath.Glob(filepath.Join(s.Dir, "appendonlydir", "*.manifest"))
@@ -43,7 +43,7 @@ func (s *Server) repairAOF() {
 	}
 }
 
-// aof returns the path of the part of the append-only file that is written now.
+// aof returns the path of the part of the append-only file to which the server appends.
 func (s *Server) aof() string {
 	s.t.Helper()
 	parts, err := filepath.Glob(filepath.Join(s.Dir, "appendonlydir", "*.incr.aof"))

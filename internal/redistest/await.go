@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// awaitLimit is the maximum time for which [Await] waits. On a machine with little free processor time, most of it may
-// be needed.
+// awaitLimit is the maximum time for which [Await] waits. A busy machine may need most of it.
 const awaitLimit = 30 * time.Second
 
-// Await calls cond repeatedly until it returns nil. If that takes too long, it fails the test with the last error of
-// cond. what names the condition in the message. Await is for changes in other processes, which send no event.
+// Await calls cond repeatedly until cond returns nil. If this takes too long, Await fails the test with the last error
+// of cond. what names the condition in the message. Await is for changes in other processes, which send no event.
 func Await(t testing.TB, what string, cond func() error) {
 	t.Helper()
 	if err := await(cond); err != nil {

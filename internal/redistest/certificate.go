@@ -28,7 +28,7 @@ const (
 // TLSFiles has the files for a client of a server with [TLS].
 type TLSFiles struct {
 	// CA is the certificate of the CA that has signed the server's certificate. Cert and Key are a client certificate
-	// and its key. All are paths of PEM files.
+	// and its key. All three are paths of PEM files.
 	CA, Cert, Key string
 	// Config trusts the CA and has no client certificate.
 	Config *tls.Config
@@ -40,7 +40,7 @@ type issuer struct {
 	key  *ecdsa.PrivateKey
 }
 
-// writeCertificates writes a CA certificate to a folder, and certificates of a server and a client that the CA has
+// writeCertificates writes a CA certificate to a folder, and the certificates of a server and a client that the CA has
 // signed.
 func writeCertificates(dir string) (*TLSFiles, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The properties of a cluster, see [Nodes].
+// The properties of a cluster: see [Nodes].
 const (
 	masters     = 3
 	slots       = 16384
@@ -18,15 +18,15 @@ const (
 
 // Nodes are a Redis Cluster of three masters with a replica each.
 type Nodes struct {
-	// All has all nodes. The first three start as masters, and node i+3 as the replica of node i.
+	// All has all nodes. The first three nodes start as masters. Node i+3 starts as the replica of node i.
 	All []*Server
 
 	t   testing.TB
 	ids []string
 }
 
-// Cluster starts a Redis Cluster and returns when it is complete, see [Nodes.AwaitWhole]. It skips the test if the flag
-// -short is set.
+// Cluster starts a Redis Cluster and returns when the cluster is complete: see [Nodes.AwaitWhole]. It skips the test if
+// the flag -short is set.
 func Cluster(t testing.TB, opts ...Option) *Nodes {
 	t.Helper()
 	if testing.Short() {
@@ -62,7 +62,7 @@ func Cluster(t testing.TB, opts ...Option) *Nodes {
 	return c
 }
 
-// URL returns the URL with which a gateway is configured for the cluster.
+// URL returns the URL by which a gateway uses the cluster.
 func (c *Nodes) URL() string {
 	addrs := make([]string, len(c.All))
 	for i, s := range c.All {
@@ -71,7 +71,7 @@ func (c *Nodes) URL() string {
 	return "redis-cluster://" + strings.Join(addrs, ",")
 }
 
-// AwaitWhole waits until each node knows all others and none of them has failed, all slots are served, and all replicas
+// AwaitWhole waits until each node knows all other nodes, no node has failed, all slots are served, and all replicas
 // are in sync.
 func (c *Nodes) AwaitWhole() {
 	c.t.Helper()
@@ -138,14 +138,14 @@ func (c *Nodes) Slot(key string) int {
 	return int(c.All[0].Do("CLUSTER", "KEYSLOT", key).(int64))
 }
 
-// Owner returns the master that serves a slot by its own CLUSTER NODES. It waits until there is one that the test has
-// not stopped or killed.
+// Owner returns the master that serves a slot according to its own CLUSTER NODES. It waits until there is such a master
+// that the test has not stopped or killed.
 func (c *Nodes) Owner(slot int) *Server {
 	c.t.Helper()
 	return c.awaitOwner(slot, func(*Server) error { return nil })
 }
 
-// AwaitFailover waits until another node than from serves the slot, and returns it.
+// AwaitFailover waits until another node than from serves the slot, and returns this node.
 func (c *Nodes) AwaitFailover(slot int, from *Server) *Server {
 	c.t.Helper()
 	return c.awaitOwner(slot, func(s *Server) error {
@@ -179,7 +179,7 @@ func (c *Nodes) awaitOwner(slot int, accept func(*Server) error) *Server {
 	return owner
 }
 
-// servesSlot reports whether a slot is in ranges. They have the form of CLUSTER NODES: "0-5460", "7", or "[7->-id]" for
+// servesSlot reports whether a slot is in ranges. A range has a form of CLUSTER NODES: "0-5460", "7", or "[7->-id]" for
 // a slot that is being moved.
 func servesSlot(ranges []string, slot int) bool {
 	return slices.ContainsFunc(ranges, func(r string) bool {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Held is a request that a [Proxy] has not forwarded. The connection of its client was closed, so the client never gets
-// the reply.
+// Held is a request that a [Proxy] has not forwarded. The proxy has closed the connection of the client, so the client
+// never gets a reply.
 type Held struct {
 	t      testing.TB
 	caught chan struct{}
@@ -20,7 +20,7 @@ type Held struct {
 func (h *Held) Caught() <-chan struct{} { return h.caught }
 
 // Deliver waits for the request, sends it to its server, and returns the raw reply. It may be called several times,
-// because a network may deliver a request twice.
+// because a network may deliver a request more than once.
 func (h *Held) Deliver() string {
 	h.t.Helper()
 	select {

@@ -2,15 +2,15 @@ package redistest
 
 import "net"
 
-// Migration moves one slot of a Cluster, with its keys, while it is in use.
+// Migration moves one slot of a Cluster to another master, with its keys, while the slot is in use.
 type Migration struct {
 	c        *Nodes
 	slot     int
 	from, to *Server
 }
 
-// Migrate begins to move a slot to another master. From now on the old owner answers ASK for keys that it does not
-// have, and TRYAGAIN for a command if it has only some of the keys.
+// Migrate begins to move a slot to another master. From now on the old owner of the slot answers ASK for keys that it
+// does not have, and TRYAGAIN for a command of which it has only some of the keys.
 func (c *Nodes) Migrate(slot int, to *Server) *Migration {
 	c.t.Helper()
 	m := &Migration{c: c, slot: slot, from: c.Owner(slot), to: to}
@@ -19,7 +19,7 @@ func (c *Nodes) Migrate(slot int, to *Server) *Migration {
 	return m
 }
 
-// Move moves at most n keys and returns how many it moved; 0 means that none were left.
+// Move moves at most n keys and returns how many it has moved; 0 means that no keys were left.
 func (m *Migration) Move(n int) int {
 	m.c.t.Helper()
 	keys := m.from.Do("CLUSTER", "GETKEYSINSLOT", m.slot, n).([]any)

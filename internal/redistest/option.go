@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Option changes how a server is started.
+// Option changes how [Start] starts a server.
 type Option func(*config)
 
 // config is the configuration of a server.
@@ -22,8 +22,8 @@ type config struct {
 
 type credentials struct{ name, password string }
 
-// The name and the password of the user for the tests' own clients, if the server has a [User]. The user default is
-// then turned off.
+// The name and the password of the user with which the tests' own clients log in if the server has a [User]. The user
+// default is then turned off.
 const (
 	adminName     = "redistest"
 	adminPassword = "redistest-secret"
@@ -43,12 +43,12 @@ func AOF(fsync string) Option {
 	}
 }
 
-// TLS makes the server accept only TLS, with a certificate that a new CA has signed; see [Server.TLS]. Clients need no
-// certificate, but an invalid one is refused.
+// TLS makes the server accept only TLS, with a certificate that a new CA has signed: see [Server.TLS]. Clients need no
+// certificate, but an invalid certificate is refused.
 func TLS() Option { return func(c *config) { c.tls = true } }
 
-// User adds a user with ACL rules, such as "~app:*" and "+@all". All other users are refused, except the one for the
-// tests' own clients. [Server.URL] contains the name and the password.
+// User adds a user with ACL rules, such as "~app:*" and "+@all". The server refuses all other users, except the one of
+// the tests' own clients. [Server.URL] contains the name and the password.
 func User(name, password string, rules ...string) Option {
 	return func(c *config) {
 		c.user = credentials{name, password}
@@ -58,8 +58,8 @@ func User(name, password string, rules ...string) Option {
 	}
 }
 
-// DefaultRules sets the rules of the user default, which an earlier [User] has turned off. The server applies these
-// rules when it executes its append-only file.
+// DefaultRules sets the rules of the user default, which a [User] before this option has turned off. The server applies
+// these rules when it executes its append-only file.
 func DefaultRules(rules ...string) Option {
 	return func(c *config) {
 		c.directives = slices.DeleteFunc(c.directives, func(d string) bool { return strings.HasPrefix(d, `user "default"`) })
@@ -67,7 +67,7 @@ func DefaultRules(rules ...string) Option {
 	}
 }
 
-// FollowAsAdmin lets the server, as a replica, follow a primary that has a [User].
+// FollowAsAdmin lets the server follow, as a replica, a primary that has a [User].
 func FollowAsAdmin() Option {
 	return func(c *config) {
 		c.directive("masteruser", adminName)
@@ -89,7 +89,7 @@ func (c *config) directive(name string, values ...string) {
 	c.directives = append(c.directives, b.String())
 }
 
-// file returns redis.conf of a server that listens on port.
+// file returns the redis.conf of a server that listens on a port.
 func (c *config) file(port int, dir string) (string, error) {
 	f := config{}
 	f.directive("bind", "127.0.0.1")

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// Servers use the ports from firstPort on. The bus of a Cluster node uses a port that is higher by busOffset. All
-	// of them are below the ports that the kernel gives to connections, so a killed server can use its port again.
+	// Servers use ports from firstPort on. The bus of a Cluster node uses the port that is higher by busOffset. All
+	// these ports are below the ports that the kernel gives to connections, so a killed server can use its port again.
 	firstPort = 11_000
 	ports     = 10_000
 	busOffset = 10_000
 )
 
-// FreePort returns a port of this machine on which nobody listens, and whose bus port is free, too. The port also stays
-// free while its server does not run, because the kernel never chooses it for a connection.
+// FreePort returns a port of this machine on which nobody listens and whose bus port is free too. The port also stays
+// free while its server does not run, because the kernel never chooses the port for a connection.
 func FreePort() (int, error) {
 	for range 100 {
 		port := firstPort + rand.IntN(ports)

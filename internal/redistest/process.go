@@ -21,7 +21,7 @@ type process struct {
 	done chan struct{} // closed when the process that was started last has ended
 }
 
-// start starts the process. The channel that ended returns is closed when the process has ended.
+// start starts the process. When the process ends, the channel that ended returns is closed.
 func (p *process) start() error {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *process) start() error {
 	return nil
 }
 
-// ended returns a channel that is closed when the process has ended.
+// ended returns a channel that is closed when the process that was started last has ended.
 func (p *process) ended() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,13 +68,13 @@ func (p *process) signal(sig syscall.Signal) error {
 	return nil
 }
 
-// kill kills the process and returns when it has ended. The process may be stopped.
+// kill kills the process, even if it was stopped by a signal, and returns when it has ended.
 func (p *process) kill() {
 	_ = p.signal(syscall.SIGKILL) // after an error, the process has ended already
 	<-p.ended()
 }
 
-// tail is a writer that keeps the end of what was written to it.
+// tail is a writer that keeps only the end of what was written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// proxied is the connection of one client, and the connection to the server that belongs to it.
+// proxied is the connection of one client to the proxy, with the connection from the proxy to the server.
 type proxied struct {
 	p              *Proxy
 	client, server net.Conn
@@ -17,7 +17,7 @@ type proxied struct {
 	sent int           // number of forwarded requests
 	lose map[int]*rule // rules for replies that must be lost, by the number of the request
 	gone bool          // no reply is forwarded any more
-	raw  bool          // replication has begun, which has no requests and replies
+	raw  bool          // replication has begun; from then on there are no requests and replies
 }
 
 // dialTimeout is the time limit of connecting to a server.
@@ -51,7 +51,7 @@ func (c *proxied) close() {
 	_ = c.server.Close()
 }
 
-// requests forwards the requests of the client, until the connection ends.
+// requests forwards the requests of the client until the connection ends.
 func (c *proxied) requests() {
 	defer c.close()
 	in := bufio.NewReader(c.client)
@@ -81,7 +81,7 @@ func (c *proxied) requests() {
 	}
 }
 
-// copy forwards bytes, until one of the connections ends.
+// copy forwards bytes until one of the connections ends.
 func (c *proxied) copy(to io.Writer, from io.Reader) {
 	b := make([]byte, 32<<10)
 	for {
@@ -93,8 +93,8 @@ func (c *proxied) copy(to io.Writer, from io.Reader) {
 	}
 }
 
-// note counts a request that is about to be forwarded. r is the rule for its reply; nil if there is none. raw reports
-// whether the request begins replication. note returns false if replies are not forwarded any more.
+// note counts a request that is forwarded next. r is the rule for its reply; nil if there is none. raw tells whether
+// the request begins replication. note returns false if replies are no longer forwarded.
 func (c *proxied) note(r *rule, raw bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *proxied) note(r *rule, raw bool) bool {
 	return !c.gone
 }
 
-// replies forwards the replies of the server, until the connection ends or a reply must be lost.
+// replies forwards the replies of the server until the connection ends or a reply must be lost.
 func (c *proxied) replies() {
 	defer c.leave()
 	in := bufio.NewReader(c.server)
@@ -158,7 +158,7 @@ func (c *proxied) leave() {
 	}
 }
 
-// lost counts a reply as lost. After the last reply of the rule, it closes the channel of the rule.
+// lost counts a reply as lost. After the last reply of a rule, it closes the channel of the rule.
 func (p *Proxy) lost(r *rule) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

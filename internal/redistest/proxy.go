@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Proxy forwards messages between clients and a server without TLS. It can lose, delay and hold them, as a network
-// does. It distinguishes requests and replies, so that it can lose a single one. Therefore it does not support
-// SUBSCRIBE. A replica may follow its primary through a proxy.
+// Proxy forwards messages between clients and a server without TLS. It can lose, delay and hold messages, as a network
+// does. It separates requests and replies, so that it can lose a single one. Therefore it does not support SUBSCRIBE. A
+// replica may follow its primary through a proxy.
 type Proxy struct {
 	// Addr is the address to which clients connect, in the form host:port.
 	Addr string
@@ -34,7 +34,7 @@ type Proxy struct {
 // Match reports whether a request is affected. args[0] is the name of the command.
 type Match func(args []string) bool
 
-// Command matches requests by the names of their commands. Case is ignored.
+// Command matches requests by the names of their commands, in any case.
 func Command(names ...string) Match {
 	return func(args []string) bool {
 		return len(args) > 0 && slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, args[0]) })
@@ -86,19 +86,19 @@ func NewProxy(t testing.TB, addr string) *Proxy {
 	return p
 }
 
-// URL returns the URL with which a gateway is configured to use the proxy.
+// URL returns the URL by which a gateway uses the proxy.
 func (p *Proxy) URL() string { return "redis://" + p.Addr + "/0" }
 
 // DropReplies loses the replies of the next n requests that match. The server executes the requests. When a reply
-// comes, the connection is closed. The returned channel is closed when all n replies are lost.
+// arrives, the connection is closed. The returned channel is closed when all n replies are lost.
 func (p *Proxy) DropReplies(n int, match Match) <-chan struct{} {
 	r := &rule{match: match, n: n, pending: n, done: make(chan struct{})}
 	p.add(r)
 	return r.done
 }
 
-// Hold does not forward the next request that matches, and closes the connection of its client. [Held.Deliver] sends
-// the request later. It uses a new connection, so it cannot send a request that needs AUTH or another database than 0.
+// Hold keeps the next request that matches, and closes the connection of its client. [Held.Deliver] sends the request
+// later. It uses a new connection, so the request must not need AUTH or another database than 0.
 func (p *Proxy) Hold(match Match) *Held {
 	r := &rule{match: match, n: 1, done: make(chan struct{})}
 	r.held = &Held{t: p.t, caught: r.done}
@@ -112,8 +112,8 @@ func (p *Proxy) add(r *rule) {
 	p.rules = append(p.rules, r)
 }
 
-// Pause stops forwarding in both directions, as in a network partition. New connections are accepted, but nothing is
-// forwarded on them either.
+// Pause stops forwarding in both directions, as in a network partition. The proxy still accepts new connections, but it
+// forwards nothing on them either.
 func (p *Proxy) Pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,7 +122,7 @@ func (p *Proxy) Pause() {
 	}
 }
 
-// Resume ends a Pause. Messages that were sent in the meantime are then forwarded.
+// Resume ends a Pause. It forwards the messages that were sent in the meantime.
 func (p *Proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +133,7 @@ func (p *Proxy) Resume() {
 }
 
 // Slow delays each request that matches, as a slow network does. The requests of a connection keep their order. A nil
-// match ends the delays.
+// match ends the delay.
 func (p *Proxy) Slow(delay time.Duration, match Match) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,21 +159,21 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Redirect closes all connections, and connects new clients to another server, as if the address had moved to a
+// Redirect closes all connections, and connects new clients to another server, as if the address now belonged to a
 // promoted replica.
 func (p *Proxy) Redirect(addr string) {
 	p.Lead(addr)
 	p.Cut()
 }
 
-// Lead connects new clients to another server. It does not change the connections that are open.
+// Lead connects new clients to another server. Open connections do not change.
 func (p *Proxy) Lead(addr string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.target = addr
 }
 
-// lie is a text in replies, and the text by which it is replaced.
+// lie is a text that is replaced in replies, and the text that replaces it.
 type lie struct{ truth, said string }
 
 // Lie replaces a text in all replies by another one of the same length, for example the version of the server.
@@ -197,7 +197,8 @@ func (p *Proxy) told(raw []byte) []byte {
 	return raw
 }
 
-// take returns the rule for a request, and counts the request in it. It returns nil if there is no rule.
+// take returns the first rule that matches a request, and counts the request in the rule. It returns nil if no rule
+// matches.
 func (p *Proxy) take(args []string) *rule {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,7 +213,7 @@ func (p *Proxy) take(args []string) *rule {
 	return r
 }
 
-// wait returns when the proxy is not paused.
+// wait returns when the proxy is not paused any more.
 func (p *Proxy) wait() {
 	for {
 		p.mu.Lock()

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Promote makes a replica a primary. The server is still a primary after a Restart.
+// Promote makes a replica a primary. After a Restart, the server is still a primary.
 func (s *Server) Promote() {
 	s.t.Helper()
 	s.Do("REPLICAOF", "NO", "ONE")
 	s.Do("CONFIG", "REWRITE")
 }
 
-// Follow makes the server a replica of the server at addr, and returns when the replica is in sync. The server is still
-// a replica after a Restart.
+// Follow makes the server a replica of the server at addr, and returns when the replica is in sync. After a Restart,
+// the server is still a replica.
 func (s *Server) Follow(addr string) {
 	s.t.Helper()
 	host, port, err := net.SplitHostPort(addr)

@@ -13,7 +13,7 @@ type message struct {
 	raw []byte
 	// args are the strings of a request.
 	args []string
-	// push reports whether the message is not the reply to a request.
+	// push reports whether the message is a push message, which answers no request.
 	push bool
 }
 
@@ -28,7 +28,7 @@ func readMessage(r *bufio.Reader) (message, error) {
 	return m, m.value(r)
 }
 
-// value reads a value and the values in it.
+// value reads a value, including the values that it contains.
 func (m *message) value(r *bufio.Reader) error {
 	line, err := r.ReadBytes('\n')
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Sentinels are three Sentinels, with a quorum of two, that watch a primary and its replicas. They treat a primary as
+// Sentinels are three Sentinels that watch a primary and its replicas, with a quorum of two. They regard a primary as
 // dead if it does not answer for 700 ms.
 type Sentinels struct {
-	// Name is the name of the watched primary in a URL.
+	// Name is the name by which URLs refer to the watched primary.
 	Name string
 	// Addrs are the addresses of the Sentinels.
 	Addrs []string
@@ -58,7 +58,7 @@ func Sentinel(t testing.TB, replicas int, opts ...Option) *Sentinels {
 	return g
 }
 
-// ready returns an error if a Sentinel does not know the primary, all replicas and the other Sentinels yet.
+// ready returns an error unless a Sentinel knows the primary, all replicas and the other Sentinels.
 func (g *Sentinels) ready(s *Server) error {
 	state := redis.NewMapStringStringCmd(g.t.Context(), "SENTINEL", "MASTER", g.Name)
 	if err := s.client.Process(g.t.Context(), state); err != nil {
@@ -73,12 +73,12 @@ func (g *Sentinels) ready(s *Server) error {
 	return nil
 }
 
-// URL returns the URL with which a gateway is configured to use the Sentinels.
+// URL returns the URL by which a gateway uses the Sentinels.
 func (g *Sentinels) URL() string {
 	return "redis-sentinel://" + strings.Join(g.Addrs, ",") + "/" + g.Name + "?db=0"
 }
 
-// Protect sets a password of the Sentinels, which clients and the other Sentinels must use.
+// Protect sets the password of the Sentinels. Clients and the Sentinels themselves must then use it.
 func (g *Sentinels) Protect(password string) {
 	g.t.Helper()
 	for _, s := range g.sentinels {
@@ -87,13 +87,13 @@ func (g *Sentinels) Protect(password string) {
 	}
 }
 
-// Primary waits until the Sentinels agree on a primary that accepts writes, and returns it.
+// Primary waits until the Sentinels agree on a primary that accepts writes, and returns this primary.
 func (g *Sentinels) Primary() *Server {
 	g.t.Helper()
 	return g.awaitPrimary(func(*Server) error { return nil })
 }
 
-// AwaitFailover waits until another server than from is the primary, and returns it.
+// AwaitFailover waits until another server than from is the primary, and returns this server.
 func (g *Sentinels) AwaitFailover(from *Server) *Server {
 	g.t.Helper()
 	return g.awaitPrimary(func(s *Server) error {

@@ -18,14 +18,14 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Server is a redis-server for one test. A method fails the test if it does not succeed. The methods must be called by
-// one goroutine at a time.
+// Server is a redis-server for one test. Its methods fail the test if they do not succeed. Only one goroutine at a time
+// may call them.
 type Server struct {
 	// Addr is the address, in the form host:port.
 	Addr string
 	// Dir is the folder of the server's files; empty for a shared server.
 	Dir string
-	// TLS has the files for clients; nil for a server without TLS.
+	// TLS has the files for clients. It is nil for a server without TLS.
 	TLS *TLSFiles
 
 	t      testing.TB
@@ -50,11 +50,11 @@ func Start(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// portAttempts is the maximum number of ports that are tried. After the search for a free port, another process may
-// take the port before the server does.
+// portAttempts is the maximum number of ports that are tried. Another process may take a port after the search for a
+// free port and before the server listens.
 const portAttempts = 10
 
-// start starts a server and returns it when it answers. If dir is empty, the server keeps no files.
+// start starts a server and returns the server when it answers. If dir is empty, the server keeps no files.
 func start(dir string, opts []Option) (*Server, error) {
 	s := &Server{Dir: dir, proc: &process{}}
 	for _, o := range opts {
@@ -110,7 +110,8 @@ func (s *Server) configure(port int) error {
 
 var errPortTaken = errors.New("the port was taken by another process")
 
-// up starts the process and returns when it answers. If another process has taken the port, the error is errPortTaken.
+// up starts the process and returns when the server answers. If another process has taken the port, the error is
+// errPortTaken.
 func (s *Server) up() error {
 	if err := s.proc.start(); err != nil {
 		return err
@@ -138,8 +139,8 @@ func (s *Server) up() error {
 	return nil
 }
 
-// ping returns nil if the server answers PING, which it does when its data is loaded. It also checks the process id in
-// the answer, because another process may have taken the port. It uses no client, because a client logs each refused
+// ping returns nil if the server answers PING, which it does once its data is loaded. It also checks the process id in
+// the answer, because another process may have taken the port. It does not use s.client, which would log each refused
 // connection.
 func (s *Server) ping() error {
 	c, err := s.dial()
@@ -184,8 +185,8 @@ func (s *Server) dial() (net.Conn, error) {
 	return net.DialTimeout("tcp", s.Addr, dialTimeout)
 }
 
-// attach makes the server belong to a test. At the end of the test its client is closed, and if the test has failed,
-// its log is printed.
+// attach makes the server belong to a test. When the test ends, the client of the server is closed. If the test has
+// failed, the log of the server is printed.
 func (s *Server) attach(t testing.TB) {
 	s.t, s.client = t, s.newClient()
 	t.Cleanup(func() {
@@ -210,11 +211,11 @@ func (s *Server) newClient() *redis.Client {
 	return redis.NewClient(o)
 }
 
-// Client returns a client for the test, which may execute all commands. It is closed when the test ends.
+// Client returns a client for the test. The client may execute all commands, and is closed when the test ends.
 func (s *Server) Client() *redis.Client { return s.client }
 
-// URL returns the URL with which a gateway is configured to use the server. The scheme is redis or rediss. If there is
-// a [User], the URL has its name and password.
+// URL returns the URL by which a gateway uses the server. The scheme is redis or rediss. If there is a [User], the URL
+// has the name and the password of the user.
 func (s *Server) URL() string {
 	u := url.URL{Scheme: "redis", Host: s.Addr, Path: "/0"}
 	if s.TLS != nil {
@@ -232,8 +233,8 @@ func (s *Server) Kill() {
 	s.proc.kill()
 }
 
-// Restart starts the server again with the same port, configuration and files, and returns when it answers. If the
-// server is still running, it is killed first.
+// Restart starts the server again, with the same port, configuration and files, and returns when the server answers. It
+// first kills a server that is still running.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.proc.kill()
@@ -244,7 +245,8 @@ func (s *Server) Restart() {
 	s.down = false
 }
 
-// Stop stops the server by SIGSTOP. Its connections stay open, but nothing is answered, as in a network partition.
+// Stop stops the server by SIGSTOP. The server's connections stay open, but it does not answer, as in a network
+// partition.
 func (s *Server) Stop() {
 	s.t.Helper()
 	s.down = true
@@ -265,7 +267,7 @@ func (s *Server) signal(sig syscall.Signal) {
 	}
 }
 
-// Do sends one command and returns its answer.
+// Do sends one command and returns the reply.
 func (s *Server) Do(args ...any) any {
 	s.t.Helper()
 	v, err := s.client.Do(s.t.Context(), args...).Result()

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// Shared is one server for all tests of a package that inject no faults. Use a variable of the package for it. The
-// server starts at the first use and keeps no files. TestMain must call [Shared.Stop]. The zero value is ready to use.
+// Shared is one server for all tests of a package that inject no faults. A package declares it as a variable. The
+// server starts at its first use and keeps no files. TestMain must call [Shared.Stop]. The zero value is ready to use.
 type Shared struct {
 	mu     sync.Mutex // guards server
 	server *Server
 }
 
-// Server returns the server for use by one test. Other tests use it too, see [Prefix].
+// Server returns the server for use by a test. Other tests use the same server: see [Prefix].
 func (p *Shared) Server(t testing.TB) *Server {
 	t.Helper()
 	p.mu.Lock()
@@ -40,5 +40,5 @@ func (p *Shared) Stop() {
 	}
 }
 
-// Prefix returns a prefix for keys that no other test uses.
+// Prefix returns a prefix of keys that no other test uses.
 func Prefix() string { return "test-" + rand.Text()[:12] + ":" }

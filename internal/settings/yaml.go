@@ -12,11 +12,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// goType matches the name of a Go type in an error of the parser.
+// goType matches the name of a Go type in an error of the YAML parser.
 var goType = regexp.MustCompile(` (in type|into) \S+`)
 
-// Decode decodes a file into a struct. Keys without a field of the struct are errors. An empty file leaves the struct
-// unchanged. The error joins all problems with their lines; it may contain values.
+// Decode decodes a YAML file into a struct. A key for which the struct has no field is an error. An empty file does not
+// change the struct. The error joins all problems, with their lines. It may contain values of the file.
 func Decode(text []byte, into any) error {
 	loader, err := yaml.NewLoader(bytes.NewReader(text), yaml.WithKnownFields())
 	if err != nil {
@@ -40,8 +40,8 @@ func Decode(text []byte, into any) error {
 	return err
 }
 
-// atLine returns the message of an error with its line. lines is the number of lines in the file; an error at the end
-// may be on a line after them.
+// atLine returns the message of an error with its line. lines is the number of lines in the file. It limits the line of
+// an error at the end, which may be after the last line.
 func atLine(e *yaml.LoadError, lines int) string {
 	return fmt.Sprintf("line %d: %s", max(1, min(e.Mark.Line, lines)), goType.ReplaceAllLiteralString(e.Message, ""))
 }

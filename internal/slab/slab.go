@@ -1,26 +1,26 @@
-// Package slab allocates many small pieces of memory as parts of few large ones. It is for values that are made
-// together and freed together, such as those of one answer.
+// Package slab allocates many small pieces of memory as parts of a few large chunks. It is for values that are made
+// together and freed together, such as the values of one answer.
 package slab
 
-// Slab allocates pieces of memory. The memory of a chunk is freed when none of its pieces is in use any more. Values
-// that live long should therefore not come from a slab. The zero value is ready to use. It is not safe for concurrent
-// use.
+// Slab allocates pieces of memory from chunks. The memory of a chunk is freed only when none of its pieces is in use
+// any more. Therefore values that live long should not come from a slab. The zero value is ready to use. A Slab is not
+// safe for concurrent use.
 type Slab[T any] struct {
-	// Chunk is the maximum number of elements in a chunk. Default: 256.
+	// Chunk is the maximum number of elements in a chunk. The default is 256.
 	Chunk int
-	// Keep is the maximum number of elements in chunks that [Slab.Reset] keeps for reuse. Default: 0.
+	// Keep is the maximum number of elements in chunks that [Slab.Reset] keeps for reuse. With 0 it keeps none.
 	Keep int
 
 	free []T
 	next int
-	// chunks has the chunks that Reset may keep. The first used of them are in use. free is the unused part of the
-	// current chunk.
+	// chunks has the chunks that Reset may keep. The first of them, as many as used, are in use. free is the unused
+	// part of the current chunk.
 	chunks [][]T
 	used   int
 }
 
-// Take returns n elements with zero values. If n is more than half a chunk, they are allocated separately. The first
-// chunk is only as large as the first call needs; each further one is twice as large as its predecessor.
+// Take returns n elements with zero values. If n is more than half a chunk, Take allocates the elements separately. The
+// first chunk is only as large as the first call needs. Each further chunk is twice as large as the one before it.
 func (s *Slab[T]) Take(n int) []T {
 	if n > len(s.free) {
 		most := s.Chunk
@@ -37,7 +37,7 @@ func (s *Slab[T]) Take(n int) []T {
 	return out
 }
 
-// more begins another chunk: one that was kept, or a new one.
+// more begins another chunk with room for n elements: one that was kept, or a new one.
 func (s *Slab[T]) more(n, most int) {
 	for s.used < len(s.chunks) {
 		s.free = s.chunks[s.used]
@@ -53,11 +53,11 @@ func (s *Slab[T]) more(n, most int) {
 	}
 }
 
-// One returns a pointer to one element with its zero value.
+// One returns a pointer to one element with the zero value.
 func (s *Slab[T]) One() *T { return &s.Take(1)[0] }
 
-// Reset makes the memory of all pieces available again. They must not be used any more. If they needed several chunks,
-// these are replaced by one that is large enough for as many elements.
+// Reset makes the memory of all pieces available again. The pieces must not be used any more. If there were several
+// chunks, Reset replaces them by one chunk that is large enough for as many elements.
 func (s *Slab[T]) Reset() {
 	most := 0
 	for i, chunk := range s.chunks {

@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Observe adds a value to a histogram. If ctx has a recorded span, the id of its trace is the exemplar of the value.
+// Observe adds a value to a histogram. If ctx has a recorded span, the exemplar of the value is the id of the span's
+// trace.
 func Observe(ctx context.Context, histogram prometheus.Observer, value float64) {
 	s := Of(ctx)
 	with, ok := histogram.(prometheus.ExemplarObserver)

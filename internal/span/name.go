@@ -2,7 +2,8 @@ package span
 
 import "go.opentelemetry.io/otel/attribute"
 
-// The names of spans. The spans of requests, verbs and calls of services have names that contain these: see [Spans].
+// The names of spans. The names of the spans of requests, verbs and calls of services also have variable parts: see
+// [Spans].
 const (
 	Lock     = "lock"
 	Relate   = "relate"
@@ -60,13 +61,13 @@ const (
 	Service       attribute.Key = "sluice.service"
 )
 
-// Described is the description of a span or an attribute for operators.
+// Described describes a span or an attribute for operators.
 type Described struct {
-	// Name is the name of the span or attribute. Parts of a span's name that vary are in capitals.
+	// Name is the name of the span or attribute. Variable parts of a span's name are in capitals.
 	Name string
-	// Kind is the kind of the span in OpenTelemetry; empty for an attribute.
+	// Kind is the OpenTelemetry kind of the span; empty for an attribute.
 	Kind string
-	// Meaning is a sentence without its full stop.
+	// Meaning explains the span or attribute in a sentence, without the full stop.
 	Meaning string
 	// Attributes are the attributes that the span may have.
 	Attributes []attribute.Key

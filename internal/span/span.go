@@ -20,10 +20,10 @@ import (
 // Scope is the instrumentation scope of all spans.
 const Scope = "github.com/sluicegw/sluice"
 
-// Span is a recorded span. The zero value is no span, and its methods do nothing.
+// Span is a recorded span. The zero value stands for no span; its methods do nothing.
 type Span struct{ span trace.Span }
 
-// Recording reports whether there is a span.
+// Recording reports whether s is a span, and not the zero value.
 func (s Span) Recording() bool { return s.span != nil }
 
 // Set adds attributes.
@@ -33,8 +33,8 @@ func (s Span) Set(attributes ...attribute.KeyValue) {
 	}
 }
 
-// Fail sets the code of the error with which the work of the span has ended. fault reports whether it is a fault of the
-// gateway, or of something that the gateway calls, and not of the caller. Only then the status of the span is an error.
+// Fail sets the code of the error with which the work of the span has ended. fault tells whether the gateway, or
+// something that it calls, is at fault, and not the caller. Only then is the status of the span an error.
 func (s Span) Fail(code string, fault bool) {
 	if s.span == nil {
 		return
@@ -52,7 +52,7 @@ func (s Span) Rename(name string) {
 	}
 }
 
-// EndAt ends the span at a time in the past.
+// EndAt ends the span with a time in the past.
 func (s Span) EndAt(at time.Time) {
 	if s.span != nil {
 		s.span.End(trace.WithTimestamp(at))
@@ -66,7 +66,7 @@ func (s Span) End() {
 	}
 }
 
-// Traceparent returns the value of a traceparent header with the span as the parent; empty if there is no span.
+// Traceparent returns the value of a traceparent header whose parent is the span. It returns "" for the zero value.
 func (s Span) Traceparent() string {
 	if s.span == nil {
 		return ""
@@ -74,8 +74,8 @@ func (s Span) Traceparent() string {
 	return Traceparent(s.span.SpanContext())
 }
 
-// Start begins a span below the span of ctx. It returns a context with the new span, for the work within it. If ctx has
-// no recorded span, it returns ctx and no span.
+// Start begins a span below the span of ctx. It returns a context with the new span, which is for the work within the
+// span. If ctx has no recorded span, it returns ctx and the zero Span.
 func Start(ctx context.Context, name string) (context.Context, Span) {
 	return start(ctx, name, trace.SpanKindInternal)
 }
@@ -104,7 +104,7 @@ func Detach(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, nil)
 }
 
-// Of returns the recorded span of ctx, or no span.
+// Of returns the recorded span of ctx; the zero Span if there is none.
 func Of(ctx context.Context) Span {
 	if !tracing.Load() {
 		return Span{}
@@ -116,7 +116,8 @@ func Of(ctx context.Context) Span {
 	return Span{s}
 }
 
-// Past adds a span for work that has already ended, below the span of ctx. It does nothing if ctx has no recorded span.
+// Past adds a span for work that has already ended, below the span of ctx. If ctx has no recorded span, it does
+// nothing.
 func Past(ctx context.Context, name string, begin, end time.Time, attributes ...attribute.KeyValue) {
 	parent := Of(ctx)
 	if !parent.Recording() {

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The offsets of the parts of a traceparent of version 00. It has the form 00-TRACE-SPAN-FLAGS, in lower case
-// hexadecimal digits.
+// The offsets of the parts of a traceparent of version 00. A traceparent has the form 00-TRACE-SPAN-FLAGS, with
+// lower-case hexadecimal digits.
 const (
 	traceAt = 3
 	spanAt  = traceAt + 33
@@ -17,7 +17,7 @@ const (
 	length  = flagsAt + 2
 )
 
-// Traceparent returns a span context as the value of a traceparent header.
+// Traceparent returns the value of a traceparent header for a span context.
 func Traceparent(sc trace.SpanContext) string {
 	id, parent := sc.TraceID(), sc.SpanID()
 	return text(id, parent, sc.IsSampled())
@@ -55,7 +55,7 @@ func OtherID(traceparent, request string) string {
 	return ""
 }
 
-// Sampled reports whether a traceparent has the flag that the trace is recorded.
+// Sampled reports whether a traceparent has the flag for recorded traces.
 func Sampled(traceparent string) bool {
 	if len(traceparent) != length {
 		return false
@@ -65,7 +65,7 @@ func Sampled(traceparent string) bool {
 	return err == nil && trace.TraceFlags(flags[0]).IsSampled()
 }
 
-// unsampled removes the flag that the trace is recorded from a traceparent.
+// unsampled returns a traceparent without the flag for recorded traces.
 func unsampled(traceparent string) string {
 	if !Sampled(traceparent) {
 		return traceparent
@@ -73,7 +73,8 @@ func unsampled(traceparent string) string {
 	return traceparent[:flagsAt] + "00"
 }
 
-// Parse parses a traceparent, which is a span of another process. If it is malformed, the result is not valid.
+// Parse parses a traceparent, which identifies a span of another process. If the traceparent is malformed, the result
+// is not valid.
 func Parse(traceparent string) trace.SpanContext {
 	if len(traceparent) != length {
 		return trace.SpanContext{}
@@ -92,7 +93,7 @@ func Parse(traceparent string) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: parent, TraceFlags: flags, Remote: true})
 }
 
-// Ids are random. An id of zeros is invalid, so another one is generated then.
+// The ids are random. An id of zeros is invalid; then another id is generated.
 
 func newTraceID() (id trace.TraceID) {
 	for !id.IsValid() {
@@ -115,8 +116,8 @@ const (
 	parentBytes = 8
 )
 
-// Pack encodes the ids of the trace and the span in a traceparent in a few bytes. The id of the trace is left out if it
-// equals known. The result is empty if the trace is not recorded.
+// Pack encodes the ids of the trace and of the span in a traceparent in a few bytes. It leaves out the id of the trace
+// if this id equals known. The result is empty if the trace is not recorded.
 func Pack(traceparent, known string) string {
 	if !Sampled(traceparent) {
 		return ""
@@ -132,8 +133,8 @@ func Pack(traceparent, known string) string {
 	return string(id[:]) + string(parent[:])
 }
 
-// Unpack returns the traceparent that was passed to Pack, with the same value of known. It returns "" if packed is not
-// a result of Pack.
+// Unpack returns the traceparent that was passed to Pack. known must have the same value as in the call of Pack. Unpack
+// returns "" if packed is not a result of Pack.
 func Unpack(packed, known string) string {
 	var id trace.TraceID
 	var parent trace.SpanID

@@ -11,16 +11,16 @@ import (
 // Tracer begins spans that have no parent in this process. A nil Tracer does nothing.
 type Tracer struct {
 	tracer trace.Tracer
-	// sample decides whether a trace is recorded. parent is the span of another process in which the trace has begun;
-	// it is invalid if the trace begins here.
+	// sample decides whether a trace is recorded. If the trace has begun in another process, parent is the span there.
+	// It is invalid if the trace begins here.
 	sample func(parent trace.SpanContext, id trace.TraceID) bool
 }
 
-// tracing is set when a [Tracer] was made. Before that, no context can have a span. To look for one would take time,
-// because all values of the context are searched several times per request.
+// tracing is set once a [Tracer] was made. Before that, no context can have a span. Then [Of] need not search the
+// context, which would take time, because it is called several times per request.
 var tracing atomic.Bool
 
-// NewTracer returns a tracer. The provider must record every span and use [IDs]. sample decides which traces are
+// NewTracer returns a tracer. The provider p must record every span and use [IDs]. sample decides which traces are
 // recorded.
 func NewTracer(p trace.TracerProvider, sample func(parent trace.SpanContext, id trace.TraceID) bool) *Tracer {
 	tracing.Store(true)
@@ -28,8 +28,8 @@ func NewTracer(p trace.TracerProvider, sample func(parent trace.SpanContext, id 
 }
 
 // Request begins the span of a request. traceparent is the trace of the request. If begins is set, the trace begins
-// with this request; otherwise the client has sent it. The result now is the traceparent of the span. If the request is
-// not recorded, there is no span, and now is the given traceparent without the flag for recorded traces.
+// with this request. Otherwise the client has sent the traceparent. now is the traceparent of the span. If the request
+// is not recorded, there is no span, and now is traceparent without the flag for recorded traces.
 func (t *Tracer) Request(
 	ctx context.Context, name, traceparent string, begins bool,
 ) (within context.Context, s Span, now string) {
@@ -54,7 +54,8 @@ func (t *Tracer) Request(
 }
 
 // Resume begins another span for a request whose own span has ended, such as a WebSocket after it was opened. The
-// parent is the span of ctx, if that is recorded, otherwise the span in traceparent. begin is when the work has begun.
+// parent is the span of ctx if it is recorded, otherwise the span in traceparent. begin is when the work of the new
+// span has begun.
 func (t *Tracer) Resume(ctx context.Context, name, traceparent string, begin time.Time) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -70,7 +71,7 @@ func (t *Tracer) Resume(ctx context.Context, name, traceparent string, begin tim
 }
 
 // Linked begins the span of work that has several causes, which may be in other processes. The span begins a new trace
-// with a link to each cause. It is recorded if one of the causes is, and the sampler does not refuse it.
+// and has a link to each cause. It is recorded if one of the causes is recorded and the sampler does not refuse it.
 func (t *Tracer) Linked(
 	ctx context.Context, name string, kind trace.SpanKind, causes ...string,
 ) (context.Context, Span) {
@@ -95,13 +96,13 @@ func (t *Tracer) Linked(
 	return ctx, Span{begun}
 }
 
-// IDs generates the ids of spans and traces; it is an IDGenerator of the SDK. If a [Tracer] has already announced the
-// id of a trace, it uses that id.
+// IDs generates the ids of spans and traces. It is an IDGenerator of the SDK. If a [Tracer] has already chosen the id
+// of a trace, it uses this id.
 type IDs struct{}
 
 type newIDKey struct{}
 
-// NewIDs returns the ids of a new trace and its first span.
+// NewIDs returns the ids of a trace and of the first span in it.
 func (IDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	if id, ok := ctx.Value(newIDKey{}).(trace.TraceID); ok {
 		return id, newSpanID()

@@ -2,8 +2,8 @@ package wait
 
 import "context"
 
-// Until calls the function read and returns its result, or the error of ctx if ctx ends first. In that case read
-// continues in the background; it may be blocked by a terminal, or by a named pipe to which nobody writes.
+// Until calls read and returns its result. If ctx ends first, it returns the error of ctx, and read continues in the
+// background. For example, read may be blocked by a terminal, or by a named pipe to which nobody writes.
 func Until[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -1,4 +1,4 @@
-// Package wait waits for events, but not longer than until a context ends.
+// Package wait waits for time or for a function. It stops waiting when a context ends.
 package wait
 
 import (

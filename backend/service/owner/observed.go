@@ -22,10 +22,10 @@ const (
 	CallLost = "LOST"
 )
 
-// Observed returns a service that calls s. After each call it calls seen with the name of the method and the outcome.
+// Observed returns a service that forwards all calls to s. After each call it calls seen with the name of the method
+// and the outcome.
 func Observed(s Service, seen func(method, outcome string)) Service { return &observed{s, seen} }
 
-// observed is the service that [Observed] returns.
 type observed struct {
 	service Service
 	seen    func(method, outcome string)
@@ -33,7 +33,7 @@ type observed struct {
 
 var _ Service = (*observed)(nil)
 
-// note reports the outcome of a call, or its error.
+// note reports the outcome of a call, or the outcome that follows from its error.
 func (o *observed) note(ctx context.Context, method, outcome string, err error) {
 	switch {
 	case err == nil:

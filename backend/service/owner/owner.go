@@ -24,17 +24,17 @@ const MaxKeys = 100
 // the service was not called, and [ErrUnimplemented] that it does not have the call. After any other error the answer
 // was lost, and a write may have been applied. The decision of a service is the outcome of an [Answer].
 type Service interface {
-	// Describe returns the kinds of the service, with its capabilities for each.
+	// Describe returns the kinds of the service, with the service's capabilities for each kind.
 	Describe(ctx context.Context) (Description, error)
-	// List returns a page of the resources of a kind. The order does not change between pages. token is empty for the
-	// first page. It may return older states than Get, but none from before a position that Changes had returned when
-	// List was called.
+	// List returns a page of the resources of a kind. The order of the resources does not change between pages. token
+	// is empty for the first page. List may return older states than Get. But it has all changes up to each position
+	// that Changes had returned when List was called.
 	List(ctx context.Context, kind, token string, size int) (Page, error)
-	// Get returns the resources under at most MaxKeys keys, in the order of the keys. It reflects all acknowledged
+	// Get returns the resources with at most MaxKeys keys, in the order of the keys. The result has all acknowledged
 	// writes.
 	Get(ctx context.Context, keys []backend.Key) ([]Got, error)
-	// Changes waits until something has changed after a position, for at most the duration wait. For the empty position
-	// it returns the current position immediately.
+	// Changes waits until something has changed after a position, but at most for the duration wait. If the position is
+	// empty, it returns the current position immediately.
 	Changes(ctx context.Context, position string, wait time.Duration) (Changes, error)
 	// Write creates a resource, or replaces the parts of it that callers set.
 	Write(ctx context.Context, w Write) (Answer, error)
@@ -44,47 +44,46 @@ type Service interface {
 
 // The errors of calls.
 var (
-	// ErrNotSent means that the service was not called, because it cannot be reached, or because too many calls have
-	// failed or are waiting.
+	// ErrNotSent means that the service was not called. It cannot be reached, or too many calls have failed or are
+	// waiting.
 	ErrNotSent = errors.New("the service was not asked")
 	// ErrUnimplemented means that the service does not have the call.
 	ErrUnimplemented = errors.New("the service does not have this call")
 )
 
-// Resource is a resource in the state that its owner returns.
+// Resource is a resource as its owner returns it.
 type Resource struct {
 	backend.Key
-	// Tag identifies this version of the resource. Versions with different spec, metadata or status have different
-	// tags, and an unchanged resource keeps its tag. It is empty if the service does not support conditional writes.
+	// Tag identifies a version of the resource. Versions with different spec, metadata or status have different tags.
+	// An unchanged resource keeps its tag. Tag is empty if the service does not support conditional writes.
 	Tag string
-	// UID distinguishes resources that have had the same key at different times. If it is empty, the gateway assigns
-	// one.
+	// UID distinguishes resources that had the same key at different times. If it is empty, the gateway assigns a UID.
 	UID string
-	// WriteID is the id of the write that has made this version; empty if the service does not store such ids.
+	// WriteID is the id of the write that has made this version. It is empty if the service does not store such ids.
 	WriteID     string
 	Labels      map[string]string
 	Annotations map[string]string
 	Description string
-	// CreatedAt is when the resource was created; zero if the service does not know that.
+	// CreatedAt is when the resource was created; zero if the service does not know the time.
 	CreatedAt time.Time
-	// DeletionRequestedAt is when deletion was requested; zero if it was not.
+	// DeletionRequestedAt is when the deletion was requested; zero if it was not requested.
 	DeletionRequestedAt time.Time
-	// Spec and Status are JSON objects in stored form. Status is empty if there is none.
+	// Spec and Status are JSON objects with stored names. Status is empty if there is no status.
 	Spec, Status []byte
 	// Generation is the number of changes of the spec. If it is 0, the gateway counts them.
 	Generation int64
 }
 
-// Description is the description of a service by itself.
+// Description is what a service says about itself.
 type Description struct {
 	// Service is the name of the service for errors and metrics.
 	Service string
 	Kinds   []Kind
-	// SDL has the annotated types of the kinds. It is used by `sluice service pull`.
+	// SDL has the annotated types of the kinds. `sluice service pull` uses it.
 	SDL string
 }
 
-// Kind is a kind of a service, with the capabilities of the service for it.
+// Kind is a kind of a service, with the service's capabilities for the kind.
 type Kind struct {
 	Name string
 	// Changes reports whether [Service.Changes] returns changes of the kind.
@@ -96,11 +95,11 @@ type Kind struct {
 	DryRun      bool
 	// NoCreate reports whether resources cannot be created. They can still be replaced and deleted.
 	NoCreate bool
-	// Partial reports whether the gateway is shown only the fields for which its SDL was made. A write does not have
-	// the other fields, and leaves them as they are.
+	// Partial reports whether the service shows this gateway only the fields of its SDL. A write does not have the
+	// other fields and leaves them as they are.
 	Partial bool
 	// NoLabels, NoAnnotations and NoDescription report whether resources of the kind cannot have labels, annotations or
-	// a description. A write that has them is answered with Invalid.
+	// a description. The outcome of a write that has them is Invalid.
 	NoLabels      bool
 	NoAnnotations bool
 	NoDescription bool
@@ -109,9 +108,9 @@ type Kind struct {
 // Page is a page of [Service.List].
 type Page struct {
 	Resources []Resource
-	// Unreadable are the resources that exist but cannot be returned.
+	// Unreadable lists the resources that exist but cannot be returned.
 	Unreadable []Unreadable
-	// Next is the token of the next page; empty at the end.
+	// Next is the token of the next page. It is empty on the last page.
 	Next string
 }
 
@@ -128,14 +127,14 @@ type Got struct {
 	Unreadable string
 }
 
-// Changes are the keys that have changed after a position, in any order and possibly with duplicates. Several changes
-// of a key may be reported once. Each change is reported after every position that was returned before the change.
+// Changes has the keys that have changed after a position, in any order and possibly with duplicates. Several changes
+// of a key may be reported as one. A change is reported after each position that was returned before the change.
 type Changes struct {
 	Keys []backend.Key
 	// Position is the position for the next call.
 	Position string
 	// Expired reports whether the position was unknown, too old, or from another history. The gateway then compares all
-	// resources.
+	// resources with their records.
 	Expired bool
 }
 
@@ -146,7 +145,7 @@ type Write struct {
 	// of the write.
 	Resource Resource
 	// IfAbsent requires that the resource does not exist. IfTag and IfUID require that it exists and has this tag and
-	// this UID; empty means no condition.
+	// this UID. An empty value requires nothing.
 	IfAbsent bool
 	IfTag    string
 	IfUID    string
@@ -162,8 +161,8 @@ type Delete struct {
 	IfTag  string
 	IfUID  string
 	DryRun bool
-	// ID identifies the delete, and is the same if it is sent again. Resent reports whether it was sent before and its
-	// answer was lost.
+	// ID identifies the delete. It is the same if the delete is sent again. Resent reports whether the delete was sent
+	// before and its answer was lost.
 	ID     string
 	Resent bool
 }
@@ -171,10 +170,10 @@ type Delete struct {
 // Answer is the decision of a service about a write or a delete.
 type Answer struct {
 	Outcome Outcome
-	// Resource is the resource after the call; after a deletion, its last state. After Conflict and Exists it is the
-	// resource that was found. It is nil if the service does not return it.
+	// Resource is the resource after the call. After a deletion it is the last state of the resource. After Conflict
+	// and Exists it is the resource that the service has found. It is nil if the service does not return it.
 	Resource *Resource
-	// Message is a text for the caller.
+	// Message explains the outcome to the caller.
 	Message    string
 	Violations []Violation
 	Warnings   []Violation
@@ -189,7 +188,7 @@ type Violation struct {
 // Outcome is the outcome of a write or a delete. The zero value is not an outcome.
 type Outcome int
 
-// The outcomes.
+// The outcomes of writes and deletes.
 const (
 	_ Outcome = iota
 	// Done means that the change was applied.

@@ -18,27 +18,28 @@ import (
 )
 
 const (
-	// controllersFormat is the version of the stored record.
+	// controllersFormat is the version of the format of the record.
 	controllersFormat = 1
 	// controllersPause is the pause between two reads of the record.
 	controllersPause = 2 * time.Second
 )
 
-// controllersKey returns the key of the internal record that lists the kinds owned by controllers.
+// controllersKey returns the key of the internal record that lists the kinds that controllers own.
 func controllersKey() backend.Key { return backend.Key{Kind: "_controllers", Name: "kinds"} }
 
-// controllersRecord is the content of that record.
+// controllersRecord is the content of the record with the key controllersKey.
 type controllersRecord struct {
 	Format int      `json:"format"`
 	Kinds  []string `json:"kinds"`
 }
 
-// controllers are the kinds whose readiness controllers report, as this gateway last read them from the store.
+// controllers are the kinds that controllers own, as this gateway last read them from the store. The controller of such
+// a kind reports whether its resources are ready.
 type controllers struct {
 	kinds atomic.Pointer[map[string]bool] // nil until they were read
 
-	mu sync.Mutex // held while they change
-	// changes counts the changes of kinds. A record is ignored if kinds has changed since its read began.
+	mu sync.Mutex // held while kinds change
+	// changes counts the changes of kinds. A record that was read is ignored if kinds has changed since the read began.
 	changes uint64
 }
 
@@ -70,8 +71,8 @@ func (c *controllers) set(kinds []string) {
 	c.kinds.Store(&set)
 }
 
-// readControllers reads the record and calls set with its kinds, unless the kinds have changed since the read began.
-// current is the condition for replacing the record.
+// readControllers reads the record and calls set with its kinds, unless kinds has changed since the read began. current
+// is the condition for replacing the record.
 func (r *Reconciler) readControllers(
 	ctx context.Context,
 ) (record controllersRecord, current backend.Condition, err error) {
@@ -98,7 +99,7 @@ func (r *Reconciler) readControllers(
 	return record, current, nil
 }
 
-// loadControllers reads the record if it was not read yet.
+// loadControllers reads the record, unless it was read before.
 func (r *Reconciler) loadControllers(ctx context.Context) (err error) {
 	if r.controllers.kinds.Load() == nil {
 		_, _, err = r.readControllers(ctx)
@@ -134,7 +135,8 @@ func (r *Reconciler) Controlled(ctx context.Context, k *kind.Kind) (bool, error)
 }
 
 // SetControlled hands the resources of a kind to a controller, or takes them back for the gateway. Other gateways of
-// the store follow within seconds. If the record is damaged, it is replaced by the kinds that this gateway knew.
+// the same store apply this within seconds. A damaged record is replaced by a record of the kinds that this gateway
+// last read.
 func (r *Reconciler) SetControlled(ctx context.Context, k *kind.Kind, controlled bool) error {
 	c := &r.controllers
 	var record controllersRecord

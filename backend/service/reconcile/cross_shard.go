@@ -38,13 +38,14 @@ func (r *Reconciler) shardOf(key backend.Key) int {
 // followerOf returns the follower of a resource's shard.
 func (r *Reconciler) followerOf(key backend.Key) *follower { return r.followers[r.shardOf(key)] }
 
-// otherShardThan returns a function that reports whether a key is in another shard than a resource. A batch that
-// changes the resource cannot check such a key.
+// otherShardThan returns a function that reports whether a key is in another shard than the given resource. A batch
+// that changes the resource cannot check such a key.
 func (r *Reconciler) otherShardThan(resource backend.Key) func(backend.Key) bool {
 	return func(key backend.Key) bool { return !backend.SameShard(r.cfg.Store, resource.Namespace, key.Namespace) }
 }
 
-// waitsForOtherShard reports whether a resource may wait for a target in another shard, which must then be read again.
+// waitsForOtherShard reports whether a resource may wait for a target in another shard. The target must then be read
+// again.
 func (f *follower) waitsForOtherShard(r *backend.Resource) bool {
 	apart := f.r.otherShardThan(r.Key)
 	return !r.Deleting && slices.ContainsFunc(r.Refs, func(ref backend.Ref) bool { return apart(ref.Key) }) &&
@@ -61,9 +62,9 @@ func (f *follower) reboundToOtherShard(one *candidate, put backend.Action) bool 
 	return f.waitsForOtherShard(&now)
 }
 
-// rescanElsewhere makes the followers of the other shards scan the kinds that refer to GLOBAL kinds, if f follows the
-// shard of the GLOBAL kinds. It is called when the log no longer has changes to which resources in the other shards
-// would have had to react.
+// rescanElsewhere makes the followers of the other shards scan the kinds that refer to GLOBAL kinds. It does so only if
+// f follows the shard of the GLOBAL kinds. It is called when the log has lost changes that may concern resources in the
+// other shards.
 func (f *follower) rescanElsewhere(ctx context.Context) error {
 	if f != f.r.followerOf(backend.Key{}) {
 		return nil

@@ -15,7 +15,7 @@ import (
 // maxWoken is the maximum size of follower.woken.
 const maxWoken = 4096
 
-// handle does what changes require, such as finishing deletions and re-evaluating resources.
+// handle does what changes require: it finishes deletions and re-evaluates resources.
 func (f *follower) handle(ctx context.Context, c effects) error {
 	if c.len() > 0 {
 		began := time.Now()
@@ -33,19 +33,19 @@ func (f *follower) handle(ctx context.Context, c effects) error {
 	return f.wake(ctx, c.woken)
 }
 
-// effects are the resources that must be handled because of changes. The zero value has none.
+// effects has the resources that must be handled because of changes. The zero value has none.
 type effects struct {
 	// woken are resources whose dependents must be re-evaluated.
 	woken []backend.Key
-	// deleting are resources whose deletion may be finished. released are resources to which another is no longer
-	// bound; if their deletion was requested, it may be finished.
+	// deleting are resources whose deletion may be finished. released are resources to which another resource is no
+	// longer bound. If the deletion of a released resource was requested, it may be finished.
 	deleting []backend.Key
 	released map[backend.Key]bool
 	// created are new resources with conditions.
 	created []*backend.Resource
-	// changed are resources that may still have waits to be resolved.
+	// changed are changed resources that must be re-evaluated themselves.
 	changed []*backend.Resource
-	// unread are the keys of created and changed resources that must be read before they are handled.
+	// unread are the keys of created and changed resources, which must be read before the resources are handled.
 	unread map[backend.Key]bool
 }
 
@@ -54,7 +54,7 @@ func (c *effects) len() int {
 	return len(c.woken) + len(c.deleting) + len(c.released) + len(c.created) + len(c.changed) + len(c.unread)
 }
 
-// keepKeys replaces created and changed by their keys, so that delayed effects keep no bodies in memory.
+// keepKeys replaces created and changed by their keys, so that delayed effects hold no bodies in memory.
 func (c *effects) keepKeys() {
 	if c.unread == nil {
 		c.unread = map[backend.Key]bool{}
@@ -65,7 +65,7 @@ func (c *effects) keepKeys() {
 	c.created, c.changed = nil, nil
 }
 
-// load reads the resources whose keys keepKeys has kept. Each is added to both created and changed.
+// load reads the resources whose keys keepKeys has kept. It adds each of them to both created and changed.
 func (f *follower) load(ctx context.Context, c *effects) error {
 	got, err := f.r.get(ctx, slices.Collect(maps.Keys(c.unread)), dependency.FromStore)
 	for _, r := range got {
@@ -76,8 +76,8 @@ func (f *follower) load(ctx context.Context, c *effects) error {
 	return err
 }
 
-// get returns the resources with the given keys, in their order, without their kinds. With [dependency.OneByOne] a
-// resource that cannot be read is Damaged; otherwise it appears to be missing.
+// get returns the resources with the given keys, in the order of the keys, without their kinds. With
+// [dependency.OneByOne] a resource that cannot be read is Damaged. Otherwise it seems to be missing.
 func (r *Reconciler) get(
 	ctx context.Context, keys []backend.Key, read dependency.Reading,
 ) ([]dependency.Target, error) {
@@ -92,7 +92,7 @@ func (r *Reconciler) get(
 	return out, nil
 }
 
-// getFirst does the same as get for the first keys, as many as backend.MaxPageBytes allows, but at least one.
+// getFirst is like get, but reads only the first keys: as many as backend.MaxPageBytes allows, but at least one.
 func (r *Reconciler) getFirst(
 	ctx context.Context, keys []backend.Key, read dependency.Reading,
 ) ([]dependency.Target, error) {
@@ -111,7 +111,7 @@ func (r *Reconciler) getFirst(
 	return out, err
 }
 
-// release adds a resource to which another is no longer bound.
+// release records that another resource is no longer bound to the resource with a key.
 func (c *effects) release(key backend.Key) {
 	if c.released == nil {
 		c.released = map[backend.Key]bool{}
@@ -119,8 +119,8 @@ func (c *effects) release(key backend.Key) {
 	c.released[key] = true
 }
 
-// add adds the effects of a change. ahead reports whether the dependents of the resource have already been re-evaluated
-// since the change.
+// add adds the effects of a change. ahead reports whether the dependents of the resource were already re-evaluated
+// after the change.
 func (c *effects) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	r := e.Resource
 	foreign := r.Declared != k.Declared
@@ -163,7 +163,7 @@ func (c *effects) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	}
 }
 
-// wakes reports whether a change may matter to resources that wait for the changed one.
+// wakes reports whether a change may concern resources that wait for the changed resource.
 func wakes(k *kind.Kind, e *backend.Event) bool {
 	if e.Type != backend.Modified || e.Resource.Deleting {
 		return true
@@ -203,9 +203,9 @@ func (f *follower) finish(ctx context.Context, c effects) error {
 	return nil
 }
 
-// wake re-evaluates the dependents of resources. If some of these become ready, it re-evaluates their dependents as
-// well, and so on, without waiting for events; BenchmarkChain of backend/service measures it. Dependents in other
-// shards are left to the followers of those shards.
+// wake re-evaluates the dependents of resources. If some of the dependents become ready, it also re-evaluates their
+// dependents, and so on, without waiting for events. BenchmarkChain of backend/service measures this. It leaves
+// dependents in other shards to the followers of these shards.
 func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
 	ready, err := f.reevaluateDependents(ctx, keys, nil)
 	for err == nil && len(ready) > 0 {
@@ -229,7 +229,7 @@ func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
 	return err
 }
 
-// takeWoken reports whether the dependents of a resource have been re-evaluated since the change of an event, and
+// takeWoken reports whether the dependents of a resource were already re-evaluated after the change of an event. It
 // removes the entry in woken.
 func (f *follower) takeWoken(e *backend.Event) bool {
 	revision, ok := f.woken[e.Resource.Key]
@@ -239,9 +239,9 @@ func (f *follower) takeWoken(e *backend.Event) bool {
 	return ok && e.Resource.Revision == revision
 }
 
-// reevaluateDependents re-evaluates the dependents of resources, and returns those that became ready. known are
-// resources that were just stored. Dependents that only a gateway with the newest catalogue may change are skipped;
-// that gateway follows the same changes.
+// reevaluateDependents re-evaluates the dependents of resources, and returns those that became ready. known has
+// resources that were just stored. It skips dependents that only a gateway with the newest catalogue may change. Such a
+// gateway follows the same changes.
 func (f *follower) reevaluateDependents(
 	ctx context.Context, keys []backend.Key, known []*backend.Resource,
 ) (ready []*backend.Resource, err error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
-// Rewrite returns the action that replaces a stored resource by a state with the same spec, if the resource has not
-// changed.
+// Rewrite returns the action that replaces a stored resource by a state with the same spec. The action fails if the
+// resource has changed.
 func Rewrite(k *kind.Kind, stored *backend.Resource, next *kind.State) (backend.Action, error) {
 	put, err := next.Put(k, stored.Key, stored, failure.StoredNames)
 	return backend.Action{
@@ -26,8 +26,8 @@ func Rewrite(k *kind.Kind, stored *backend.Resource, next *kind.State) (backend.
 	}, err
 }
 
-// IsBound reports whether another resource is bound to the resource with a key. A referrer that cannot be read counts
-// as bound.
+// IsBound reports whether another resource is bound to the resource with a key. A referring resource that cannot be
+// read counts as bound.
 func (r *Reconciler) IsBound(ctx context.Context, key backend.Key) (bool, error) {
 	page, err := r.cfg.Store.Range(ctx, backend.Range{Referenced: &key, BoundOnly: true, Limit: 2, Bare: true})
 	if err != nil {
@@ -37,13 +37,13 @@ func (r *Reconciler) IsBound(ctx context.Context, key backend.Key) (bool, error)
 	return len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, another), nil
 }
 
-// IsGuarded reports whether other resources can be bound to resources of a kind, because a guarded reference leads to
-// the kind.
+// IsGuarded reports whether other resources can be bound to resources of a kind. They can if the kind is the target of
+// a guarded reference.
 func (r *Reconciler) IsGuarded(kind string) bool { return len(r.guarding(kind)) > 0 }
 
-// Finish deletes a resource whose deletion was requested, if nothing holds it any more. If only finalizers hold it,
-// Finish stores conditions that name them, once. For a resource that a service owns, it calls Config.Remove. Any number
-// of gateways may call Finish at the same time.
+// Finish deletes a resource whose deletion was requested, if nothing holds the resource any more. If only finalizers
+// hold it, Finish stores conditions that name the finalizers, once. For a resource that a service owns, it calls
+// Config.Remove instead. Several gateways may call Finish at the same time.
 func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 	k, err := r.cfg.Kinds.Find(key.Kind)
 	if err != nil {
@@ -107,8 +107,8 @@ func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 	return fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// announce stores the conditions of a resource that only finalizers hold, unless it has them already. done is false if
-// another writer has changed the resource meanwhile.
+// announce stores the conditions of a resource that only finalizers hold, unless the resource has them already. done is
+// false if another writer has changed the resource meanwhile.
 func (r *Reconciler) announce(ctx context.Context, k *kind.Kind, current *backend.Resource) (done bool, err error) {
 	was, err := kind.StateOf(current)
 	if err != nil || was.Meta.Finalizing {
@@ -129,15 +129,15 @@ func (r *Reconciler) announce(ctx context.Context, k *kind.Kind, current *backen
 	return true, err
 }
 
-// unstorable reports whether an error is caused by the state to be stored, so that a retry would fail as well.
+// unstorable reports whether an error is caused by the state to be stored. Then a retry would fail too.
 func unstorable(err error) bool {
 	var known *failure.Error
 	return errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) ||
 		errors.As(err, &known) && !known.Retryable
 }
 
-// logUnstorable logs an error if it means that the new state of a resource cannot be stored, and returns nil, so that
-// other resources are still handled. Other errors are returned.
+// logUnstorable handles an error which means that the new state of a resource cannot be stored: it logs the error and
+// returns nil, so that other resources are still handled. It returns other errors.
 func (r *Reconciler) logUnstorable(key backend.Key, err error) error {
 	if !unstorable(err) {
 		return err

@@ -20,36 +20,37 @@ import (
 )
 
 const (
-	// takeoverDelay is approximately how long other gateways wait before they handle the changes of a gateway. A change
-	// that is the last of its group may be handled up to gatherTime earlier.
+	// takeoverDelay is approximately how long other gateways wait before they handle the changes of a gateway. The last
+	// change of a group may be handled up to gatherTime earlier.
 	takeoverDelay = 500 * time.Millisecond
-	// takeoverJitter is the maximum random time that is added, so that the other gateways do not all try at once.
+	// takeoverJitter is the maximum of a random time that is added, so that the other gateways do not all try at the
+	// same time.
 	takeoverJitter = 250 * time.Millisecond
 	// gatherTime is the time within which changes are gathered into one group.
 	gatherTime = 50 * time.Millisecond
-	// maxDelayed is the maximum number of resources in delayed changes. If there are more, the oldest group is handled
+	// maxDelayed is the maximum number of resources in delayed groups. If there are more, the oldest group is handled
 	// early.
 	maxDelayed = 8192
 	// idlePause is how long the follower waits for a change before it checks the delayed groups.
 	idlePause = time.Second
 )
 
-// follower handles the changes of a shard. woken and delayed are used only by the goroutine of run; waiting only by the
-// goroutine of maintain, which runs at the same time.
+// follower handles the changes of a shard. Only the goroutine of run uses woken and delayed. Only the goroutine of
+// maintain, which runs at the same time, uses waiting.
 type follower struct {
 	r     *Reconciler
 	shard int
-	// woken maps a resource that this gateway has just made ready to the revision of that write, if its dependents have
-	// been re-evaluated. The event of the write is then skipped.
+	// woken maps a resource to a revision, if this gateway has just made the resource ready by a write with this
+	// revision and has re-evaluated its dependents. The event of the write then wakes no dependents again.
 	woken map[backend.Key]backend.Revision
 	// delayed are groups of changes by other gateways, the oldest first.
 	delayed []delayedGroup
 	// mayRebind is set once the record of the shard has only fingerprints of this gateway. Until then foreign
-	// references are left alone, because a rebind has no log entry: if another catalogue became the newest later, a
-	// gateway with that catalogue would find the rebound resource only by a scan, and it scans only kinds whose
+	// references are not changed, because a rebind has no log entry. If another catalogue became the newest later, a
+	// gateway with that catalogue would find the rebound resource only by a scan. But it scans only kinds whose
 	// fingerprints differ from its own.
 	mayRebind atomic.Bool
-	// waiting is when scans began to wait for the index; zero if they do not wait.
+	// waiting is the time since which scans wait for the index; zero if they do not wait.
 	waiting time.Time
 
 	mu sync.Mutex // guards all below
@@ -57,12 +58,12 @@ type follower struct {
 	handled backend.Position
 	// scanAll is set when the log no longer has changes that were not handled. All kinds must then be scanned.
 	scanAll bool
-	// left are the kinds with foreign references that were left alone because mayRebind was not set. They must be
-	// scanned when it is.
+	// left has the kinds whose foreign references were not changed because mayRebind was not set. These kinds must be
+	// scanned once mayRebind is set.
 	left map[string]bool
 }
 
-// leave records that foreign references of a kind were left alone, so that the kind must be scanned again.
+// leave records that foreign references of a kind were not changed, so that the kind is scanned later.
 func (f *follower) leave(kind string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,7 +74,7 @@ func (f *follower) leave(kind string) {
 	f.left[kind] = true
 }
 
-// delayedGroup is a group of changes to be handled when they are due.
+// delayedGroup is a group of changes that are handled when they are due.
 type delayedGroup struct {
 	due time.Time
 	// before is the log position before the first change of the group.
@@ -123,7 +124,7 @@ func (f *follower) setHandled(at backend.Position, scanAll bool) {
 	f.handled, f.scanAll = at, f.scanAll || scanAll
 }
 
-// follow handles the changes after a position. It returns the position that it has reached.
+// follow handles the changes after a position. It returns the last position up to which it has handled changes.
 func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Position, error) {
 	w, err := f.r.cfg.Hub.Watch(ctx, hub.Watch{From: at, Covers: f.covers})
 	if err != nil {
@@ -164,7 +165,7 @@ func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Pos
 // maxCauses is the maximum number of links from a span to the changes that have caused it.
 const maxCauses = 16
 
-// trace begins a span for the effects of this gateway's changes, if one of them was made by a traced request.
+// trace begins a span for the effects of this gateway's changes, if a traced request has made one of the changes.
 func (f *follower) trace(ctx context.Context, events []backend.Event, now *effects) (context.Context, span.Span) {
 	tracer := f.r.cfg.Tracer
 	if tracer == nil || now.len() == 0 {
@@ -186,7 +187,7 @@ func (f *follower) trace(ctx context.Context, events []backend.Event, now *effec
 	return ctx, traced
 }
 
-// nextDeadline returns when to check the delayed groups if no change comes before.
+// nextDeadline returns the time at which the delayed groups must be checked if no change comes first.
 func (f *follower) nextDeadline() time.Time {
 	at := time.Now().Add(idlePause)
 	if len(f.delayed) > 0 && f.delayed[0].due.Before(at) {
@@ -228,7 +229,7 @@ func (f *follower) delayedCount() (n int) {
 	return n
 }
 
-// add adds the effects of a change to effects.
+// add adds the effects of a change to to.
 func (f *follower) add(to *effects, k *kind.Kind, e *backend.Event) {
 	if e.Type != backend.Deleted && f.waitsForOtherShard(e.Resource) {
 		to.changed = append(to.changed, e.Resource)

@@ -14,10 +14,11 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// After a new catalogue was accepted, the references of stored resources are derived again by its declarations, one
-// kind after the other (scanKinds). Until that is done, the store guards what the earlier declarations guard.
+// When the store has accepted a new catalogue, the references of stored resources are derived again from its
+// declarations, one kind after the other (scanKinds). Until a kind is done, the store guards targets by the earlier
+// declarations.
 
-// shardSet is a set of shards. It is safe for concurrent use; the zero value is empty.
+// shardSet is a set of shards. It is safe for concurrent use. The zero value is empty.
 type shardSet struct {
 	mu     sync.Mutex // guards shards
 	shards map[int]bool
@@ -42,9 +43,9 @@ func (s *shardSet) set(shard int, in bool) {
 // rebindingPause is the pause between two checks whether a scan has ended.
 const rebindingPause = 50 * time.Millisecond
 
-// AwaitBindings waits until all kinds with guarded references to the resource's kind were scanned, so that the store
+// AwaitBindings waits until all kinds with guarded references to the kind of the resource are scanned. Then the store
 // guards the resource by the newest declarations. It does not wait if the catalogue of this gateway is not the newest.
-// If ctx ends before, it returns UNAVAILABLE.
+// If ctx ends first, it returns UNAVAILABLE.
 func (r *Reconciler) AwaitBindings(ctx context.Context, key backend.Key) error {
 	guarding := r.guarding(key.Kind)
 	if len(guarding) == 0 {
@@ -67,7 +68,7 @@ func (r *Reconciler) AwaitBindings(ctx context.Context, key backend.Key) error {
 	}
 }
 
-// Rebinding reports whether stored references of a kind must still be derived again by the declarations of this
+// Rebinding reports whether stored references of a kind must still be derived again from the declarations of this
 // gateway.
 func (r *Reconciler) Rebinding(ctx context.Context, k *kind.Kind) (bool, error) {
 	if len(k.References) == 0 {
@@ -86,7 +87,7 @@ func (r *Reconciler) Rebinding(ctx context.Context, k *kind.Kind) (bool, error) 
 	return false, nil
 }
 
-// guarding returns the kinds with guarded references to a kind.
+// guarding returns the kinds that have guarded references to the kind with a name.
 func (r *Reconciler) guarding(name string) (out []*kind.Kind) {
 	for _, k := range r.cfg.Kinds.All() {
 		for _, ref := range k.References {
@@ -99,16 +100,16 @@ func (r *Reconciler) guarding(name string) (out []*kind.Kind) {
 	return out
 }
 
-// settleTime is how long after a change of the newest catalogue the record of a shard may be wrong: see
+// settleTime is how long the record of a shard may be wrong after a change of the newest catalogue: see
 // [Reconciler.pending].
 const settleTime = 5 * time.Second
 
 // pending returns those of the kinds that must still be scanned in a shard. It returns none if this gateway's catalogue
-// is not the newest. If a shard has no record, nothing was scanned; but if the store has accepted only one catalogue,
-// nothing need be.
+// is not the newest. If a shard has no record, no kind was scanned. But if the store has accepted only one catalogue,
+// no kind has to be scanned.
 //
-// Shortly after a change of the newest catalogue, the record may be wrong: it may list a kind as scanned although a
-// gateway with the other catalogue has written resources since. That happens if catalogues follow each other faster
+// Shortly after a change of the newest catalogue, the record may be wrong. It may list a kind as scanned although a
+// gateway with the other catalogue has written resources since. This happens if catalogues follow each other faster
 // than followers check the record. Therefore the kinds that the two catalogues declare differently are pending until
 // this gateway's follower has checked the record.
 func (r *Reconciler) pending(ctx context.Context, shard int, kinds []*kind.Kind) ([]*kind.Kind, error) {

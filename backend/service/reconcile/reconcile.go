@@ -66,50 +66,50 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// errNotNewest means that foreign references were left as they are, because this gateway's catalogue is not the newest.
+// errNotNewest means that foreign references were not changed, because this gateway's catalogue is not the newest.
 var errNotNewest = errors.New("references are left to a gateway with the newest catalogue")
 
-// Config configures a [Reconciler]. All fields but Index, Remove, Handled, Reevaluated and Tracer are required.
+// Config configures a [Reconciler]. All fields except Index, Remove, Handled, Reevaluated and Tracer are required.
 type Config struct {
-	// Sender sends the writes. Changes whose request ids begin with its tag were made by this gateway.
+	// Sender sends the writes. Its tag begins the request ids of all changes by this gateway.
 	*sender.Sender
 	Kinds kind.Catalogue
 	// Descriptors are the descriptors of Kinds.
 	Descriptors []descriptor.Kind
-	// Index is the index from which the first attempt of a write reads targets; nil if there is none.
+	// Index is the index from which the first attempt of a write reads targets; nil if there is no index.
 	Index      *index.Index
 	Unreadable *kind.Unreadable
 	Logger     *zap.Logger
-	// Remove is called when the deletion of a resource that a service owns may be finished, so that the service must be
-	// asked. It must return without waiting. Default: no call.
+	// Remove is called when the deletion of a resource that a service owns may be finished. It must make the service
+	// delete the resource, and must return without waiting. It may be nil.
 	Remove func(k *kind.Kind, key backend.Key)
-	// Handled receives how long it took to handle a group of changes, in seconds. Default: none.
+	// Handled receives how long it took to handle a group of changes, in seconds. It may be nil.
 	Handled backend.Observer
-	// Reevaluated is called with the number of resources that were re-evaluated. Default: no call.
+	// Reevaluated is called with the number of resources that were re-evaluated. It may be nil.
 	Reevaluated func(resources int)
 	// NewID returns a new id, for uids, request ids, and the name of this gateway in records.
 	NewID func() string
-	// Tracer traces the effects of changes made by traced requests. Default: no traces.
+	// Tracer traces the effects of changes that traced requests have made. If it is nil, they are not traced.
 	Tracer *span.Tracer
 }
 
 // Reconciler resolves references, and follows the changes of all shards.
 type Reconciler struct {
 	cfg Config
-	// hash is the hash of this gateway's catalogue in the store's record.
+	// hash is the hash of this gateway's catalogue, as the record of catalogues in the store has it.
 	hash string
 	// outline is the outline of this gateway's catalogue.
 	outline catalogue.Outline
-	// holder identifies this gateway in claims of scans.
+	// holder is the name of this gateway in claims of scans.
 	holder      string
 	controllers controllers
 	// hasOwned reports whether services own kinds of the catalogue.
 	hasOwned bool
-	// followers has the follower of each shard, by number. Run sets it before it starts any of them.
+	// followers has the follower of each shard, by the number of the shard. Run sets it before it starts the followers.
 	followers []*follower
 	// scanned is the set of shards in which all kinds were scanned with this gateway's declarations.
 	scanned shardSet
-	// log drops repeated messages, since all shards report the same outage.
+	// log drops repeated messages, because all shards report the same outage.
 	log *zap.Logger
 }
 
@@ -136,7 +136,7 @@ const (
 	maxPause = 2 * time.Second
 )
 
-// Run follows the changes of all shards until ctx ends or the store is closed. Failures are logged and retried.
+// Run follows the changes of all shards until ctx ends or the store is closed. It logs failures and tries again.
 func (r *Reconciler) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error {
@@ -167,14 +167,14 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// RunReadOnly follows only which kinds controllers own, until ctx ends or the store is closed. It writes nothing.
+// RunReadOnly only follows which kinds controllers own, until ctx ends or the store is closed. It writes nothing.
 func (r *Reconciler) RunReadOnly(ctx context.Context) error {
 	r.followControllers(ctx)
 	return nil
 }
 
-// retry calls do until it succeeds, ctx ends or the store is closed. It logs each failure; the argument what names the
-// work in the message.
+// retry calls do until do succeeds, ctx ends or the store is closed. It logs each failure with what, which names the
+// work.
 func (r *Reconciler) retry(ctx context.Context, shard int, what string, do func() error) error {
 	backoff := wait.Backoff{Least: minPause, Most: maxPause}
 	for {
@@ -196,10 +196,10 @@ func (r *Reconciler) retry(ctx context.Context, shard int, what string, do func(
 	}
 }
 
-// LogInterval is the time during which a message is not logged again.
+// LogInterval is the time within which a message is logged only once.
 const LogInterval = 5 * time.Second
 
-// LogOnce returns a logger that logs each message at most once in every [LogInterval], even with different fields.
+// LogOnce returns a logger that logs each message at most once in every [LogInterval], even if the fields differ.
 func LogOnce(l *zap.Logger) *zap.Logger {
 	return l.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, LogInterval, 1, 0)

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// recordFormat is the version of the stored format.
+	// recordFormat is the version of the format of the record.
 	recordFormat = 1
-	// claimTime is how long after its last page a scan still counts as running.
+	// claimTime is how long a scan counts as running after its last page.
 	claimTime = 2 * time.Second
-	// maxRecordWrites is the maximum number of attempts to change a record that other gateways change as well.
+	// maxRecordWrites is the maximum number of attempts to change a record that other gateways change at the same time.
 	maxRecordWrites = 16
 )
 
@@ -27,7 +27,7 @@ type record struct {
 	Position string `json:"position,omitempty"`
 	// Saved is when the position was saved, by the clock of the store.
 	Saved time.Time `json:"saved,omitzero"`
-	// Scanned maps the name of a kind to the fingerprint with which it was last scanned.
+	// Scanned maps the name of a kind to the fingerprint of its last complete scan.
 	Scanned map[string]string `json:"judged,omitempty"`
 	// Scan is the scan that is running; nil if there is none.
 	Scan *scan `json:"scan,omitempty"`
@@ -38,18 +38,17 @@ type record struct {
 // scan is a scan of a kind.
 type scan struct {
 	Kind string `json:"kind"`
-	// By is the fingerprint with which the kind is being scanned.
+	// By is the fingerprint of the kind for this scan.
 	By string `json:"by"`
-	// Start is the sort key after the last resource that was scanned; empty at the
-	// beginning.
+	// Start is the sort key after the last scanned resource. It is empty at the beginning.
 	Start []byte `json:"start,omitempty"`
-	// Holder is the gateway that runs the scan. Until is when its claim ends, by the clock of the store.
+	// Holder is the gateway that runs the scan. Until is when the gateway's claim ends, by the clock of the store.
 	Holder string    `json:"holder"`
 	Until  time.Time `json:"until"`
 }
 
 // forget removes the fingerprints for which stale returns true, so that their kinds are scanned again. It reports
-// whether it removed any.
+// whether it has removed any.
 func (rec *record) forget(stale func(kind, fingerprint string) bool) bool {
 	n, scan := len(rec.Scanned), rec.Scan
 	maps.DeleteFunc(rec.Scanned, stale)
@@ -63,8 +62,7 @@ func recordKey(shard int) backend.Key {
 	return backend.Key{Kind: "_reconcile", Name: fmt.Sprintf("shard-%d", shard)}
 }
 
-// read reads the record of a shard. If the record cannot be decoded, the result is empty, so that all kinds are
-// scanned.
+// read reads the record of a shard. If the record cannot be decoded, the result is empty. Then all kinds are scanned.
 func (r *Reconciler) read(ctx context.Context, shard int) (rec record, current backend.Condition, err error) {
 	current, err = r.getRecord(ctx, recordKey(shard), &rec)
 	switch {
@@ -76,7 +74,7 @@ func (r *Reconciler) read(ctx context.Context, shard int) (rec record, current b
 	return rec, current, err
 }
 
-// update changes the record of a shard by calling change. If change returns false, nothing is stored.
+// update calls change to change the record of a shard. If change returns false, nothing is stored.
 func (r *Reconciler) update(ctx context.Context, shard int, change func(*record) bool) error {
 	return r.editRecord(ctx, recordKey(shard), func() (any, backend.Condition, error) {
 		rec, current, err := r.read(ctx, shard)
@@ -88,8 +86,8 @@ func (r *Reconciler) update(ctx context.Context, shard int, change func(*record)
 	})
 }
 
-// editRecord stores a record that edit returns, on a condition that edit returns as well; a nil record is not stored.
-// If another gateway has changed the record meanwhile, edit is called again.
+// editRecord stores the record that edit returns, on the condition that edit also returns. It does not store a nil
+// record. If another gateway has changed the record meanwhile, it calls edit again.
 func (r *Reconciler) editRecord(
 	ctx context.Context, key backend.Key, edit func() (rec any, current backend.Condition, err error),
 ) error {
@@ -107,8 +105,8 @@ func (r *Reconciler) editRecord(
 	return fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// getRecord reads an internal record, if it exists. current is the condition for replacing it, which is valid even if
-// the record cannot be read.
+// getRecord reads an internal record into rec, if the record exists. current is the condition for replacing the record.
+// It is valid even if the record cannot be read.
 func (r *Reconciler) getRecord(ctx context.Context, key backend.Key, rec any) (current backend.Condition, err error) {
 	got, err := r.cfg.Store.Get(ctx, key)
 	switch {

@@ -17,7 +17,7 @@ import (
 // maxAttempts is the maximum number of attempts to re-evaluate a resource that other writers keep changing.
 const maxAttempts = 16
 
-// candidate is a stored resource to be re-evaluated.
+// candidate is a stored resource that must be re-evaluated.
 type candidate struct {
 	kind   *kind.Kind
 	stored *backend.Resource
@@ -25,12 +25,12 @@ type candidate struct {
 	refs   dependency.References
 }
 
-// foreign reports whether the references of a resource were derived by other declarations than this gateway's.
+// foreign reports whether the references of a resource were derived from other declarations than this gateway's.
 func (c *candidate) foreign() bool { return c.stored.Declared != c.kind.Declared }
 
 // reevaluation is the result of reevaluate.
 type reevaluation struct {
-	// ready are the resources that became ready, as they are now stored.
+	// ready are the resources that became ready, in their new state.
 	ready []*backend.Resource
 	// skipped reports whether foreign references were left to a gateway with the newest catalogue.
 	skipped bool
@@ -80,8 +80,8 @@ func (f *follower) reevaluateOne(ctx context.Context, key backend.Key) (reevalua
 	return reevaluation{}, fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// reevaluateTogether re-evaluates resources in as few batches as possible. It returns the keys of resources that must
-// be re-evaluated alone: see storeBatch.
+// reevaluateTogether re-evaluates resources in as few batches as possible. alone has the keys of resources that must be
+// re-evaluated one by one: see storeBatch.
 func (f *follower) reevaluateTogether(
 	ctx context.Context, resources, known []*backend.Resource, read dependency.Reading,
 ) (out reevaluation, alone []backend.Key, err error) {
@@ -131,9 +131,9 @@ func (f *follower) reevaluateTogether(
 	return out, alone, err
 }
 
-// storeBatch stores a batch of reevaluateTogether, and returns the resources that became ready. alone are the keys of
-// resources that must be re-evaluated alone: the whole batch if it was refused, otherwise resources whose targets must
-// be read again.
+// storeBatch stores a batch of reevaluateTogether, and returns the resources that became ready. alone has the keys of
+// resources that must be re-evaluated one by one. These are all resources of the batch if it was refused, otherwise the
+// resources whose targets must be read again.
 func (f *follower) storeBatch(
 	ctx context.Context, b reevaluationBatch, read dependency.Reading,
 ) (ready []*backend.Resource, alone []backend.Key, err error) {
@@ -160,8 +160,8 @@ func (f *follower) storeBatch(
 }
 
 // candidates returns the resources that must be re-evaluated, without duplicates, sorted by namespace and kind.
-// deadline is the time until which they must be stored; zero means the usual time. skipped reports whether some were
-// left to a gateway with the newest catalogue.
+// deadline is the time until which they must be stored; zero means the usual time. skipped reports whether some
+// resources were left to a gateway with the newest catalogue.
 func (f *follower) candidates(
 	ctx context.Context, resources []*backend.Resource,
 ) (out []*candidate, deadline time.Time, skipped bool, err error) {
@@ -209,8 +209,8 @@ func (f *follower) candidates(
 	return out, deadline, len(out) < n, nil
 }
 
-// vanished returns targets that no longer exist although resources are bound to them. Only targets that a service owns
-// can vanish, because the gateway itself does not delete a target while a resource is bound to it.
+// vanished returns targets that do not exist any more although resources are bound to them. Only targets that a service
+// owns can vanish. The gateway itself does not delete a target while a resource is bound to it.
 func (r *Reconciler) vanished(ctx context.Context, resources []*backend.Resource) (map[backend.Key]bool, error) {
 	if !r.hasOwned {
 		return nil, nil
@@ -244,8 +244,8 @@ func (r *Reconciler) vanished(ctx context.Context, resources []*backend.Resource
 	return out, err
 }
 
-// candidate returns a resource as a candidate; nil if it need not be re-evaluated. It waits again for targets that have
-// vanished.
+// candidate returns a candidate for a resource; nil if the resource need not be re-evaluated. The candidate waits again
+// for targets in vanished.
 func (r *Reconciler) candidate(stored *backend.Resource, vanished map[backend.Key]bool) *candidate {
 	k, err := r.cfg.Kinds.Find(stored.Kind)
 	if err != nil || stored.Deleting && stored.Declared == k.Declared {
@@ -271,15 +271,15 @@ func (r *Reconciler) candidate(stored *backend.Resource, vanished map[backend.Ke
 	return &candidate{kind: k, stored: stored, was: st, refs: refs}
 }
 
-// needsConditions reports whether this gateway must write the conditions of a resource: its kind has no controller, and
-// the resource has no final condition Available. See [dependency.HasFinalCondition].
+// needsConditions reports whether this gateway must write the conditions of a resource. It must if the kind has no
+// controller and the resource has no final condition Available: see [dependency.HasFinalCondition].
 func (r *Reconciler) needsConditions(k *kind.Kind, st *kind.State) bool {
 	return k.Conditions != nil && k.Service == "" && !r.controllers.owns(k.Name) && !dependency.HasFinalCondition(st.Status())
 }
 
-// openTargets returns the targets that the candidates do not rely on yet. Targets in known are not read from the store,
-// except those in another shard. A batch cannot check these, so they are read after the candidates: a candidate that
-// began to wait after the known target was stored must not stop waiting because of that state.
+// openTargets returns the targets on which the candidates do not rely yet. It does not read targets in known from the
+// store, except targets in another shard. A batch cannot check these, so they are read after the candidates. Otherwise
+// a candidate that began to wait after the known target was stored could stop waiting because of the old state.
 func (f *follower) openTargets(
 	ctx context.Context, todo []*candidate, known []*backend.Resource, read dependency.Reading,
 ) (map[backend.Key]dependency.Target, error) {
@@ -353,9 +353,9 @@ type reevaluationBatch struct {
 	of           []*candidate
 	puts, checks []backend.Action
 	size         int
-	// deadline is the deadline of the batch; zero means the usual one.
+	// deadline is the deadline of the batch; zero means the usual deadline.
 	deadline time.Time
-	// released are resources to which others are no longer bound.
+	// released are resources to which resources of the batch are no longer bound.
 	released []backend.Key
 }
 
@@ -428,8 +428,8 @@ func (f *follower) store(ctx context.Context, b reevaluationBatch) (ready []*bac
 	return ready, nil
 }
 
-// reevaluateCreated re-evaluates new resources that wait for nothing. When the gateway that created them set their
-// conditions, it may not have known that a controller owns the kind.
+// reevaluateCreated re-evaluates new resources that wait for nothing. The gateway that created them may not have known,
+// when it set their conditions, that a controller owns the kind.
 func (f *follower) reevaluateCreated(ctx context.Context, created []*backend.Resource) error {
 	if err := f.r.loadControllers(ctx); err != nil {
 		return err
@@ -456,8 +456,9 @@ func (f *follower) reevaluateCreated(ctx context.Context, created []*backend.Res
 	return err
 }
 
-// leaveToController replaces conditions by which a gateway has declared a resource ready by conditions that wait for
-// its controller. If the resource has been changed since, it does nothing.
+// leaveToController handles a resource that a gateway has declared ready although a controller owns the kind. It
+// replaces the conditions by conditions that wait for the controller. If the resource was changed since, it does
+// nothing.
 func (f *follower) leaveToController(
 	ctx context.Context, k *kind.Kind, stored *backend.Resource, st *kind.State,
 ) error {

@@ -14,15 +14,15 @@ import (
 type Replacement struct {
 	Kind *kind.Kind
 	Key  backend.Key
-	// Stored is the resource that is replaced; nil if there is none.
+	// Stored is the resource that is replaced; nil if the resource is new.
 	Stored *backend.Resource
 	// Was is the state of Stored; nil if it could not be read.
 	Was *kind.State
-	// SpecChanged reports whether the spec is new or differs from the stored one.
+	// SpecChanged reports whether the spec is new or differs from the stored spec.
 	SpecChanged bool
 	// StatusReport reports whether the write replaces only the status.
 	StatusReport bool
-	// Read selects how targets are read.
+	// Read tells how thoroughly targets are read.
 	Read dependency.Reading
 }
 
@@ -34,8 +34,8 @@ func (w Replacement) before() dependency.Before {
 	return dependency.BeforeOf(w.Kind, w.Stored, w.Was)
 }
 
-// Relate resolves the references of the state next, and returns it with its waits and conditions. If the spec has not
-// changed, the stored references are kept and only the conditions are computed.
+// Relate resolves the references of the state next, and returns the state with its waits and conditions. If the spec
+// has not changed, it keeps the stored references and computes only the conditions.
 func (r *Reconciler) Relate(
 	ctx context.Context, w Replacement, next *kind.State,
 ) (*kind.State, dependency.Decision, error) {
@@ -90,8 +90,8 @@ func (r *Reconciler) Relate(
 
 // relateSuperseded does the work of Relate for a resource with foreign references, on a gateway whose catalogue is not
 // the newest. Bound references stay bound. If the resource waits for targets that this gateway does not know, its waits
-// and conditions stay. The fingerprint of the write is [Mixed], so that a gateway with the newest catalogue finds it
-// and resolves the references again.
+// and conditions stay. The fingerprint of the write is [Mixed], so that a gateway with the newest catalogue finds the
+// resource and resolves its references again.
 func (r *Reconciler) relateSuperseded(
 	ctx context.Context, w Replacement, next *kind.State,
 ) (*kind.State, dependency.Decision, error) {
@@ -126,8 +126,8 @@ func (r *Reconciler) relateSuperseded(
 	return next, j, nil
 }
 
-// conclude returns the state with the conditions that follow from its waits. was is the state before; nil if there was
-// none. It does not change the conditions of a resource that a service owns.
+// conclude returns the state with the conditions that follow from its waits. was is the state before the write; nil if
+// there was none. conclude does not change the conditions of a resource that a service owns.
 func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []dependency.Wait) *kind.State {
 	if k.Conditions == nil || k.Service != "" || next.Meta.Finalizing {
 		return next
@@ -152,9 +152,9 @@ func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []depen
 	return next.WithStatus(dependency.SetConditions(next.Status(), k.Conditions, conditions, r.cfg.Clock()))
 }
 
-// report returns the state with the status that was reported. While the resource waits, its conditions Available and
-// Progressing are kept; overruled reports whether the report had others. If no controller owns the kind, conditions
-// that the report leaves out are kept.
+// report returns the state with the reported status. While the resource waits, its conditions Available and Progressing
+// are kept. overruled reports whether the report had other ones. If no controller owns the kind, conditions that the
+// report leaves out are kept too.
 func (r *Reconciler) report(w Replacement, next *kind.State) (out *kind.State, overruled bool) {
 	if !w.StatusReport || w.Kind.Conditions == nil || w.Kind.Service != "" {
 		return next, false
@@ -174,7 +174,8 @@ func (r *Reconciler) report(w Replacement, next *kind.State) (out *kind.State, o
 	return next.WithStatus(dependency.SetConditions(next.Status(), w.Kind.Conditions, absent, r.cfg.Clock())), false
 }
 
-// Finalizing returns the state with conditions that name its finalizers as the only reason why it was not deleted yet.
+// Finalizing returns the state with conditions that name its finalizers, as the only reason why the resource still
+// exists.
 func (r *Reconciler) Finalizing(k *kind.Kind, st *kind.State) *kind.State {
 	next := st.WithMetadata(st.Meta)
 	next.Meta.Finalizing = true
@@ -186,8 +187,8 @@ func (r *Reconciler) Finalizing(k *kind.Kind, st *kind.State) *kind.State {
 	))
 }
 
-// targets returns the resources with the given keys. A key for which apart returns true is always read from the store,
-// because no check of a batch finds out whether it has changed. apart may be nil unless read is FromIndex.
+// targets returns the resources with the given keys. It always reads a key for which apart returns true from the store,
+// because no check of a batch detects that it has changed. apart may be nil unless read is FromIndex.
 func (r *Reconciler) targets(
 	ctx context.Context, keys []backend.Key, read dependency.Reading, apart func(backend.Key) bool,
 ) (map[backend.Key]dependency.Target, error) {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// pageSize is the number of resources that are read at once.
+	// pageSize is the number of resources that are read in one call.
 	pageSize = 500
 	// lookPause is the pause between two checks of a shard's record.
 	lookPause = time.Second
@@ -67,7 +67,7 @@ func (f *follower) maintain(ctx context.Context) error {
 	}
 }
 
-// awaitHandled waits until the changes up to a position were handled, but at most settleTime. It returns false if ctx
+// awaitHandled waits until all changes up to a position are handled, but at most settleTime. It returns false if ctx
 // ends first.
 func (f *follower) awaitHandled(ctx context.Context, at backend.Position) bool {
 	for late := time.Now().Add(settleTime); time.Now().Before(late); {
@@ -84,7 +84,7 @@ func (f *follower) awaitHandled(ctx context.Context, at backend.Position) bool {
 	return true
 }
 
-// saveAndScan saves the position and scans kinds. It is called while this gateway's catalogue is the newest.
+// saveAndScan saves the position and scans kinds. It is called only while this gateway's catalogue is the newest.
 func (f *follower) saveAndScan(ctx context.Context) error {
 	stale, err := f.look(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (f *follower) saveAndScan(ctx context.Context) error {
 	return err
 }
 
-// look calls save, and then updates whether the shard is in Reconciler.scanned. It returns the result of save.
+// look calls save, and adds the shard to Reconciler.scanned or removes it. It returns the result of save.
 func (f *follower) look(ctx context.Context) (stale []staleKind, err error) {
 	stale, err = f.save(ctx)
 	if err != nil {
@@ -117,14 +117,14 @@ func (f *follower) look(ctx context.Context) (stale []staleKind, err error) {
 	return stale, nil
 }
 
-// staleKind is a kind whose fingerprint differs from the one of its last scan.
+// staleKind is a kind that must be scanned, because its fingerprint differs from the fingerprint of its last scan.
 type staleKind struct {
 	kind        *kind.Kind
 	fingerprint string
 }
 
-// save stores the handled position, at most once a second by all gateways together. It removes the fingerprints of
-// other catalogues from the record, and returns the kinds that must be scanned.
+// save stores the handled position. All gateways together store it at most once a second. save also removes the
+// fingerprints of other catalogues from the record, and returns the kinds that must be scanned.
 func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 	f.mu.Lock()
 	handled, scanAll := f.handled, f.scanAll
@@ -172,7 +172,7 @@ func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 	return stale, err
 }
 
-// scanKinds re-evaluates the resources of stale kinds, unless another gateway does.
+// scanKinds re-evaluates the resources of stale kinds, unless another gateway is doing this.
 func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 	scanned := false
 	for _, one := range stale {
@@ -209,11 +209,11 @@ func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 	return nil
 }
 
-// fillTime is the maximum time that scans wait for the index.
+// fillTime is the maximum time for which scans wait for the index.
 const fillTime = time.Minute
 
-// givesWay reports whether scans must wait because the index is being filled. Clients wait for that, and scans would
-// slow it down. Scans wait at most fillTime; saving the position and finishing deletions do not wait.
+// givesWay reports whether scans must wait because the index is being filled. Clients wait for the index, and scans
+// would slow it down. Scans wait at most fillTime. Saving the position and finishing deletions do not wait.
 func (f *follower) givesWay() bool {
 	if f.r.cfg.Index == nil || f.r.cfg.Index.Stats().Filling == 0 {
 		f.waiting = time.Time{}
@@ -225,8 +225,8 @@ func (f *follower) givesWay() bool {
 	return time.Since(f.waiting) < fillTime
 }
 
-// claim reserves the scan of a kind for this gateway, and returns where to continue. mine is false if nothing must be
-// scanned, or if another gateway scans the shard.
+// claim reserves the scan of a kind for this gateway, and returns the sort key at which the scan continues. mine is
+// false if nothing must be scanned, or if another gateway is scanning the shard.
 func (f *follower) claim(ctx context.Context, k *kind.Kind, by string) (start []byte, mine bool, err error) {
 	err = f.r.update(ctx, f.shard, func(rec *record) bool {
 		start, mine = nil, false
@@ -250,7 +250,7 @@ func (f *follower) claim(ctx context.Context, k *kind.Kind, by string) (start []
 	return start, mine, err
 }
 
-// noteScan records where a scan continues, or that it is done.
+// noteScan records the sort key at which a scan continues, or that the scan is done.
 func (f *follower) noteScan(ctx context.Context, k *kind.Kind, by string, next []byte, done bool) error {
 	return f.r.update(ctx, f.shard, func(rec *record) bool {
 		s := rec.Scan
@@ -324,12 +324,12 @@ func (f *follower) finishAll(ctx context.Context) error {
 }
 
 // rebindTime is how long a gateway may send rebinds after it has checked that its catalogue is the newest. When the
-// catalogue of another gateway becomes the newest, that gateway waits this long before it scans. So its scan finds all
-// rebinds; they have no log entries by which it could find later ones.
+// catalogue of another gateway becomes the newest, the other gateway waits for this time before it scans. So its scan
+// finds all rebinds. It could not find later ones, because they have no log entries.
 const rebindTime = time.Second
 
-// Newest reports whether this gateway's catalogue is the last one that the store has accepted. If the store was
-// emptied, it first records this gateway's catalogue.
+// Newest reports whether this gateway's catalogue is the last one that the store has accepted. If the store has lost
+// all data, it first records this gateway's catalogue.
 func (r *Reconciler) Newest(ctx context.Context) (bool, error) {
 	hash, err := catalogue.Newest(ctx, r.cfg.Store)
 	if err == nil && hash == "" {
@@ -348,8 +348,8 @@ func (r *Reconciler) Newest(ctx context.Context) (bool, error) {
 	return hash == r.hash, nil
 }
 
-// fingerprint returns a text that changes whenever all resources of a kind must be re-evaluated. It is stored in
-// records.
+// fingerprint returns a text that changes whenever all resources of a kind must be re-evaluated. Records store this
+// text.
 func (r *Reconciler) fingerprint(ctx context.Context, k *kind.Kind) (string, error) {
 	if err := r.loadControllers(ctx); err != nil {
 		return "", err

@@ -20,7 +20,7 @@ import (
 // AdminGroup is the group of administrators in tests of access control.
 const AdminGroup = "token:admins"
 
-// As returns a caller who is authenticated by a token.
+// As returns a caller that a token authenticates.
 func As(name string, groups ...string) access.Caller {
 	return access.Caller{Identity: &access.Identity{Name: name, Source: "token", Groups: groups}}
 }
@@ -148,7 +148,7 @@ func CodeOf(err error) failure.Code {
 	return ""
 }
 
-// PolicyModel is a role and a binding, evaluated in the simplest way.
+// PolicyModel is a role and a binding. It decides on rights in the simplest way, as a reference for tests.
 type PolicyModel struct {
 	Rules []access.Rule // of one role
 	// Namespaces are the namespaces of the binding.

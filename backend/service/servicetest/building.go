@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Building returns kinds with references: a Door is in a Room, a Key opens a Door and is kept by a Guest. A Guest has
+// Building returns kinds with references. A Door is in a Room. A Key opens a Door and is kept by a Guest. A Guest has
 // no conditions.
 func Building() []descriptor.Kind {
 	n := func(i int) *int { return &i }

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Campus returns two GLOBAL kinds, Region and Site, and two NAMESPACED ones, Room and Door. A Site is in a Region, a
-// Room at a Site, and a Door in a Room. guarded reports whether the reference of a Room is guarded.
+// Campus returns two GLOBAL kinds, Region and Site, and two NAMESPACED kinds, Room and Door. A Site is in a Region, a
+// Room at a Site, and a Door in a Room. guarded tells whether the reference of a Room is guarded.
 func Campus(guarded bool) []descriptor.Kind {
 	parts := Building()
 	of := func(name string, scope descriptor.Scope, refs ...descriptor.Reference) descriptor.Kind {
@@ -57,7 +57,8 @@ func OnFloor(floor, of, name string) kind.Identity {
 	return kind.Identity{Kind: of, Namespace: &floor, Name: name}
 }
 
-// OnCampus runs a test on stores with one shard and with four, with the kinds of [Campus] and unguarded references.
+// OnCampus runs a test on stores with one shard and on a store with four shards, with the kinds of [Campus] and
+// unguarded references.
 func OnCampus(t *testing.T, test func(t *testing.T, h *House)) {
 	t.Helper()
 	stores := EachStore()
@@ -65,7 +66,7 @@ func OnCampus(t *testing.T, test func(t *testing.T, h *House)) {
 	OnStores(t, stores, func(t *testing.T, store backend.Store) { test(t, OpenHouse(t, store, Campus(false))) })
 }
 
-// SettleOnAll waits until SaysOf returns want for the room of a name on every floor.
+// SettleOnAll waits until SaysOf returns want for the room called room on every floor.
 func (h *House) SettleOnAll(room, want string) {
 	h.T.Helper()
 	for _, floor := range Floors() {

@@ -23,7 +23,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// Widget returns a kind that has each type of field and constraint.
+// Widget returns a kind that has each type of field and each constraint.
 func Widget() descriptor.Kind {
 	n := func(i int) *int { return &i }
 	x := func(f float64) *float64 { return &f }
@@ -176,7 +176,7 @@ type Fixture struct {
 	*service.Service
 	T     *testing.T
 	Store *memory.Store
-	// UnreadableCount is the number of resources that the service could not read.
+	// UnreadableCount is the number of resources that the service has found to be unreadable.
 	UnreadableCount *atomic.Int32
 }
 
@@ -186,7 +186,7 @@ func Setup(t *testing.T) *Fixture {
 	return SetupOn(t, memory.Config{Rand: rand.New(rand.NewPCG(1, 2))})
 }
 
-// SetupOn is like Setup, with another configuration of the store.
+// SetupOn is like Setup, with a given configuration of the store.
 func SetupOn(t *testing.T, cfg memory.Config) *Fixture {
 	t.Helper()
 	store, err := memory.Open(cfg)
@@ -275,8 +275,8 @@ func (f *Fixture) Stored(name string) *backend.Resource {
 	return got[0]
 }
 
-// Rewrite stores another body for a widget, as another gateway or a controller would do. caller reports whether the
-// spec revision changes.
+// Rewrite stores another body for a widget, as another gateway or a controller would do. caller tells whether the spec
+// revision changes.
 func (f *Fixture) Rewrite(name string, caller bool, change func(map[string]any)) *backend.Resource {
 	f.T.Helper()
 	r := f.Stored(name)
@@ -290,7 +290,7 @@ func (f *Fixture) Rewrite(name string, caller bool, change func(map[string]any))
 	return f.Put(r.Key, backend.Put{UID: r.UID, Caller: caller, Body: backend.EncodeBody(raw)})
 }
 
-// Put writes to the store, bypassing the service.
+// Put writes to the store without the service.
 func (f *Fixture) Put(key backend.Key, put backend.Put) *backend.Resource {
 	f.T.Helper()
 	res, err := f.Store.Apply(context.Background(), backend.Batch{
@@ -313,7 +313,7 @@ func (f *Fixture) LogPosition() string {
 	return p.String()
 }
 
-// WantCode returns the error as a [failure.Error]. It fails the test if err does not have the code.
+// WantCode returns err as a [failure.Error]. It fails the test if err does not have the code.
 func WantCode(t *testing.T, err error, code failure.Code) *failure.Error {
 	t.Helper()
 	var e *failure.Error
@@ -326,7 +326,7 @@ func WantCode(t *testing.T, err error, code failure.Code) *failure.Error {
 	return e
 }
 
-// ViolationPaths returns the paths and rules of all violations, joined.
+// ViolationPaths returns the paths and rules of all violations as one text.
 func ViolationPaths(e *failure.Error) string {
 	var out []string
 	for _, v := range e.Violations {
@@ -358,7 +358,7 @@ func (s *ReadCounter) Ranges(ctx context.Context, list []backend.Range) ([]backe
 	return pages, err
 }
 
-// Pointer returns a pointer to a copy of v.
+// Pointer returns a pointer to v.
 func Pointer[T any](v T) *T { return &v }
 
 // PageNames returns the names of the resources of a page.
@@ -381,7 +381,7 @@ func (f *Fixture) MustList(req query.ListRequest) *query.Page {
 	return p
 }
 
-// Take returns at least n events of a stream.
+// Take reads a stream until it has at least n events, and returns them.
 func Take(t *testing.T, c *change.Stream, n int) (out []change.Change) {
 	t.Helper()
 	for len(out) < n {
@@ -432,7 +432,7 @@ func Labelled(key, value string) service.MetadataPatch {
 	}
 }
 
-// MovingStore is a store that calls Then after the first call that reads resources.
+// MovingStore is a store that calls Then after the first call of a method that reads resources.
 type MovingStore struct {
 	*memory.Store
 	Then func()

@@ -151,8 +151,8 @@ func (h *House) Report(id kind.Identity, status string) (warnings []failure.Warn
 	return warnings
 }
 
-// AtRevision calls change with the current revision of a resource, again after each conflict: the gateway may write the
-// conditions of the resource at any time.
+// AtRevision calls change with the current revision of a resource. It calls change again after each conflict, because
+// the gateway may write the conditions of the resource at any time.
 func (h *House) AtRevision(id kind.Identity, change func(revision string) error) error {
 	h.T.Helper()
 	for {
@@ -190,7 +190,7 @@ func (h *House) Says(of, name string) string {
 }
 
 // SaysOf returns "none" if the resource does not exist, "True" if it is available, and otherwise the message of its
-// condition.
+// condition Available.
 func (h *House) SaysOf(key backend.Key) string {
 	h.T.Helper()
 	r := h.GetKey(key)
@@ -244,7 +244,7 @@ func (h *House) Until(what string, holds func() bool) {
 	}
 }
 
-// Becomes waits until Says returns want.
+// Becomes waits until Says returns want for a resource.
 func (h *House) Becomes(of, name, want string) {
 	h.T.Helper()
 	h.Settles(InDefault(of, name), want)
@@ -265,8 +265,8 @@ func (h *House) Settles(id kind.Identity, want string) {
 	})
 }
 
-// OnStores runs a test on each store, in parallel with other tests, so t must not be parallel already. Time is virtual,
-// except on Redis.
+// OnStores runs a test on each store, in parallel with other tests. It makes t parallel, so t must not be parallel
+// already. Time is virtual, except on Redis.
 func OnStores(t *testing.T, stores Stores, test func(t *testing.T, store backend.Store)) {
 	t.Helper()
 	t.Parallel()

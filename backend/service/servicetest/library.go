@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Library returns two kinds, Shelf and Library, which is GLOBAL, and the kind Book, which refers to both.
+// Library returns the kinds Shelf and Library, of which Library is GLOBAL, and the kind Book, which refers to both.
 func Library() []descriptor.Kind {
 	verbs := []descriptor.Verb{
 		descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate,
@@ -103,7 +103,7 @@ func BookTitle(t testing.TB, r *backend.Resource) string {
 	return tree.Spec.Title
 }
 
-// Driver is a store with the methods that drivers have in addition.
+// Driver is a store with the additional methods that all drivers have.
 type Driver interface {
 	backend.Store
 	backend.Clock
@@ -111,7 +111,7 @@ type Driver interface {
 	Close() error
 }
 
-// Gateway is a service over a store, with a hub and an index that can be started and stopped separately.
+// Gateway is a service over a store. Its hub and its index can be started and stopped separately.
 type Gateway struct {
 	*service.Service
 	T     testing.TB
@@ -124,7 +124,7 @@ type Gateway struct {
 	stopIndex func()
 }
 
-// NewGateway starts a gateway without its index. cfg need not have a store and a hub. Its kinds default to those of
+// NewGateway starts a gateway without its index. cfg need not have a store and a hub. The default of its kinds is
 // [Library].
 func NewGateway(t testing.TB, store Driver, cfg service.Config) *Gateway {
 	t.Helper()
@@ -160,7 +160,7 @@ func (g *Gateway) run(run func(context.Context) error) (stop func()) {
 	})
 }
 
-// StartIndex runs the index, unless there is none or it runs already.
+// StartIndex runs the index, unless there is none or it is already running.
 func (g *Gateway) StartIndex() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -179,14 +179,16 @@ func (g *Gateway) EndIndex() {
 	}
 }
 
-// LoseIndex makes the index read everything again, as it does when the hub cannot continue from its position.
+// LoseIndex makes the index read all resources again. The index does so too when the hub cannot continue from its
+// position.
 func (g *Gateway) LoseIndex() {
 	if g.Index() != nil {
 		g.Hub.AddFollower(beginAgain{g.Index()})() // the hub delivers nothing meanwhile
 	}
 }
 
-// beginAgain is a follower of the hub. When it is added, it makes an index begin again at the position of the hub.
+// beginAgain is a follower of the hub. When it is added to the hub, it makes an index begin again at the position of
+// the hub.
 type beginAgain struct{ index *index.Index }
 
 func (b beginAgain) Begin(at backend.Position) {
@@ -213,8 +215,8 @@ func (g *Gateway) End() {
 	g.stopHub()
 }
 
-// ErrorOf returns an error of the service and its code, which is "" if err is nil. It fails the test if err is another
-// error.
+// ErrorOf returns an error of the service and its code. The code is "" if err is nil. It fails the test if err is an
+// error of another type.
 func ErrorOf(t testing.TB, err error) (failure.Code, *failure.Error) {
 	t.Helper()
 	var known *failure.Error
@@ -228,8 +230,8 @@ func ErrorOf(t testing.TB, err error) (failure.Code, *failure.Error) {
 	return known.Code, known
 }
 
-// Setting returns the number in an environment variable, or a default, the argument otherwise, if the variable is not
-// set. It fails the test if the variable has no number.
+// Setting returns the number in an environment variable, or otherwise if the variable is not set. It fails the test if
+// the variable is not a number.
 func Setting(t testing.TB, name string, otherwise uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)
@@ -243,7 +245,7 @@ func Setting(t testing.TB, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// Sized returns full, or short if the tests run with -short.
+// Sized returns full. If the tests run with -short, it returns short.
 func Sized(full, short uint64) uint64 {
 	if testing.Short() {
 		return short

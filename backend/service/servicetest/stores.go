@@ -14,7 +14,7 @@ import (
 // Stores maps the name of a test to a function that opens an empty store. The store is closed when the test ends.
 type Stores map[string]func(t *testing.T) backend.Store
 
-// EachStore returns a store of each driver, with one shard.
+// EachStore returns a store of each driver. Each store has one shard.
 func EachStore() Stores {
 	stores := Embedded()
 	stores["redis"] = func(t *testing.T) backend.Store { return OpenRedis(t, 1) }
@@ -43,8 +43,8 @@ func OpenBolt(t *testing.T) *bolt.Store {
 	return Opened(t, store, err)
 }
 
-// OpenRedis opens a store on a new server, which is stopped when the test ends. With four shards, each shard has some
-// of the namespaces of [Floors].
+// OpenRedis opens a store on a new server, which is stopped when the test ends. In a store with four shards, each shard
+// has some of the namespaces of [Floors].
 func OpenRedis(t *testing.T, shards int) *redis.Store {
 	t.Helper()
 	store, err := redis.Open(t.Context(), redis.Config{URL: redistest.Start(t).URL(), Prefix: "t", Shards: shards})
@@ -61,8 +61,7 @@ func OpenRedis(t *testing.T, shards int) *redis.Store {
 	return store
 }
 
-// Opened returns a store that has just been opened, and closes it when the test ends. It fails the test if err is not
-// nil.
+// Opened returns a store that was just opened, and closes it when the test ends. It fails the test if err is not nil.
 func Opened[S interface{ Close() error }](t testing.TB, store S, err error) S {
 	t.Helper()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package spantest is a collector of traces for tests. It receives the OTLP over HTTP that a gateway exports.
+// Package spantest is a collector of traces for tests. It receives the spans that a gateway exports by OTLP over HTTP.
 package spantest
 
 import (
@@ -21,22 +21,22 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Span is an exported span.
+// Span is a span that a gateway has exported.
 type Span struct {
 	Name, Kind string
 	// TraceID, SpanID and ParentID are hexadecimal. ParentID is empty if there is no parent.
 	TraceID, SpanID, ParentID string
-	// Links are the linked spans of other traces, in the form TraceID-SpanID.
+	// Links are the links to spans of other traces, in the form TraceID-SpanID.
 	Links      []string
 	Attributes map[string]string
 	Begin, End time.Time
-	// Failed reports whether the status is an error.
+	// Failed reports whether the status of the span is an error.
 	Failed bool
 	// Service is the attribute service.name of the resource.
 	Service string
 }
 
-// Collector receives spans.
+// Collector receives spans. A gateway exports its spans to URL.
 type Collector struct {
 	URL string
 
@@ -62,7 +62,7 @@ func New(t testing.TB) *Collector {
 	return c
 }
 
-// ServeHTTP receives spans.
+// ServeHTTP receives an export of spans.
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	request, err := read(r)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer)
 }
 
-// read reads a request by the specification of OTLP.
+// read reads an export of spans, as the specification of OTLP defines it.
 func read(r *http.Request) (*collector.ExportTraceServiceRequest, error) {
 	if r.Method != http.MethodPost || r.URL.Path != "/v1/traces" {
 		return nil, fmt.Errorf("%s %s; POST /v1/traces is wanted", r.Method, r.URL.Path)
@@ -163,17 +163,17 @@ func (c *Collector) Spans() []Span {
 	return slices.Clone(c.spans)
 }
 
-// patience is how long Await waits at most.
+// patience is the maximum time for which Await and AwaitAll wait.
 const patience = time.Minute
 
-// Await waits until there are spans with all these names in a trace, and returns the spans of the trace.
+// Await waits until a trace has spans with all of these names, and returns the spans of the trace.
 func (c *Collector) Await(t testing.TB, traceID string, names ...string) []Span {
 	t.Helper()
 	return c.AwaitAll(t, func(s Span) bool { return s.TraceID == traceID }, names...)
 }
 
-// AwaitAll waits until there are spans with all these names among those for which wanted returns true, and returns
-// these.
+// AwaitAll waits until spans for which wanted returns true have all of these names. It returns all spans for which
+// wanted returns true.
 func (c *Collector) AwaitAll(t testing.TB, wanted func(Span) bool, names ...string) []Span {
 	t.Helper()
 	late := time.After(patience)
@@ -196,7 +196,7 @@ func (c *Collector) AwaitAll(t testing.TB, wanted func(Span) bool, names ...stri
 	}
 }
 
-// Find returns the span with a name. It fails the test unless there is exactly one.
+// Find returns the span with a name. It fails the test unless there is exactly one such span.
 func Find(t testing.TB, spans []Span, name string) Span {
 	t.Helper()
 	found := slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return s.Name != name })
@@ -206,7 +206,7 @@ func Find(t testing.TB, spans []Span, name string) Span {
 	return found[0]
 }
 
-// Tree returns the spans as text, with one line for each, below the line of its parent.
+// Tree returns the spans as text, with one line for each span, below the line of its parent.
 func Tree(spans []Span) string {
 	spans = slices.Clone(spans)
 	slices.SortStableFunc(spans, func(a, b Span) int { return a.Begin.Compare(b.Begin) })

@@ -35,7 +35,7 @@ func changePromises() []promise {
 	}
 }
 
-// present returns the current position of changes.
+// present returns the current position of the service.
 func (t *trial) present(ctx context.Context) (string, error) {
 	c, err := t.Service.Changes(ctx, "", 0)
 	if err != nil {
@@ -205,8 +205,8 @@ func changesWait(ctx context.Context, t *trial) error {
 	return err
 }
 
-// followWaiting is like follow for one key. Each call waits for at most t.Patience; if nothing has changed by then,
-// followWaiting returns an error.
+// followWaiting is like follow for one key. If a call has waited for t.Patience and nothing has changed, followWaiting
+// returns an error.
 func (t *trial) followWaiting(ctx context.Context, position string, key backend.Key) (owner.Changes, error) {
 	for {
 		c, err := t.Service.Changes(ctx, position, t.Patience)

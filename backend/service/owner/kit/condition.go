@@ -65,8 +65,8 @@ func ifAbsent(ctx context.Context, t *trial) error {
 	return t.stays(ctx, r, "a create that was refused")
 }
 
-// onlyOne sends writes at the same time. It returns an error unless exactly one has the outcome DONE, all others have
-// the other given outcome, and Get returns the result of the successful one.
+// onlyOne sends writes at the same time. It returns an error unless exactly one of them has the outcome DONE, all
+// others have the outcome other, and Get returns the result of the successful one.
 func (t *trial) onlyOne(ctx context.Context, other owner.Outcome, write func(i int) owner.Write) error {
 	var winners atomic.Int32
 	var winner atomic.Pointer[owner.Resource]

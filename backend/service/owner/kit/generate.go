@@ -21,27 +21,27 @@ const (
 	maxDepth = 8
 	// variants is the number of values of the varied field.
 	variants = 64
-	// repeats is the maximum number of repetitions of a part of a pattern beyond the required ones.
+	// repeats is the maximum number of repetitions of a part of a pattern in addition to the required ones.
 	repeats = 4
 	// drawn is the number of strings that are generated for a pattern.
 	drawn = 8
 )
 
-// generator makes specs of a kind, from examples or from the description of the kind. It is safe for concurrent use,
-// except for the method avoid.
+// generator makes specs of a kind, from examples or from the description of the kind. All methods except avoid are safe
+// for concurrent use.
 type generator struct {
 	kind     *descriptor.Kind
 	examples []owner.Resource
 	// texts maps the paths of string fields to their candidates.
 	texts map[string][]string
-	// choice maps the paths of fields to the index of the candidate to use.
+	// choice maps the paths of fields to the index of the candidate that is used.
 	choice map[string]int
-	// optional are the paths of optional fields that are set.
+	// optional has the paths of the optional fields that are set.
 	optional map[string]bool
 	// full reports whether all fields are set.
 	full bool
-	// varied is the path of the field by which specs differ. values are its values. Both are nil if there is no such
-	// field.
+	// varied is the path of the field whose value differs between specs. values are its values. Both are nil if there
+	// is no such field.
 	varied []string
 	values []any
 	random *rand.Rand
@@ -73,8 +73,8 @@ func (g *generator) prepare(s *descriptor.Shape, at string, depth int) {
 	}
 }
 
-// vary sets varied and values: it looks for the field with the most values, among fields that are not immutable, lists,
-// write-only, deprecated or references.
+// vary sets varied and values. It chooses the field with the most values. It does not choose fields that are immutable,
+// lists, write-only, deprecated or references.
 func (g *generator) vary(s *descriptor.Shape, at []string) {
 	for i := range s.Fields {
 		f := &s.Fields[i]
@@ -124,10 +124,10 @@ func (g *generator) valuesOf(f *descriptor.Field, path string) (out []any) {
 	return out
 }
 
-// canVary reports whether different specs can be made.
+// canVary reports whether the generator can make different specs.
 func (g *generator) canVary() bool { return len(g.values) > 1 || len(g.examples) > 1 }
 
-// spec returns a spec. Different variants have different specs, as far as there are enough values.
+// spec returns a spec. Different variants have different specs, if there are enough values.
 func (g *generator) spec(variant int) []byte {
 	if len(g.examples) > 0 {
 		return g.examples[variant%len(g.examples)].Spec
@@ -157,8 +157,8 @@ func set(tree map[string]any, path []string, value any) {
 	tree[path[len(path)-1]] = value
 }
 
-// object returns an object with its required fields and the fields in optional. If full is set, it has all fields
-// except deprecated and write-only ones.
+// object returns an object with its required fields and the fields in optional. If full is set, the object has all
+// fields except deprecated and write-only ones.
 func (g *generator) object(s *descriptor.Shape, at string, depth int) map[string]any {
 	out := map[string]any{}
 	if depth > maxDepth {
@@ -180,7 +180,6 @@ func (g *generator) object(s *descriptor.Shape, at string, depth int) map[string
 	return out
 }
 
-// value returns a value of a field.
 func (g *generator) value(f *descriptor.Field, path string, depth int) any {
 	if !f.List {
 		return g.element(f, path, 0, depth)
@@ -196,7 +195,7 @@ func (g *generator) value(f *descriptor.Field, path string, depth int) any {
 	return out
 }
 
-// element returns the i-th value of a field, from 0. The values differ, as far as there are enough of them.
+// element returns the i-th value of a field, counted from 0. The values differ, if there are enough of them.
 func (g *generator) element(f *descriptor.Field, path string, i, depth int) any {
 	n := g.choice[path] + i
 	switch f.Type {
@@ -225,7 +224,8 @@ func (g *generator) element(f *descriptor.Field, path string, i, depth int) any 
 	return texts[n%len(texts)]
 }
 
-// number returns the i-th integer within the bounds, from 0. If there are not so many, it returns the first.
+// number returns the i-th integer within the bounds, counted from 0. If there are too few integers, it returns the
+// first.
 func number(c descriptor.Constraint, i int) int64 {
 	least := 1.0
 	if c.Max != nil {
@@ -283,7 +283,7 @@ func fits(c descriptor.Constraint, text string) bool {
 	return err == nil && pattern.MatchString(text)
 }
 
-// byName returns strings that are plausible for a field with this name. The field may not accept them.
+// byName returns strings that are plausible for a field with this name. A field may still refuse them.
 func byName(name string) []string {
 	name = strings.ToLower(name)
 	for _, guess := range []struct{ part, text string }{
@@ -298,7 +298,7 @@ func byName(name string) []string {
 	return nil
 }
 
-// byFormat returns strings of a format.
+// byFormat returns valid strings of a format.
 func byFormat(f descriptor.Format) []string {
 	switch f {
 	case descriptor.FormatUUID:
@@ -326,7 +326,7 @@ func commonTexts() []string {
 	}
 }
 
-// draw returns strings that match a pattern. It returns none if it does not support the form of the pattern.
+// draw returns strings that match a pattern. It returns none if it does not support the syntax of the pattern.
 func (g *generator) draw(pattern string) (out []string) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -365,8 +365,8 @@ func (g *generator) drawPart(text *strings.Builder, part *syntax.Regexp) {
 	}
 }
 
-// drawTimes generates a part a random number of times within the given bounds, but at most repeats times more than the
-// minimum. If the maximum is -1, there is none.
+// drawTimes generates a part of a pattern a random number of times, at least least times and at most repeats times
+// more. most is the maximum; -1 means that there is no maximum.
 func (g *generator) drawTimes(text *strings.Builder, part *syntax.Regexp, least, most int) {
 	if most < 0 || most > least+repeats {
 		most = least + repeats
@@ -376,8 +376,8 @@ func (g *generator) drawTimes(text *strings.Builder, part *syntax.Regexp, least,
 	}
 }
 
-// drawRune returns a character of a class. pairs has the first and the last character of each range. The result is
-// printable if the first or the last range has printable characters.
+// drawRune returns a character of a class. pairs has the first and the last character of each range of the class. If
+// the first or the last range has printable characters, the result is printable.
 func (g *generator) drawRune(pairs []rune) rune {
 	i := 2 * g.random.IntN(len(pairs)/2)
 	low := max(pairs[i], min(' ', pairs[i+1]))
@@ -389,7 +389,7 @@ var indexes = regexp.MustCompile(`\[\d*\]|\.\d+`)
 
 // avoid changes the generator after the service has refused a spec because of violations. A field in a violation is
 // set, or gets its next value if it was set. If there is no such field, all fields are set. avoid returns false if
-// there is nothing more to try.
+// there is nothing left to try.
 func (g *generator) avoid(violations []owner.Violation) bool {
 	if len(g.examples) > 0 {
 		return false

@@ -1,6 +1,6 @@
-// Package kit tests whether a resource service keeps the promises of the contract. There is a test for each promise. It
-// calls an [owner.Service] with resources that are generated from the SDL of the kind. The names of all resources begin
-// with the same prefix, and the resources are deleted at the end.
+// Package kit tests whether a resource service keeps the promises of the contract, with one test for each promise. The
+// tests call an [owner.Service] with resources that are generated from the SDL of the kind. The names of all these
+// resources begin with the same prefix, and the resources are deleted at the end.
 package kit
 
 import (
@@ -18,48 +18,49 @@ import (
 // Status is the result of a test.
 type Status string
 
-// The statuses.
+// The statuses of tests.
 const (
 	Passed  Status = "ok"
 	Failed  Status = "FAILED"
 	Skipped Status = "skipped"
 )
 
-// Result is the result of the test of a promise.
+// Result is the result of the test of one promise.
 type Result struct {
 	// Kind is the tested kind; empty for a promise about the whole service.
 	Kind string
 	// Promise is the short name of the promise, such as "reads-own-writes".
 	Promise string
-	// Says is the promise as a sentence.
+	// Says is the promise in one sentence.
 	Says   string
 	Status Status
-	// Detail is how the promise was broken, or which capability is missing.
+	// Detail tells how the promise was broken, or which capability is missing.
 	Detail string
 }
 
 // Config configures [Run]. Service is required.
 type Config struct {
 	Service owner.Service
-	// Kinds are the names of the kinds to test. Default: all kinds of the service.
+	// Kinds are the names of the kinds to test. If it is empty, all kinds of the service are tested.
 	Kinds []string
-	// Descriptors are the kinds in the SDL of the service. For other kinds, specs come from Examples.
+	// Descriptors are the kinds in the SDL of the service. The specs of other kinds come from Examples.
 	Descriptors []descriptor.Kind
-	// Examples maps kinds to resources that the service accepts. Their specs are used. Their namespaces are used if
-	// Namespace is empty.
+	// Examples maps kinds to resources that the service accepts. The tests use their specs. If Namespace is empty, they
+	// also use their namespaces.
 	Examples map[string][]owner.Resource
-	// Namespace is the namespace for resources of NAMESPACED kinds. Default: "default".
+	// Namespace is the namespace for resources of NAMESPACED kinds. The default is "default".
 	Namespace string
 	// Seed determines the values in specs and the prefix of names. Two runs at the same time must have different seeds.
 	Seed uint64
-	// Restart restarts the service and returns after it has started. If it is nil, the service is not restarted.
+	// Restart restarts the service and returns after the service has started. If it is nil, the service is not
+	// restarted.
 	Restart func(context.Context) error
-	// Raw sends a body in the JSON form of the contract to a call, such as "Get", and returns the body of the answer.
-	// It is nil if the service does not support the JSON form.
+	// Raw calls the service with a body in the JSON form of the contract, and returns the body of the answer. call is
+	// the name of the call, such as "Get". Raw is nil if the service does not support the JSON form.
 	Raw func(ctx context.Context, call string, body []byte) ([]byte, error)
-	// Patience is the maximum time to wait for a change, or for a restart. Default: 10 s.
+	// Patience is the maximum time to wait for a change or for a restart. The default is 10 s.
 	Patience time.Duration
-	// Report is called with each result. Default: no calls.
+	// Report is called with each result. It may be nil.
 	Report func(Result)
 }
 
@@ -72,7 +73,7 @@ const (
 	prefix = "sluice-test-"
 )
 
-// Validate returns an error if the configuration is invalid.
+// Validate returns an error unless the configuration is valid.
 func (c Config) Validate() error {
 	if c.Service == nil {
 		return errors.New("service: a service wanted")
@@ -91,12 +92,12 @@ type promise struct {
 	name, says string
 	// needs are the capabilities that the test requires.
 	needs []capability
-	// shared reports whether the promise is about the whole service. It is tested only with the first suitable kind.
+	// shared reports whether the promise is about the whole service. Such a promise is tested only with the first
+	// suitable kind.
 	shared bool
 	test   func(context.Context, *trial) error
 }
 
-// capability is a capability that a service may lack.
 type capability string
 
 const (
@@ -128,13 +129,13 @@ func has(k owner.Kind, c capability) bool {
 	}
 }
 
-// skip is an error that means that a test was skipped. Its text is the reason.
+// skip is the error of a test that was skipped. Its text is the reason.
 type skip string
 
 func (s skip) Error() string { return string(s) }
 
-// Run tests the promises of a service and returns the results. If ctx is cancelled, it ends early, but deletes its
-// resources. It returns an error if nothing could be tested.
+// Run tests the promises of a service and returns the results. If ctx is cancelled, Run ends early but still deletes
+// its resources. It returns an error if nothing could be tested.
 func Run(ctx context.Context, c Config) ([]Result, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -158,7 +159,7 @@ func Run(ctx context.Context, c Config) ([]Result, error) {
 	return r.results, ctx.Err()
 }
 
-// chosen returns the kinds with the given names; all kinds of the service if there are no names.
+// chosen returns the kinds with the given names. Without names it returns all kinds of the service.
 func chosen(d owner.Description, names []string) ([]owner.Kind, error) {
 	known := map[string]owner.Kind{}
 	var all []string
@@ -192,7 +193,7 @@ type run struct {
 	random  *rand.Rand
 	prefix  string
 	results []Result
-	// done has the shared promises that were tested already.
+	// done has the shared promises that were already tested.
 	done map[string]bool
 }
 

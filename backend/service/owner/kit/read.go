@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// fullPage is the page size for tests in which it does not matter.
+// fullPage is the page size for tests to which the page size does not matter.
 const fullPage = 500
 
 func readPromises() []promise {
@@ -124,7 +124,7 @@ func listAgrees(ctx context.Context, t *trial) error {
 	})
 }
 
-// pageSize returns a page size with which the list has several pages, but not too many.
+// pageSize returns a page size for which the list has several pages, but not too many.
 func (t *trial) pageSize(ctx context.Context) (int, error) {
 	const pages = 20
 	all, err := t.list(ctx, fullPage)
@@ -179,9 +179,9 @@ func listPages(ctx context.Context, t *trial) error {
 	})
 }
 
-// listUnderWrites deletes resources of early pages while later pages are read, and then creates resources that belong
-// to early pages. It finds services whose page token is a number of resources. They leave out resources, or return them
-// twice.
+// listUnderWrites deletes resources of early pages while later pages are read. Then it creates resources that belong to
+// early pages. It finds services whose page token is a number of resources. Such services leave out resources, or
+// return them twice.
 func listUnderWrites(ctx context.Context, t *trial) error {
 	const early = 12
 	before, err := t.series(ctx, "a", early)

@@ -20,8 +20,8 @@ func tagPromises() []promise {
 	}
 }
 
-// tagChanges changes the parts of a resource one after another. It returns an error if two different versions have the
-// same tag.
+// tagChanges changes the parts of a resource one after the other. It returns an error if two different versions have
+// the same tag.
 func tagChanges(ctx context.Context, t *trial) error {
 	r, err := t.fresh(ctx)
 	if err != nil {

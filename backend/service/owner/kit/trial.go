@@ -19,16 +19,16 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// versionLabel is a label with a different value in each version of a resource.
+// versionLabel is a label whose value differs in each version of a resource.
 const versionLabel = "sluice-test"
 
-// trial tests the promises with one kind.
+// trial tests the promises with one kind of the service.
 type trial struct {
 	*run
 	kind      owner.Kind
 	namespace string
 	specs     *generator
-	// varies reports whether the service accepts different specs.
+	// varies reports whether the service accepts different specs. It may accept only one of the generated specs.
 	varies bool
 
 	mu    sync.Mutex // guards all below
@@ -36,7 +36,7 @@ type trial struct {
 	names int
 }
 
-// key returns an unused key.
+// key returns a key that no test has used.
 func (t *trial) key() backend.Key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,21 +44,21 @@ func (t *trial) key() backend.Key {
 	return t.track(t.prefix + strconv.Itoa(t.names))
 }
 
-// named returns the key with a name, which no other test may use.
+// named returns the key with the given name. No other test may use this name.
 func (t *trial) named(name string) backend.Key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.track(name)
 }
 
-// track returns the key with a name. cleanup will delete the resource. The caller holds mu.
+// track returns the key with a name, and makes cleanup delete the resource. The caller holds mu.
 func (t *trial) track(name string) backend.Key {
 	key := backend.Key{Kind: t.kind.Name, Namespace: t.namespace, Name: name}
 	t.made[key] = true
 	return key
 }
 
-// desired returns a version of a resource. It has only the parts that callers set. Each version has different contents.
+// desired returns a version of a resource, with only the parts that callers set. The contents of all versions differ.
 func (t *trial) desired(key backend.Key, version int) owner.Resource {
 	variant := 0
 	if t.varies {
@@ -78,7 +78,7 @@ func (t *trial) create(ctx context.Context, key backend.Key) (*owner.Resource, e
 	return done(t.Service.Write(ctx, owner.Write{Resource: t.desired(key, 1), IfAbsent: true}))
 }
 
-// fresh creates a resource with an unused key.
+// fresh creates a resource with a key that no test has used.
 func (t *trial) fresh(ctx context.Context) (*owner.Resource, error) { return t.create(ctx, t.key()) }
 
 // replacing returns a request to write a version of a resource. If the kind supports conditions, the write is
@@ -120,7 +120,7 @@ func (t *trial) mustGet(ctx context.Context, key backend.Key) (*owner.Resource, 
 	return r, err
 }
 
-// stays returns an error unless Get returns the resource unchanged. after describes what has happened, for the error.
+// stays returns an error unless Get returns the resource unchanged. after describes in the error what has happened.
 func (t *trial) stays(ctx context.Context, was *owner.Resource, after string) error {
 	now, err := t.mustGet(ctx, was.Key)
 	if err != nil {
@@ -132,7 +132,7 @@ func (t *trial) stays(ctx context.Context, was *owner.Resource, after string) er
 	return nil
 }
 
-// done returns the resource in an answer. It returns an error unless the outcome is DONE.
+// done returns the resource in an answer. It returns an error if the outcome is not DONE.
 func done(a owner.Answer, err error) (*owner.Resource, error) {
 	if err := outcome(a, err, owner.Done); err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func difference(a, b *owner.Resource) string {
 	return strings.Join(out, ", ")
 }
 
-// contentDifference describes how spec, metadata and status of two resources differ; "" if they do not.
+// contentDifference describes how spec, metadata and status of two resources differ; "" if they are equal.
 func contentDifference(a, b *owner.Resource) string {
 	var out []string
 	add := func(field string, x, y any) {
@@ -220,8 +220,7 @@ func sameMap(a, b map[string]string) bool {
 	return len(a) == 0 && len(b) == 0 || maps.Equal(a, b)
 }
 
-// sameJSON reports whether two texts are equal as JSON. An empty text equals an empty
-// object.
+// sameJSON reports whether two texts are equal as JSON. An empty text equals an empty object.
 func sameJSON(a, b []byte) bool {
 	x, err := decoded(a)
 	if err != nil {
@@ -250,7 +249,7 @@ func short(v any) string {
 	return text
 }
 
-// parallel calls do n times at the same time. It returns all errors, joined.
+// parallel calls do n times at the same time, with the numbers from 0. It returns all errors, joined.
 func parallel(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
@@ -261,7 +260,7 @@ func parallel(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// list returns all resources of the kind from List. It reads them in pages.
+// list returns all resources of the kind, which it reads from List in pages.
 func (t *trial) list(ctx context.Context, size int) (owner.Page, error) {
 	const mostPages = 100_000
 	var all owner.Page
@@ -287,7 +286,7 @@ func (t *trial) list(ctx context.Context, size int) (owner.Page, error) {
 	return all, fmt.Errorf("List has not ended after %d pages", mostPages)
 }
 
-// eventually calls check repeatedly until it returns nil or the patience is over. It returns the last error.
+// eventually calls check repeatedly until check returns nil or the patience is over. It returns the last error.
 func (t *trial) eventually(ctx context.Context, check func() error) error {
 	end := time.Now().Add(t.Patience)
 	for {
@@ -299,7 +298,7 @@ func (t *trial) eventually(ctx context.Context, check func() error) error {
 	}
 }
 
-// pause waits for a hundredth of the patience.
+// pause waits for a hundredth of Config.Patience.
 func (t *trial) pause(ctx context.Context) {
 	select {
 	case <-time.After(t.Patience / 100):
@@ -307,8 +306,8 @@ func (t *trial) pause(ctx context.Context) {
 	}
 }
 
-// cleanup deletes the resources of the last test, even if ctx is cancelled. Resources that cannot be deleted are
-// reported in a result.
+// cleanup deletes the resources of the last test, even if ctx is cancelled. It reports resources that cannot be deleted
+// in a result.
 func (t *trial) cleanup(ctx context.Context) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer end()
@@ -381,7 +380,7 @@ func (t *trial) namespaceOf(described *descriptor.Kind, examples []owner.Resourc
 	return descriptor.DefaultNamespace
 }
 
-// accepted creates a resource. It tries different specs until the service accepts one.
+// accepted creates a resource. It tries different specs until the service accepts one of them.
 func (t *trial) accepted(ctx context.Context) (*owner.Resource, error) {
 	const attempts = 60
 	key := t.key()

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// writers is the number of writers at the same time.
+	// writers is the number of concurrent writers in tests.
 	writers = 8
-	// rounds is how often a test repeats steps that may fail only sometimes.
+	// rounds is how often a test repeats steps that fail only sometimes.
 	rounds = 5
 	// longestName is the maximum length of a name in characters.
 	longestName = 253
 	// longestPart is the maximum length of the part of a name between two dots, in characters.
 	longestPart = 63
-	// largeBytes is the size of large annotations. The gateway accepts 256 KiB of them.
+	// largeBytes is the size of large annotations. The gateway accepts annotations of 256 KiB.
 	largeBytes = 200 << 10
 )
 
@@ -170,7 +170,7 @@ func keepsMetadata(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// metadataDifference describes how the metadata that callers set differs; "" if it does not.
+// metadataDifference describes how the metadata that callers set differs between two resources; "" if it is equal.
 func metadataDifference(a, b *owner.Resource) string {
 	x, y := *a, *b
 	x.Spec, x.Status = nil, nil
@@ -178,8 +178,8 @@ func metadataDifference(a, b *owner.Resource) string {
 	return contentDifference(&x, &y)
 }
 
-// takenOrRefused writes a resource. It returns an error unless the service refuses the write with an outcome, or stores
-// the resource unchanged.
+// takenOrRefused writes a resource. It returns an error unless the service stores the resource unchanged or refuses the
+// write by an outcome. A refusal is returned as a [skip].
 func (t *trial) takenOrRefused(ctx context.Context, want owner.Resource) error {
 	a, err := t.Service.Write(ctx, owner.Write{Resource: want, IfAbsent: true})
 	if err := outcome(a, err, owner.Done, owner.Invalid, owner.Refused); err != nil {

@@ -10,15 +10,14 @@ import (
 
 // This file has the changes that the team of the service itself makes to its resources, without a gateway.
 
-// Put stores a resource with a new tag. If it has no UID, it keeps the UID of the stored resource,
-// or gets a new one.
+// Put stores a resource with a new tag. A resource without UID keeps the UID of the stored resource, or gets a new one.
 func (s *Service) Put(r owner.Resource) owner.Resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.putOwn(r)
 }
 
-// Update changes an existing resource, and reports whether there is one.
+// Update changes an existing resource by calling change. It reports whether the resource exists.
 func (s *Service) Update(key backend.Key, change func(r *owner.Resource)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +50,7 @@ func (s *Service) putOwn(r owner.Resource) owner.Resource {
 	return r
 }
 
-// Remove removes a resource, and reports whether there was one. It also removes a resource whose deletion waits.
+// Remove removes a resource, and reports whether there was one. It also removes a resource that is marked for deletion.
 func (s *Service) Remove(key backend.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +61,7 @@ func (s *Service) Remove(key backend.Key) bool {
 	return there
 }
 
-// MakeUnreadable makes a resource unreadable until the next Put. why is the reason that the service returns.
+// MakeUnreadable makes a resource unreadable until the next Put. why is the reason that Get and List return.
 func (s *Service) MakeUnreadable(key backend.Key, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +85,7 @@ func (s *Service) All() map[backend.Key]owner.Resource {
 	return s.clone().resources
 }
 
-// FreezeList makes List return the resources of this moment, until ThawList is called.
+// FreezeList makes List return the resources that exist now, until ThawList is called.
 func (s *Service) FreezeList() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +100,7 @@ func (s *Service) ThawList() {
 	s.listed = nil
 }
 
-// Expire forgets all changes. Earlier positions are then expired.
+// Expire forgets all changes, so that all earlier positions expire.
 func (s *Service) Expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +120,7 @@ func (s *Service) Backup() Backup {
 	return Backup{s.clone()}
 }
 
-// Restore replaces the resources by a backup, and begins another history.
+// Restore replaces the resources by those of a backup, and begins a new history. So all earlier positions expire.
 func (s *Service) Restore(b Backup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

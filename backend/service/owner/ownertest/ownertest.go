@@ -1,5 +1,5 @@
 // Package ownertest is a resource service in memory, for tests of the gateway and of protocols. It keeps all promises
-// of package owner. With [Hooks], tests can make it misbehave or answer late.
+// of package owner. With [Hooks], a test can make it misbehave or answer late.
 package ownertest
 
 import (
@@ -30,16 +30,18 @@ type Call struct {
 	DryRun bool
 }
 
-// Hooks change the behaviour of the service. They are called without a lock, by several goroutines at the same time.
+// Hooks change the behaviour of the service. They are called without a lock, by several goroutines at the same time. A
+// nil hook changes nothing.
 type Hooks struct {
 	// Before is called before a call is executed, and may wait. If it returns an error, the call is not executed.
 	Before func(ctx context.Context, c Call) error
-	// After is called after a call was executed. If it returns an error, that is returned instead of the answer.
+	// After is called after a call was executed. If it returns an error, the caller gets this error instead of the
+	// answer.
 	After func(ctx context.Context, c Call) error
-	// Write decides about a write. If it returns nil, the service decides.
+	// Write decides on a write. If it returns nil, the service decides.
 	Write func(w owner.Write) *owner.Answer
-	// Delete decides about a delete. If it returns nil, the service decides. If the outcome is [owner.Waits], the
-	// resource is marked for deletion, and stays until [Service.Remove].
+	// Delete decides on a delete. If it returns nil, the service decides. If it returns the outcome [owner.Waits], the
+	// resource is marked for deletion and stays until [Service.Remove].
 	Delete func(d owner.Delete) *owner.Answer
 	// Admit changes a resource before it is stored, for example to set defaults or a status.
 	Admit func(r *owner.Resource)
@@ -57,7 +59,7 @@ type Service struct {
 	state
 	// listed are the resources that List returns after FreezeList; nil otherwise.
 	listed *state
-	// log has the keys of changes. trimmed is the position before its first element.
+	// log has the keys of changes. trimmed is the position before log[0].
 	log     []backend.Key
 	trimmed int
 	// history changes with each [Service.Restore].
@@ -106,7 +108,7 @@ func (s *Service) SetKinds(kinds ...owner.Kind) {
 	s.kinds = kinds
 }
 
-// begin calls Before and returns the hooks.
+// begin calls the hook Before and returns the hooks.
 func (s *Service) begin(ctx context.Context, c Call) (Hooks, error) {
 	s.mu.Lock()
 	h := s.hooks
@@ -149,7 +151,7 @@ func (s *Service) Describe(ctx context.Context) (owner.Description, error) {
 	return d, h.end(ctx, c)
 }
 
-// List implements [owner.Service]. The resources are in the order of their keys. A token is the last key of a page.
+// List implements [owner.Service]. The resources are ordered by key. A token is the last key of a page.
 func (s *Service) List(ctx context.Context, kind, token string, size int) (owner.Page, error) {
 	c := Call{Method: "List"}
 	h, err := s.begin(ctx, c)
@@ -199,7 +201,7 @@ func (s *Service) list(kind, token string, size int) (owner.Page, error) {
 	return page, nil
 }
 
-// placeOf returns a key in the form of a page token. It is never empty.
+// placeOf returns the page token that stands for a key. It is never empty.
 func placeOf(key backend.Key) string { return key.Namespace + "/" + key.Name }
 
 // Get implements [owner.Service].

@@ -20,11 +20,11 @@ import (
 // servicePath is the prefix of the paths of all calls.
 const servicePath = "/sluice.resource.v1.ResourceService/"
 
-// maxErrorText is the maximum length of a service's text in an error, in bytes.
+// maxErrorText is the maximum length, in bytes, of a text of the service in an error.
 const maxErrorText = 500
 
-// errGaveUp is reported to the circuit breaker when the caller has stopped waiting. It is neither a success nor a
-// failure of the service.
+// errGaveUp is reported to the circuit breaker if the caller has stopped waiting. It counts neither as a success nor as
+// a failure of the service.
 var errGaveUp = errors.New("the caller did not wait")
 
 // errEnded means that the service has ended a stream.
@@ -33,7 +33,7 @@ var errEnded = errors.New("the service has ended the stream")
 // errLate means that there was no answer before the deadline.
 var errLate = errors.New("no answer in time")
 
-// endpoint is where calls are sent.
+// endpoint is the address to which calls are sent, with the client that sends them.
 type endpoint struct {
 	client  *http.Client
 	address string
@@ -65,13 +65,13 @@ func (m call[Req, Res]) ask(ctx context.Context, c *Client, in *Req) (*Res, erro
 	return out, err
 }
 
-// send sends the call and waits for the answer, for at most the given time.
+// send sends the call and waits for the answer, for at most limit.
 func (m call[Req, Res]) send(ctx context.Context, c *Client, limit time.Duration, in *Req) (*Res, error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
-	// sent reports whether the request was given a connection, so that it may have been executed. It is not executed
-	// twice: the transport uses a second connection only if nothing was written to the first, or if the service has
-	// reported that it has not executed the request.
+	// sent reports whether the request got a connection. If it did, the service may have executed the request. The
+	// request is not executed twice: the transport uses a second connection only if nothing was written to the first
+	// one, or if the service has reported that it has not executed the request.
 	var sent atomic.Bool
 	bounded = httptrace.WithClientTrace(bounded, &httptrace.ClientTrace{
 		GetConn: func(string) { sent.Store(false) },
@@ -119,8 +119,8 @@ func (c *Client) takeSlot(ctx context.Context) error {
 	}
 }
 
-// outage returns the error of a call for the circuit breaker. It is not nil if the service could not be reached or has
-// not answered. Every answer of the service is a success.
+// outage returns the error of a call as the circuit breaker counts it. It is not nil if the service could not be
+// reached or has not answered. Every answer of the service is a success.
 func outage(ctx context.Context, err error) error {
 	switch {
 	case err == nil, connect.IsWireError(err), errors.Is(err, owner.ErrUnimplemented):
@@ -131,13 +131,12 @@ func outage(ctx context.Context, err error) error {
 	return err
 }
 
-// callError is the error of a call.
 type callError struct {
 	service, method string
 	err             error
 }
 
-// Error returns a message of one line, with the names of the service and of the call.
+// Error returns a message on one line, with the names of the service and of the call.
 func (e *callError) Error() string {
 	return fmt.Sprintf("service %s: %s: %s", e.service, e.method, oneLine(e.err.Error(), maxErrorText))
 }
@@ -150,7 +149,7 @@ func (c *Client) notSent(method string, err error) error {
 	return c.failed(method, fmt.Errorf("%w: %w", owner.ErrNotSent, err))
 }
 
-// oneLine returns a text on one line, without control characters, and cut after n bytes.
+// oneLine returns a text on one line, without control characters and cut after n bytes.
 func oneLine(text string, n int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -161,7 +160,7 @@ func oneLine(text string, n int) string {
 	return cut(text, n)
 }
 
-// cut returns the first bytes of a text, at most n. It does not cut a character.
+// cut returns at most the first n bytes of a text. It does not split a character.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -61,8 +61,8 @@ func (c *Client) Get(ctx context.Context, keys []backend.Key) ([]owner.Got, erro
 	return got, nil
 }
 
-// Changes implements [owner.Service]. It needs no slot and ignores the circuit breaker, because it waits most of the
-// time and there is only one such call at a time.
+// Changes implements [owner.Service]. It needs no slot and ignores the circuit breaker, because the call waits most of
+// the time and there is only one such call at a time.
 func (c *Client) Changes(ctx context.Context, position string, wait time.Duration) (owner.Changes, error) {
 	ms := min(max(wait.Milliseconds(), 0), math.MaxInt32)
 	in := &pb.ChangesRequest{Position: position, WaitMs: int32(ms)}

@@ -19,9 +19,9 @@ const maxRequest = 16 << 20
 
 // Handler returns a handler that serves a service by the protocols of Connect, with JSON or protobuf, and by gRPC.
 //
-// The context of a call has the caller from the headers. It has none if the gateway calls on its own behalf. Everybody
-// who can reach the handler can set these headers. So the server must accept only gateways, by their client
-// certificates. gRPC requires HTTP/2; without TLS, see [http.Protocols.SetUnencryptedHTTP2].
+// The context of a call has the caller from the headers. It has no caller if the gateway calls on its own behalf. All
+// clients that can reach the handler can set these headers. So the server must accept only gateways, by their client
+// certificates. gRPC requires HTTP/2; for HTTP/2 without TLS, see [http.Protocols.SetUnencryptedHTTP2].
 func Handler(service owner.Service) http.Handler {
 	s := server{service}
 	mux := http.NewServeMux()
@@ -34,7 +34,7 @@ func Handler(service owner.Service) http.Handler {
 	return mux
 }
 
-// serve adds a call to a mux.
+// serve adds a call to a mux. answer executes the call.
 func serve[Req, Res any](mux *http.ServeMux, method string, answer func(context.Context, *Req) (*Res, error)) {
 	path := servicePath + method
 	mux.Handle(path, connect.NewUnaryHandler(path, func(
@@ -48,7 +48,7 @@ func serve[Req, Res any](mux *http.ServeMux, method string, answer func(context.
 	}, connect.WithReadMaxBytes(maxRequest)))
 }
 
-// withCode returns the error of a service with a code of Connect.
+// withCode returns the error of a service with the code of Connect that matches the error.
 func withCode(err error) error {
 	var coded *connect.Error
 	switch {

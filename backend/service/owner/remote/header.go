@@ -39,7 +39,7 @@ func setHeaders(ctx context.Context, to http.Header, traced span.Span) {
 	}
 }
 
-// withCaller returns a context with the caller in the headers; without a caller if the gateway calls on its own behalf.
+// withCaller returns a context with the caller in the headers. If the gateway calls on its own behalf, it returns ctx.
 func withCaller(ctx context.Context, from http.Header) context.Context {
 	user := unescape(from.Get(userHeader))
 	if user == access.Gateway {
@@ -79,7 +79,7 @@ func escape(text string) string {
 	return out.String()
 }
 
-// unescape decodes a result of escape. It returns other texts unchanged.
+// unescape decodes the result of escape. It returns invalid texts unchanged.
 func unescape(text string) string {
 	if out, err := url.PathUnescape(text); err == nil {
 		return out

@@ -11,7 +11,7 @@ import (
 	pb "github.com/sluicegw/sluice/schema/service/v1/resourcev1"
 )
 
-// This file creates messages. They are converted back in read.go (answers) and handler.go (requests).
+// This file creates messages. The files read.go (answers) and handler.go (requests) convert them back.
 
 func keyOf(k backend.Key) *pb.Key { return &pb.Key{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name} }
 
@@ -23,7 +23,8 @@ func keysOf(keys []backend.Key) []*pb.Key {
 	return out
 }
 
-// writeOf returns the request for a write. The error is an inexactError, or the spec is not a JSON object.
+// writeOf returns the request for a write. It returns an inexactError for a number that cannot be expressed, and
+// another error if the spec is not a JSON object.
 func writeOf(w owner.Write) (*pb.WriteRequest, error) {
 	r := w.Resource
 	spec, err := parseObject(r.Spec, "spec")
@@ -42,7 +43,7 @@ func writeOf(w owner.Write) (*pb.WriteRequest, error) {
 	}, nil
 }
 
-// resourceOf returns the message of a resource; nil for nil.
+// resourceOf returns the message for a resource; nil for nil.
 func resourceOf(r *owner.Resource) (*pb.Resource, error) {
 	if r == nil {
 		return nil, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// Method is a method of another service at the address of a [Client]. Its calls use the client's slots, circuit
-// breaker, deadlines, and headers for the caller.
+// Method is a method of any other gRPC service at the address of a [Client]. Its calls use the slots, the circuit
+// breaker and the deadlines of the client, and have the headers for the caller.
 type Method[Req, Res any] struct {
 	client *Client
 	call   call[Req, Res]
@@ -27,8 +27,8 @@ func (m *Method[Req, Res]) Ask(ctx context.Context, in *Req) (*Res, error) {
 	return m.call.ask(ctx, m.client, in)
 }
 
-// Listen sends a request and calls received with each message of the answer, which is a stream, until the stream or ctx
-// ends. It needs no slot and does not use the circuit breaker. The error is never nil.
+// Listen calls a method that streams its answer. It sends a request and calls received with each message of the answer,
+// until the stream or ctx ends. It needs no slot and does not use the circuit breaker. The error is never nil.
 func (m *Method[Req, Res]) Listen(ctx context.Context, in *Req, received func(*Res)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -29,7 +29,7 @@ func (e *inexactError) message() string {
 		"integers up to 2^53", cut(e.number, maxErrorText/2))
 }
 
-// answer returns the error as the answer to a write.
+// answer returns the answer to a write that has the number.
 func (e *inexactError) answer() owner.Answer {
 	return owner.Answer{
 		Outcome:    owner.Invalid,
@@ -101,8 +101,8 @@ func valueOf(value any, path string) (*structpb.Value, error) {
 	return nil, fmt.Errorf("%s: a %T is no JSON", path, value)
 }
 
-// numberOf parses a number. It returns an error for an integer that is not exact as a 64-bit float. Fractions are
-// rounded, as by all JSON decoders.
+// numberOf parses a number. It returns an error for an integer that a 64-bit float cannot express exactly. It rounds
+// fractions, as all JSON decoders do.
 func numberOf(text string) (float64, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -114,7 +114,7 @@ func numberOf(text string) (float64, error) {
 	return n, nil
 }
 
-// printObject returns an object as JSON. The names are sorted. It returns nil for nil.
+// printObject returns an object as JSON, with sorted names. For nil it returns nil.
 func printObject(object *structpb.Struct) ([]byte, error) {
 	if object == nil {
 		return nil, nil
@@ -167,7 +167,7 @@ func appendValue(out []byte, value *structpb.Value) ([]byte, error) {
 	return append(out, "null"...), nil
 }
 
-// appendString appends a JSON string. It does not escape the characters that are only special in HTML.
+// appendString appends a JSON string. It does not escape characters that are only special in HTML.
 func appendString(out []byte, text string) ([]byte, error) {
 	plain := func(b byte) bool { return b >= ' ' && b < utf8.RuneSelf && b != '"' && b != '\\' }
 	for i := range len(text) {

@@ -25,7 +25,7 @@ const (
 	maxText    = 4096
 )
 
-// maxViolations is the maximum number of violations in an answer that are used, and also of warnings.
+// maxViolations is the maximum number of violations, and also of warnings, that are read from an answer.
 const maxViolations = 1000
 
 // kindName matches the names of kinds, which are GraphQL names that are not reserved.
@@ -56,7 +56,7 @@ func readDescription(in *pb.DescribeResponse) (owner.Description, error) {
 	return out, nil
 }
 
-// readPage converts an answer to List. A resource that violates the contract is returned as unreadable.
+// readPage converts an answer to List. It returns a resource that violates the contract as unreadable.
 func readPage(asked *pb.ListRequest, in *pb.ListResponse) (owner.Page, error) {
 	if err := atMost("nextPageToken", in.NextPageToken, maxToken); err != nil {
 		return owner.Page{}, err
@@ -122,7 +122,7 @@ func readGot(asked []backend.Key, in *pb.GetResponse) ([]owner.Got, error) {
 	return out, nil
 }
 
-// readChanges converts an answer to Changes. Keys that no kind can have are left out.
+// readChanges converts an answer to Changes. It leaves out keys that no resource can have.
 func readChanges(in *pb.ChangesResponse) (owner.Changes, error) {
 	if in.Position == "" {
 		return owner.Changes{}, errors.New("position: it is missing")
@@ -177,7 +177,7 @@ func readViolations(in []*pb.Violation) []owner.Violation {
 	return out
 }
 
-// readKey converts a key. It returns an error for a key that no kind can have.
+// readKey converts a key. It returns an error for a key that no resource can have.
 func readKey(in *pb.Key) (backend.Key, error) {
 	key := backend.Key{Kind: in.GetKind(), Namespace: in.GetNamespace(), Name: in.GetName()}
 	n := len(key.Kind) + len(key.Namespace) + len(key.Name)
@@ -194,7 +194,7 @@ func readKey(in *pb.Key) (backend.Key, error) {
 	return key, nil
 }
 
-// sameKey returns an error if a resource does not have the requested key.
+// sameKey returns an error if a resource has another key than the requested one.
 func sameKey(asked backend.Key, in *pb.Resource) error {
 	key := backend.Key{Kind: in.GetKey().GetKind(), Namespace: in.GetKey().GetNamespace(), Name: in.GetKey().GetName()}
 	if key != asked {
@@ -203,7 +203,7 @@ func sameKey(asked backend.Key, in *pb.Resource) error {
 	return nil
 }
 
-// readResource converts a resource. Its key must have been checked.
+// readResource converts a resource. The caller has checked the key.
 func readResource(key backend.Key, in *pb.Resource) (owner.Resource, error) {
 	for _, err := range []error{
 		atMost("tag", in.Tag, maxTag), atMost("uid", in.Uid, maxUID), atMost("writeId", in.WriteId, maxWriteID),

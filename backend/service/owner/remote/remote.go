@@ -27,10 +27,10 @@ import (
 	pb "github.com/sluicegw/sluice/schema/service/v1/resourcev1"
 )
 
-// Protocol is a protocol for calls.
+// Protocol is a protocol for calls of a service.
 type Protocol string
 
-// The protocols.
+// The protocols of [Config].
 const (
 	// ConnectJSON is the unary protocol of Connect: an HTTP POST with JSON, and an answer with JSON.
 	ConnectJSON Protocol = "connect+json"
@@ -56,18 +56,19 @@ const (
 const (
 	// maxAnswer is the maximum size of an answer in bytes, after decompression.
 	maxAnswer = 64 << 20
-	// idleTimeout is the time after which idle connections are closed. Servers of Node.js and Python close them after 5
-	// s. If a server closes a connection just when a write is sent, the answer is lost, so the client must be faster.
+	// idleTimeout is the time after which the client closes idle connections. Servers of Node.js and Python close them
+	// after 5 s. If a server closes a connection just when a write is sent, the answer is lost. Therefore the client
+	// must close connections earlier.
 	idleTimeout = 4 * time.Second
-	// If nothing was read from an HTTP/2 connection for pingAfter, a ping is sent. If there is no answer within
+	// If nothing was read from an HTTP/2 connection for pingAfter, a ping is sent. If the ping is not answered within
 	// pingTimeout, the connection is closed.
 	pingAfter   = 15 * time.Second
 	pingTimeout = 5 * time.Second
 	maxHeader   = 64 << 10
 )
 
-// The circuit breaker opens after tripAfter failures in a row: then no calls are sent. After openFor it allows one call
-// as a test.
+// The circuit breaker opens after tripAfter failures in a row. While it is open, no calls are sent. After openFor it
+// allows one call as a test.
 const (
 	tripAfter = 5
 	openFor   = time.Second
@@ -75,25 +76,27 @@ const (
 
 // Config configures a [Client].
 type Config struct {
-	// Name is the name of the service for errors. Required.
+	// Name is the name of the service in errors. It is required.
 	Name string
-	// Address is the URL of the service, http or https. The paths of calls are appended to its
-	// path. Required.
+	// Address is the URL of the service, with the scheme http or https. The paths of calls are appended to its path. It
+	// is required.
 	Address string
-	// Protocol is the protocol of calls. Default: ConnectJSON.
+	// Protocol is the protocol of calls. The default is ConnectJSON.
 	Protocol Protocol
-	// TLS returns the TLS configuration for a new connection to an https address. The result is not modified. If TLS is
-	// nil or returns nil, the CAs of the system are trusted, and there is no client certificate.
+	// TLS returns the TLS configuration for a new connection to an https address. The client does not modify the
+	// result. If TLS is nil or returns nil, the client trusts the CAs of the system and has no client certificate.
 	TLS func() *tls.Config
-	// Timeout is the time limit of a call. For Changes, the requested wait is added. Default: DefaultTimeout.
+	// Timeout is the time limit of a call. For Changes, the requested wait is added to it. The default is
+	// DefaultTimeout.
 	Timeout time.Duration
-	// InFlight is the maximum number of calls at a time, not counting Changes. Default: DefaultInFlight.
+	// InFlight is the maximum number of concurrent calls, not counting Changes. The default is DefaultInFlight.
 	InFlight int
-	// SlotWait is how long a call waits for others to end if there are InFlight calls. Default: DefaultSlotWait.
+	// SlotWait is how long a call waits for another call to end if there are already InFlight calls. The default is
+	// DefaultSlotWait.
 	SlotWait time.Duration
 }
 
-// Validate returns an error that joins all problems with the configuration, with the names of the fields.
+// Validate returns an error that joins all problems with the configuration and names the fields.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Name == "" {
@@ -249,7 +252,7 @@ func dialTLS(ctx context.Context, cfg Config, network, address string) (net.Conn
 	return (&tls.Dialer{Config: security}).DialContext(ctx, network, address)
 }
 
-// refuseRedirect returns an error, because calls must not be sent to an address that is not configured.
+// refuseRedirect returns an error, because a call must not be sent to an address that is not configured.
 func refuseRedirect(to *http.Request, _ []*http.Request) error {
 	return fmt.Errorf("it redirects to %s; redirects are not followed", to.URL.Redacted())
 }

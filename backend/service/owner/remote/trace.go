@@ -9,7 +9,8 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// traceCall begins the span of a call, by the semantic conventions of RPCs, if its request is traced.
+// traceCall begins the span of a call, by the semantic conventions for RPCs. If the request is not traced, there is no
+// span.
 func traceCall(ctx context.Context, service, method string) span.Span {
 	name := strings.Trim(servicePath, "/")
 	_, s := span.StartCall(ctx, "service "+method)
