@@ -36,6 +36,8 @@ type input struct {
 type decoder struct {
 	found                  []failure.Violation
 	values, objects, texts int
+	// withdrawn is [Config.Withdrawn].
+	withdrawn string
 }
 
 func (d *decoder) refuse(at *failure.Path, rule, format string, args ...any) {
@@ -54,7 +56,7 @@ const maxSafe = 1<<53 - 1
 
 // decode decodes the resource of a request.
 func (k *kind) decode(m protoreflect.Message) (*input, error) {
-	var d decoder
+	d := decoder{withdrawn: k.withdrawn}
 	out := &input{identity: kinds.Identity{Kind: k.Name}}
 	d.known(m, nil)
 	given := strings.ReplaceAll(m.Get(k.fields.kind).String(), "_", "") // some write kinds as security_group
@@ -100,7 +102,7 @@ func (d *decoder) known(m protoreflect.Message, at *failure.Path) {
 		at = failure.At("resource")
 	}
 	number, _, _ := protowire.ConsumeTag(unknown)
-	d.refuse(at, "unknown", "has a field %d, which this gateway does not know", number)
+	d.refuse(at, "unknown", "has a field %d, which this gateway does not know%s", number, after(d.withdrawn))
 }
 
 // metadata decodes the metadata. It replaces all stored metadata. Fields that the gateway sets are ignored.

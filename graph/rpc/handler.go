@@ -64,6 +64,9 @@ type Config struct {
 	RequestSetting string
 	// Tracer makes spans for events whose writes were traced; nil for none.
 	Tracer *span.Tracer
+	// Withdrawn says which version of the API was withdrawn whose methods and fields clients may still use. It is added to
+	// errors about methods and fields that do not exist. Empty if there is none.
+	Withdrawn string
 	// HideReflection turns reflection off.
 	HideReflection bool
 }
@@ -112,6 +115,8 @@ type kind struct {
 	*proto.Kind
 	fields       resourceFields
 	spec, status *shape
+	// withdrawn is [Config.Withdrawn].
+	withdrawn string
 }
 
 // New returns a handler.
@@ -121,7 +126,7 @@ func New(cfg Config) (*Handler, error) {
 	}
 	h := &Handler{
 		cfg:        cfg,
-		receiver:   receiver{edge: cfg.Edge, most: cfg.MaxRequest, setting: cfg.RequestSetting},
+		receiver:   receiver{edge: cfg.Edge, most: cfg.MaxRequest, setting: cfg.RequestSetting, withdrawn: cfg.Withdrawn},
 		methods:    map[string]*method{},
 		reflection: map[string]http.Handler{},
 	}
@@ -145,7 +150,7 @@ func New(cfg Config) (*Handler, error) {
 
 // compile compiles the shapes of a kind.
 func (h *Handler) compile(c *compiler, of *proto.Kind) (*kind, error) {
-	out := &kind{Kind: of, fields: resourceFieldsOf(of.Resource)}
+	out := &kind{Kind: of, fields: resourceFieldsOf(of.Resource), withdrawn: h.cfg.Withdrawn}
 	stored := h.cfg.Service.Body(of.Name)
 	if stored == nil {
 		return nil, fmt.Errorf("rpc: the service has no kind %s", of.Name)
@@ -194,11 +199,19 @@ func (h *Handler) serveOther(w http.ResponseWriter, r *http.Request) {
 			Code: failure.CodeNotFound,
 			Message: fmt.Sprintf(
 				"there is no method %s; sluice proto print shows those of a catalogue, as does reflection", quoted(path),
-			),
+			) + after(h.cfg.Withdrawn),
 		},
 		Code:   connect.CodeUnimplemented,
 		Status: http.StatusNotFound,
 	})
+}
+
+// after returns a text as the rest of a message; empty if text is empty.
+func after(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "; " + text
 }
 
 // Has reports whether a path is the path of a method, and whether the method streams its answers.

@@ -103,6 +103,8 @@ type receiver struct {
 	// none.
 	most    int
 	setting string
+	// withdrawn is [Config.Withdrawn].
+	withdrawn string
 	// buffers has buffers of about firstBuffer bytes. inflaters has gzip readers.
 	buffers, inflaters sync.Pool
 }
@@ -283,7 +285,7 @@ func (r *receiver) decode(ctx context.Context, in *incoming, of protoreflect.Mes
 	m := dynamicpb.NewMessage(of)
 	out.message = m
 	if in.form.json {
-		return out, unmarshalJSON(in.data, m)
+		return out, unmarshalJSON(in.data, m, r.withdrawn)
 	}
 	if err := protobuf.Unmarshal(in.data, m); err != nil {
 		return nil, malformed(err)
@@ -301,13 +303,13 @@ func (in *incoming) values(of protoreflect.MessageDescriptor) (valueCounter, err
 	return c, err
 }
 
-// unmarshalJSON decodes a message from JSON. Unknown fields are an error.
-func unmarshalJSON(data []byte, out protobuf.Message) error {
+// unmarshalJSON decodes a message from JSON. Unknown fields are an error; see [Config.Withdrawn].
+func unmarshalJSON(data []byte, out protobuf.Message, withdrawn string) error {
 	if len(data) == 0 {
 		return failure.BadInput("", "an empty body is no JSON; {} is accepted")
 	}
 	if err := protojson.Unmarshal(data, out); err != nil {
-		return withoutValues(err)
+		return withoutValues(err, withdrawn)
 	}
 	return nil
 }

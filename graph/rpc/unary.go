@@ -33,7 +33,7 @@ func (r *request) refuseUnknown() error {
 		return nil
 	}
 	number, _, _ := protowire.ConsumeTag(unknown)
-	return failure.BadInput("", "the request has a field %d, which this gateway does not know", number)
+	return failure.BadInput("", "the request has a field %d, which this gateway does not know%s", number, after(r.kind.withdrawn))
 }
 
 // identity returns the resource that the request names.

@@ -181,15 +181,19 @@ var jsonErrorForm = regexp.MustCompile(`\(line (\d+:\d+)\): ` +
 	`(unknown field "(?:[^"\\]|\\.)*"|invalid value for \w+ (?:field \w+|key)|` +
 	`invalid [\w.]+ value|duplicate field|duplicate map key)?`)
 
-// withoutValues returns an error of protojson without quoted values. They may be secret or long.
-func withoutValues(err error) error {
+// withoutValues returns an error of protojson without quoted values. They may be secret or long. withdrawn is
+// [Config.Withdrawn].
+func withoutValues(err error, withdrawn string) error {
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // protojson uses both kinds of spaces
 	found := jsonErrorForm.FindStringSubmatch(text)
 	if found == nil {
 		return failure.BadInput("", "the body is no JSON of this message")
 	}
 	what := failure.ShortenPath(cmp.Or(found[2], "something else is accepted here"))
-	return failure.BadInput("", "line %s: %s", found[1], what)
+	if !strings.HasPrefix(what, "unknown field") {
+		withdrawn = ""
+	}
+	return failure.BadInput("", "line %s: %s%s", found[1], what, after(withdrawn))
 }
 
 // countJSON counts upper bounds for the values in JSON. The number of values is that of commas and opening brackets

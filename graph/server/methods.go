@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,10 +61,25 @@ func (s *Server) addMethods(g *Generation) error {
 		Edge:           &methodsEdge{Server: s, generation: g, version: version},
 		MaxRequest:     int(min(s.cfg.Limits.Body, maxCall)),
 		RequestSetting: setting,
+		Withdrawn:      g.withdrawnAfter(of.Version),
 		Tracer:         s.cfg.Tracer,
 		HideReflection: s.cfg.HideIntrospection,
 	})
 	return err
+}
+
+// withdrawnAfter returns a text about the newest version that was withdrawn, if it is newer than the one with a name;
+// otherwise empty. Clients of the standard methods do not choose a version, so they may have been made for that one.
+func (g *Generation) withdrawnAfter(name string) string {
+	for _, v := range slices.Backward(g.versions) {
+		switch {
+		case v.Number.String() == name:
+			return ""
+		case !v.Served():
+			return withdrawnText(v.Number.String(), v.Why)
+		}
+	}
+	return ""
 }
 
 // maxCall is the maximum size of a request in bytes. A request has at most one resource.

@@ -276,7 +276,7 @@ func (g *Generation) unsupportedText(name string) string {
 	text := fmt.Sprintf("version %s of the API is not served", name)
 	for _, v := range g.versions {
 		if v.Number.String() == name {
-			text = fmt.Sprintf("version %s of the API was withdrawn: %s", name, v.Why)
+			text = withdrawnText(name, v.Why)
 		}
 	}
 	served := g.servedNames()
@@ -284,6 +284,11 @@ func (g *Generation) unsupportedText(name string) string {
 		return text + "; the API that is not released yet is at " + apiPath
 	}
 	return text + "; served are " + strings.Join(served, ", ")
+}
+
+// withdrawnText returns the message about a version that was withdrawn.
+func withdrawnText(name, why string) string {
+	return fmt.Sprintf("version %s of the API was withdrawn: %s", name, why)
 }
 
 // unsupportedExtensions returns the extensions of the error for an API that is not served.
