@@ -60,7 +60,8 @@ type LockState struct {
 	Writers int `json:"writers"`
 }
 
-// busiest returns at most most locked resources, those with the most writers, and the number of all locked resources.
+// busiest returns the locked resources with the most writers, and the number of all locked resources. most is the
+// maximum number of resources in the result.
 func (l *keyLocks) busiest(most int) (states []LockState, locked int) {
 	l.mu.Lock()
 	states = make([]LockState, 0, len(l.locks))

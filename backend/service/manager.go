@@ -13,12 +13,13 @@ import (
 
 // A field manager is the name under which a client applies manifests, such as the name of a pipeline, an operator or a
 // person. For each field manager, a resource records which labels and annotations its last manifest had. So an apply
-// can remove the keys that its own manifest no longer has, and keep those that others have set:
+// can remove the keys that its own manifest no longer has, and keep keys that others have set:
 //
 //	manifest before   manifest now    stored before             stored after
 //	a, b              a               a, b, c (by a patch)      a, c
 //
-// A key in the manifests of several field managers is removed when none of them has it any more.
+// If several field managers have a key in their manifests, the key is removed when none of the manifests has it any
+// more.
 
 // Limits of field managers.
 const (

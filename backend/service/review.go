@@ -15,7 +15,8 @@ import (
 )
 
 // A resource service can review the writes of callers to a kind that it does not own (descriptor.Kind.Review). While
-// the lock of the key is held, the gateway sends it the resource that is about to be stored, as the dry run of a write.
+// the lock of the key is held, the gateway sends the service the resource that is about to be stored, as the dry run of
+// a write.
 //
 //	reviewed      a create, an update, a patch, an upsert, an apply, and a dry run of these
 //	not reviewed  changes that the service would not see (finalizers, expiry, field managers), a status,

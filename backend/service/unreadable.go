@@ -10,9 +10,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// A resource is damaged if it cannot be read. Either its record does not decode: then the store knows only its key and
-// returns [backend.ErrUnreadable]. Or its body does not match the declaration of its kind. Each damaged resource is
-// counted and logged once: see [kind.Unreadable].
+// A resource is damaged if it cannot be read. Either its record does not decode, or its body does not match the
+// declaration of its kind. If the record does not decode, the store knows only its key and returns
+// [backend.ErrUnreadable]. Each damaged resource is counted and logged once: see [kind.Unreadable].
 //
 //	get         returns UNREADABLE
 //	list        leaves the resource out and does not count it

@@ -21,8 +21,8 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// write is one write of one resource: the request, checked as far as that is possible without the stored resource. Each
-// verb has a file of its name, which calls the phases of the verb:
+// write is one write of one resource. It has the request, which was checked as far as this is possible without the
+// stored resource. The file of each verb has its name and calls the phases of the verb:
 //
 //	begin             finds the kind and the key, authorizes the verb and checks the metadata
 //	takeSpec          reads the spec that was sent (patch.go and status.go: the patch, the status)

@@ -28,7 +28,8 @@ type Writer struct {
 	reviews    *reviews
 }
 
-// Locks returns at most most locked resources, those with the most writers, and the number of all locked resources.
+// Locks returns the locked resources with the most writers, and the number of all locked resources. most is the maximum
+// number of resources in the result.
 func (wr *Writer) Locks(most int) (busiest []LockState, locked int) { return wr.locks.busiest(most) }
 
 // maxTag is the maximum number of characters of the prefix of request ids.

@@ -19,7 +19,7 @@ type File struct {
 	Content []byte
 }
 
-// Pair returns the certificate in cert, with its chain, and its key in key.
+// Pair returns a certificate with its chain and its key. cert and key are the PEM files.
 func Pair(cert, key File) (tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(cert.Content, key.Content)
 	if err != nil {

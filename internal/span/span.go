@@ -1,7 +1,7 @@
 // Package span makes spans of traces (OpenTelemetry), and passes traces between processes (W3C Trace Context).
 //
 // A [Tracer] decides at the beginning of each request whether it is traced. If it is, the context of the request has a
-// span. Code that is called with that context adds spans below it, with [Start] and [Past]. If the request is not
+// span. Code that is called with this context adds spans below this span, by [Start] and [Past]. If the request is not
 // traced, these functions do nothing. Callers need to compute attributes only if [Span.Recording] returns true.
 //
 //	Tracer.Request, Tracer.Resume, Tracer.Linked   decide whether to trace

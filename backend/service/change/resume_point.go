@@ -3,8 +3,8 @@ package change
 import "github.com/sluicegw/sluice/backend"
 
 // ResumePoint is a point in a snapshot at which another stream can take over: the beginning of a page, or a point
-// within it. A page is the result of one call of [Stream.Poll]: resources, followed by changes of resources that were
-// sent before.
+// within it. A page is the result of one call of [Stream.Poll]. It has resources, followed by changes of resources that
+// were already sent.
 //
 //	at                                          end
 //	 |  SNAPSHOT a  SNAPSHOT b  MODIFIED a  ...  |  the next page

@@ -1,7 +1,7 @@
-// Package dependency decides which targets of its references a resource waits for and which it relies on, and computes
-// the conditions that say so. It reads and writes nothing itself; package reconcile does that.
+// Package dependency decides whether a resource relies on the target of a reference or waits for it. It also computes
+// the conditions that report this. It neither reads nor writes resources; package reconcile does.
 //
-// The life of a resource, as far as its references go:
+// The states of a resource that follow from its references:
 //
 //	             a reference's target is missing,
 //	             unready or being deleted            all targets are ready

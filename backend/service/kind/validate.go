@@ -28,9 +28,9 @@ func (v *Violations) Object(ctx context.Context, s *Shape, at *failure.Path, tre
 	v.object(ctx, s, at, tree, nil)
 }
 
-// Change validates an object that replaces another. Values that are effectively the same in both may violate
-// constraints and rules, which may have become stricter since they were stored. So each constraint and each rule is
-// checked only if its inputs have changed:
+// Change validates an object that replaces another. A value whose effective value does not change may violate
+// constraints and rules, because these may have become stricter since the value was stored. So each constraint and each
+// rule is checked only if its inputs have changed:
 //
 //	constraint                        inputs
 //	of a value                        the value; in a SET or MAP, the element

@@ -211,7 +211,8 @@ func (m *Mirror) run(ctx context.Context) {
 	g.Wait()
 }
 
-// work takes at most most keys at a time from a queue and calls do with them, until ctx ends.
+// work takes keys from a queue and calls do with them, until ctx ends. most is the maximum number of keys for one call
+// of do.
 func (m *Mirror) work(ctx context.Context, q *queue, most int, do func(context.Context, []backend.Key) undone) {
 	for {
 		keys := q.take(ctx, most)

@@ -107,8 +107,8 @@ func (q *queue) awaitRoom(ctx context.Context) {
 	}
 }
 
-// take waits for keys. It returns at least one key and at most most keys, or none if ctx has ended. The caller must
-// pass the keys to done.
+// take waits for keys. It returns no keys only if ctx has ended. most is the maximum number of keys in the result. The
+// caller must pass the keys to done.
 func (q *queue) take(ctx context.Context, most int) []backend.Key {
 	for {
 		keys, due := q.takeReady(most)
@@ -138,8 +138,8 @@ func (q *queue) await(ctx context.Context, due time.Time) bool {
 	return ctx.Err() == nil
 }
 
-// takeReady returns at most most keys to work on, or none. due is the time at which the next paused key becomes ready;
-// zero if none is paused.
+// takeReady returns keys to work on, or none. most is their maximum number. due is the time at which the next paused
+// key becomes ready; zero if none is paused.
 func (q *queue) takeReady(most int) (keys []backend.Key, due time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -303,7 +303,8 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 	return nil
 }
 
-// largest returns the kind of the relation whose resources are the largest, to estimate memory; nil if it has no kinds.
+// largest returns, among the kinds of a relation, the one with the largest resources; nil if there are no kinds. It
+// serves to estimate memory.
 func (r *Reader) largest(rel *relation) *kind.Kind {
 	if len(rel.kinds) == 0 {
 		return nil

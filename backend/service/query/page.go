@@ -44,7 +44,7 @@ type Page struct {
 // hashed is a bit that marks Page.hash as computed.
 const hashed = 1 << 32
 
-// AppendCursor appends the cursor of the edge with the index edge.
+// AppendCursor appends the cursor of p.Edges[edge].
 func (p *Page) AppendCursor(dst []byte, edge int) []byte {
 	hash := p.hash.Load()
 	if hash == 0 {
@@ -62,7 +62,7 @@ func (p *Page) cursors() plan.Cursors {
 	return p.query.cursors()
 }
 
-// Cursor returns the cursor of the edge with the index edge.
+// Cursor returns the cursor of p.Edges[edge].
 func (p *Page) Cursor(edge int) string { return string(p.AppendCursor(nil, edge)) }
 
 // size returns the requested size of the page, or an error if first and last are not valid.

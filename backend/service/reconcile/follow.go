@@ -229,7 +229,7 @@ func (f *follower) delayedCount() (n int) {
 	return n
 }
 
-// add adds the effects of a change to to.
+// add adds the effects of the change e.
 func (f *follower) add(to *effects, k *kind.Kind, e *backend.Event) {
 	if e.Type != backend.Deleted && f.waitsForOtherShard(e.Resource) {
 		to.changed = append(to.changed, e.Resource)

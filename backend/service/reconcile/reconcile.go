@@ -1,11 +1,11 @@
-// Package reconcile follows the changes of a store: it re-evaluates resources that wait for a target, and finishes
-// deletions that nothing holds any more. It also resolves the references of a write (Relate). Package dependency
-// decides what a resource waits for, and package sender sends the batches.
+// Package reconcile follows the changes of a store. It re-evaluates resources that wait for a target, and finishes the
+// deletion of resources that nothing holds any more. It also resolves the references of a write (Relate). Package
+// dependency decides what a resource waits for, and package sender sends the batches.
 //
 // The declarations of a kind define which fields of a spec are references. Kind.Declared is the fingerprint of these
 // declarations. Each resource is stored with the fingerprint of the declarations from which its references were
-// derived. If the two differ, the references are foreign: a gateway with the newest catalogue derives them again, any
-// other gateway leaves them as they are.
+// derived. If the two differ, the references are foreign: a gateway with the newest catalogue derives them again, and
+// other gateways do not change them.
 //
 // The effects of a change:
 //
@@ -173,8 +173,8 @@ func (r *Reconciler) RunReadOnly(ctx context.Context) error {
 	return nil
 }
 
-// retry calls do until do succeeds, ctx ends or the store is closed. It logs each failure with what, which names the
-// work.
+// retry calls do until do succeeds, ctx ends or the store is closed. It logs each failure. The argument what names the
+// work in the message.
 func (r *Reconciler) retry(ctx context.Context, shard int, what string, do func() error) error {
 	backoff := wait.Backoff{Least: minPause, Most: maxPause}
 	for {

@@ -41,7 +41,7 @@ func (o *reevaluation) add(more reevaluation) {
 }
 
 // reevaluate decides again what stored resources wait for, and stores changes of their bindings and conditions. known
-// are resources that were just stored, so they need not be read as targets. Several gateways may re-evaluate the same
+// has resources that were just stored and need not be read as targets. Several gateways may re-evaluate the same
 // resources at the same time.
 //
 //	reevaluateTogether   candidates     those that wait, have foreign references or conditions that are out of date

@@ -230,8 +230,8 @@ func ErrorOf(t testing.TB, err error) (failure.Code, *failure.Error) {
 	return known.Code, known
 }
 
-// Setting returns the number in an environment variable, or otherwise if the variable is not set. It fails the test if
-// the variable is not a number.
+// Setting returns the number in an environment variable. If the variable is not set, it returns the argument otherwise.
+// It fails the test if the variable is not a number.
 func Setting(t testing.TB, name string, otherwise uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)

@@ -365,8 +365,8 @@ func (g *generator) drawPart(text *strings.Builder, part *syntax.Regexp) {
 	}
 }
 
-// drawTimes generates a part of a pattern a random number of times, at least least times and at most repeats times
-// more. most is the maximum; -1 means that there is no maximum.
+// drawTimes generates a part of a pattern a random number of times. The number is between least and least+repeats. It
+// does not exceed most, unless most is -1.
 func (g *generator) drawTimes(text *strings.Builder, part *syntax.Regexp, least, most int) {
 	if most < 0 || most > least+repeats {
 		most = least + repeats

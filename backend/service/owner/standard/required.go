@@ -23,8 +23,8 @@ func hasRequired(m protoreflect.MessageDescriptor, seen map[protoreflect.FullNam
 	return false
 }
 
-// setRequired sets each required field of a message that is not set to its default. It does the same in the messages
-// that m contains. depth is the depth of m.
+// setRequired gives required fields of m without a value their defaults. It does the same in the messages that m
+// contains. depth is the depth of m.
 func setRequired(m protoreflect.Message, depth int) {
 	if depth > maxDepth {
 		return

@@ -243,7 +243,8 @@ func quoted(text string) string {
 // maxDescription is the maximum length of a description, in characters.
 const maxDescription = 400
 
-// describe writes a description: the comment in the .proto file, or otherwise if the descriptors have no comment.
+// describe writes a description. It is the comment in the .proto file. If the descriptors have no comment, it is the
+// argument otherwise.
 func (w *sdlWriter) describe(indent string, d protoreflect.Descriptor, otherwise string) {
 	text := d.ParentFile().SourceLocations().ByDescriptor(d).LeadingComments
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n\n")
@@ -409,8 +410,8 @@ func (w *sdlWriter) directives(f *field, path string) string {
 	return out
 }
 
-// limit returns the declared bound as an argument of @constraint. If none is declared, it returns otherwise, which is
-// from Limits, and adds the field to Limited.
+// limit returns the declared bound as an argument of @constraint. If none is declared, it uses the argument otherwise,
+// which is from Limits, and adds the field to Limited.
 func (w *sdlWriter) limit(path, name string, declared *int, otherwise int) string {
 	if declared != nil {
 		return fmt.Sprintf("%s: %d", name, *declared)

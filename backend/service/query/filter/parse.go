@@ -386,8 +386,8 @@ func pairTest(t Test, key string) Condition {
 	return t
 }
 
-// keyExists returns the condition that a resource has a label with a key, or a condition with a type. If there is
-// false, it returns the condition that the resource does not have it.
+// keyExists returns the condition that a resource has a label with a key, or a condition with a type. If the argument
+// there is false, it returns the opposite condition.
 func keyExists(index, key string, there bool) Condition {
 	t := Test{Attribute: index, Op: "first", Values: [][]byte{backend.AppendString(nil, key)}}
 	if !there {

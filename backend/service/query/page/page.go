@@ -40,7 +40,7 @@ type Edge struct {
 	key []byte
 }
 
-// At returns an edge with the sort key key.
+// At returns an edge with a sort key.
 func At(r Resource, key []byte) Edge { return Edge{r, key} }
 
 // Key returns the sort key of the edge.

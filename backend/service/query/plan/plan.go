@@ -13,9 +13,10 @@
 //	names           a/n1 | a/n2 | a/n3 | a/n7 | b/n1
 //	                '----- namespace a -----'
 //
-// For {mtu: {gte: 1450}, labels: [{key: "app", eq: "x"}]} each condition by itself gives a
-// choice: runs that hold all its matches. The label's is the shortest, with two rows; each row
-// is tested against the other condition. A count of one condition is the length of its choice.
+// For {mtu: {gte: 1450}, labels: [{key: "app", eq: "x"}]} each condition by itself gives a choice:
+// runs that hold all its matches. The choice of the label is the shortest, with two rows. Each of
+// its rows is tested against the other condition. A count of one condition is the length of its
+// choice.
 //
 // A page of w resources in another order than its choice can be read in two ways:
 //
@@ -24,7 +25,7 @@
 //     n of N resources and they are spread evenly, that takes w*N/n rows. With several criteria
 //     the rows that tie by the first one are read, too.
 //
-// The way with fewer rows is taken. These are the cases, the first that fits:
+// The way with fewer rows is taken. The first of these cases that fits applies:
 //
 //	the names are known                    read them one by one
 //	name order, no filter                  one run, of the names or of a parent's referrers, Sorted

@@ -83,8 +83,8 @@ func (p *planner) nulls(by string) index.Run {
 	return index.Run{Index: index.NullIndex(by), Start: p.q.places.Start, End: p.q.places.End}
 }
 
-// walkPlan returns the plan that reads a walk from where the page begins. Values are read upward if the order ascends
-// and the page is read forward, or if both are reversed:
+// walkPlan returns the plan that reads a walk from the beginning of the page. Values are read upward if the order
+// ascends and the page is read forward, or if the order descends and the page is read backward:
 //
 //	upward    nulls | values, small to large
 //	downward  values, large to small | nulls
