@@ -85,9 +85,9 @@ func call[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	return do()
 }
 
-// settle finds out whether a write was applied whose answer was lost. It is called if no later attempt was answered
-// with Done. If the resource has the id of the write, the write was applied. Otherwise the outcome is UNKNOWN. a is the
-// answer to the last attempt; zero if there was none.
+// settle finds out, after the answer to a write was lost, whether the write was applied. It is called if no later
+// attempt was answered with Done. If the resource has the id of the write, the write was applied. Otherwise the outcome
+// is UNKNOWN. a is the answer to the last attempt; zero if there was none.
 func (m *Mirror) settle(ctx context.Context, w owner.Write, a owner.Answer) (owner.Answer, error) {
 	now := a.Resource
 	if now == nil || now.WriteID != w.Resource.WriteID {

@@ -61,7 +61,7 @@ type DependencyRequest struct {
 	ChangeCursor, Ahead bool
 }
 
-// relation is a resource and the relation of the requested resources to it.
+// relation is a resource and the relation that the requested resources have to it.
 type relation struct {
 	Relation
 	// rights are the rights of the caller.

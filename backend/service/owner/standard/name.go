@@ -12,7 +12,7 @@ import (
 const (
 	nameVariable      = "{name}"
 	namespaceVariable = "{namespace}"
-	// everywhere in place of a namespace makes a list return the resources of all namespaces.
+	// everywhere is the value that services accept instead of a namespace to list the resources of all namespaces.
 	everywhere = "-"
 )
 

@@ -141,7 +141,7 @@ func lowerFirst(text string) string {
 	return string(runes)
 }
 
-// plural returns the plural of the kind's name for the SDL, which begins with a lower-case letter.
+// plural returns the plural of the kind's name for the SDL, beginning with a lower-case letter.
 func (p *plan) plural() string {
 	name := strings.TrimPrefix(string(p.list.Name()), "List")
 	if noun := strings.TrimPrefix(string(p.get.Name()), "Get"); name == noun || name == p.name || !graphName.MatchString(name) {
