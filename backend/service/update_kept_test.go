@@ -120,7 +120,7 @@ func (f *fixture) tellsStatesBefore(from backend.Position) {
 }
 
 // treeOf is the body of a stored resource.
-func treeOf(t *testing.T, r *backend.Resource) (out map[string]any) {
+func treeOf(t testing.TB, r *backend.Resource) (out map[string]any) {
 	t.Helper()
 	raw, err := backend.DecodeBody(r.Body)
 	if err == nil {

@@ -135,13 +135,13 @@ func toCaller(err error) *failure.Error {
 }
 
 // open serves kinds with access control.
-func open(t *testing.T, kinds ...descriptor.Kind) *world {
+func open(t testing.TB, kinds ...descriptor.Kind) *world {
 	t.Helper()
 	return openWith(t, 0, kinds...)
 }
 
 // openWith is open with an index in memory of a size.
-func openWith(t *testing.T, indexMemory int64, kinds ...descriptor.Kind) *world {
+func openWith(t testing.TB, indexMemory int64, kinds ...descriptor.Kind) *world {
 	t.Helper()
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
@@ -190,7 +190,7 @@ func openWith(t *testing.T, indexMemory int64, kinds ...descriptor.Kind) *world 
 }
 
 // secret is the sensitive kind of the catalogue.
-func secret(t *testing.T) descriptor.Kind {
+func secret(t testing.TB) descriptor.Kind {
 	t.Helper()
 	for _, k := range kindstest.Kinds(t) {
 		if k.Sensitive {
@@ -199,6 +199,14 @@ func secret(t *testing.T) descriptor.Kind {
 	}
 	t.Fatal("no kind is sensitive")
 	return descriptor.Kind{}
+}
+
+// with makes t the test that uses the world until it ends. A fuzz test opens one world for all inputs, because that takes
+// much longer than an input.
+func (w *world) with(t *testing.T) {
+	before := w.T
+	w.T = t
+	t.Cleanup(func() { w.T = before })
 }
 
 // method returns a method by its name.

@@ -326,8 +326,9 @@ func FuzzReceive(f *testing.F) {
 	f.Add(enveloped(1, zipped([]byte("\x0a\x01a"))), "application/grpc-web", "gzip", "1S")
 	f.Add([]byte(`{"name": "a"}`), "application/json; charset=utf-8", "identity", "10")
 	f.Add(zipped([]byte(`{}`)), "application/proto", "gzip", "x")
+	w := open(f)
 	f.Fuzz(func(t *testing.T, body []byte, contentType, encoding, timeout string) {
-		w := open(t)
+		w.with(t)
 		plain := func(text string) bool {
 			return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 		}

@@ -17,7 +17,7 @@ import (
 
 // watcher is a stream of changes.
 type watcher struct {
-	*testing.T
+	testing.TB
 	stream *connect.ServerStreamForClient[dynamicpb.Message]
 	cursor string
 }
@@ -38,7 +38,7 @@ func (w *world) watch(text string) *watcher {
 		stop()
 		_ = stream.Close()
 	})
-	return &watcher{T: w.T, stream: stream}
+	return &watcher{TB: w.T, stream: stream}
 }
 
 // next returns the next event: its type and the name of the resource.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/sluicegw/sluice/graph/rpc"
 )
@@ -29,6 +30,37 @@ func (w *world) post(method, contentType string, body []byte) (int, string) {
 	var out bytes.Buffer
 	_, _ = out.ReadFrom(res.Body)
 	return res.StatusCode, out.String()
+}
+
+// clear deletes all resources of a kind, which must be readable.
+func (w *world) clear(kind string) {
+	w.T.Helper()
+	for {
+		list := w.method("List" + kind + "s")
+		res, err := w.call(string(list.Name()), `{}`)
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		resources := res.Msg.Get(list.Output().Fields().ByNumber(1)).List()
+		if resources.Len() == 0 {
+			return
+		}
+		for i := range resources.Len() {
+			resource := resources.Get(i).Message()
+			metadata := resource.Get(fieldOf(resource, "metadata")).Message()
+			deletion := w.message(w.method("Delete"+kind).Input(), `{}`)
+			for _, name := range []protoreflect.Name{"name", "namespace"} {
+				deletion.Set(fieldOf(deletion, name), metadata.Get(fieldOf(metadata, name)))
+			}
+			if _, err := w.send(w.method("Delete"+kind), deletion); err != nil {
+				w.T.Fatal(err)
+			}
+		}
+	}
+}
+
+func fieldOf(m protoreflect.Message, name protoreflect.Name) protoreflect.FieldDescriptor {
+	return m.Descriptor().Fields().ByName(name)
 }
 
 // nest returns a message in a field of another.
@@ -89,8 +121,9 @@ func FuzzCreate(f *testing.F) {
 	f.Add([]byte{0x0a, 0x00}, false)
 	f.Add([]byte(`{"widget": {"metadata": {"name": "a"}, "spec": {"title": "t", "parts": [{}]}}}`), true)
 	f.Add(nest([]byte{0x08, 0x01}, 5, 1), false)
+	w := open(f)
 	f.Fuzz(func(t *testing.T, body []byte, isJSON bool) {
-		w := open(t)
+		w.with(t)
 		contentType := "application/proto"
 		if isJSON {
 			contentType = "application/json"
@@ -100,8 +133,6 @@ func FuzzCreate(f *testing.F) {
 				t.Fatalf("%s: %s", method, text)
 			}
 		}
-		if _, err := w.call("ListWidgets", `{}`); err != nil {
-			t.Fatal(err)
-		}
+		w.clear("Widget")
 	})
 }

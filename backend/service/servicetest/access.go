@@ -39,7 +39,7 @@ func PolicyKinds(t testing.TB) (out []descriptor.Kind) {
 }
 
 // Guarded returns a running service with access control. indexMemory is [service.Config].IndexMemory.
-func Guarded(t *testing.T, store backend.Store, indexMemory int64, kinds ...descriptor.Kind) *Fixture {
+func Guarded(t testing.TB, store backend.Store, indexMemory int64, kinds ...descriptor.Kind) *Fixture {
 	t.Helper()
 	return Running(t, service.Config{
 		Kinds:       append(kinds, PolicyKinds(t)...),
@@ -50,7 +50,7 @@ func Guarded(t *testing.T, store backend.Store, indexMemory int64, kinds ...desc
 }
 
 // Running returns a service that runs until the test ends.
-func Running(t *testing.T, cfg service.Config) *Fixture {
+func Running(t testing.TB, cfg service.Config) *Fixture {
 	t.Helper()
 	svc, err := service.New(cfg)
 	if err != nil {

@@ -174,7 +174,7 @@ func Title(b *body.Body) string {
 // Fixture is a service over a store in memory.
 type Fixture struct {
 	*service.Service
-	T     *testing.T
+	T     testing.TB
 	Store *memory.Store
 	// UnreadableCount is the number of resources that the service has found to be unreadable.
 	UnreadableCount *atomic.Int32
@@ -314,7 +314,7 @@ func (f *Fixture) LogPosition() string {
 }
 
 // WantCode returns err as a [failure.Error]. It fails the test if err does not have the code.
-func WantCode(t *testing.T, err error, code failure.Code) *failure.Error {
+func WantCode(t testing.TB, err error, code failure.Code) *failure.Error {
 	t.Helper()
 	var e *failure.Error
 	if !errors.As(err, &e) {
@@ -382,7 +382,7 @@ func (f *Fixture) MustList(req query.ListRequest) *query.Page {
 }
 
 // Take reads a stream until it has at least n events, and returns them.
-func Take(t *testing.T, c *change.Stream, n int) (out []change.Change) {
+func Take(t testing.TB, c *change.Stream, n int) (out []change.Change) {
 	t.Helper()
 	for len(out) < n {
 		more, err := c.Next(context.Background())
