@@ -112,6 +112,7 @@ func (w *watch) next(ctx context.Context, changes *change.Stream) error {
 	}
 	c := &w.pending[0]
 	w.pending = w.pending[1:]
+	budget.From(ctx).Arrive()
 	out, err := w.deliver(ctx, c)
 	if err != nil {
 		return err

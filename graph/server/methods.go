@@ -12,6 +12,7 @@ import (
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/budget"
@@ -153,6 +154,8 @@ type call struct {
 	// and the span of the request.
 	streams func()
 	share   *budget.Share
+	// events measures how long events take from their arrival until they are encoded; nil unless the call is a stream.
+	events prometheus.Observer
 	// room is the memory that all requests share, and parts how often the call has taken bodyPart bytes from it.
 	room  *budget.Room
 	parts int
@@ -419,6 +422,7 @@ func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.
 	if c := callOf(ctx); c != nil {
 		c.admitted()
 		c.streams()
+		c.events = e.metrics.operation.WithLabelValues(typeStream, of.Kind, string(of.Verb))
 	}
 	endCall(ctx, traced, of, nil, nil)
 	ctx, cancel := context.WithCancelCause(span.Detach(ctx))
@@ -468,6 +472,9 @@ func (e *methodsEdge) Answer(ctx context.Context, bytes int) error {
 	}
 	if c := callOf(ctx); c != nil {
 		c.answer += 2 * bytes
+		if c.events != nil {
+			span.Observe(ctx, c.events, spent.Since().Seconds())
+		}
 	}
 	return spent.Grow(ctx, 2*bytes)
 }

@@ -125,8 +125,15 @@ func TestMethodsTrace_CallsAreMeasuredByMethodAndCode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	stream := m.watch(`{"snapshot": true}`)
+	for range 3 { // RESET, SNAPSHOT and IN_SYNC
+		if !stream.Receive() {
+			t.Fatal(stream.Err())
+		}
+	}
 	text := m.at("GET", "/metrics", "Authorization", "Bearer "+m.token).Body.String()
 	for _, want := range []string{
+		`sluice_operation_duration_seconds_count\{kind="Shelf",type="stream",verb="WATCH"\} 3\n`,
 		`sluice_call_duration_seconds_count\{code="ok",method="CreateShelf"\} 1\n`,
 		`sluice_call_duration_seconds_count\{code="not_found",method="GetShelf"\} 2\n`,
 	} {

@@ -71,8 +71,8 @@ func newMetrics(s *Server) (*metrics, error) {
 		operation: duration(
 			"sluice_operation_duration_seconds",
 			"Time to answer a query or mutation, and to send an event of a subscription after its change has "+
-				"reached the gateway; by operation type (call for gRPC), and by the kind and the verb of the first "+
-				"root field.",
+				"reached the gateway; by operation type (call and stream for gRPC), and by the kind and the verb of "+
+				"the first root field.",
 			"type",
 			"kind",
 			"verb",
