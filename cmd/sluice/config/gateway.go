@@ -373,7 +373,12 @@ func (g *Gateway) checkTraces() error {
 	if g.TracesEndpoint == "" {
 		return nil
 	}
-	u, err := url.Parse(g.TracesEndpoint)
+	return CheckCollector(g.TracesEndpoint)
+}
+
+// CheckCollector returns an error if a text is not the URL of a collector of traces. The error does not quote the text.
+func CheckCollector(text string) error {
+	u, err := url.Parse(text)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return errors.New("it is no URL of a collector; one like http://localhost:4318 is accepted")

@@ -75,7 +75,7 @@ func (s traceSettings) check(ctx context.Context) error {
 	}
 	_, unknownSampler := s.sampler()
 	_, malformed := aboutGateway(ctx)
-	return errors.Join(err, unknownSampler, malformed)
+	return errors.Join(err, unknownSampler, malformed, s.checkVariables(ctx))
 }
 
 // aboutGateway returns the attributes of all spans.
@@ -108,6 +108,9 @@ func openTraces(ctx context.Context, s traceSettings, log *zap.Logger) (*traces,
 	sampler, err := s.sampler()
 	if err != nil {
 		return nil, exit.Usage(err)
+	}
+	if err := s.checkVariables(ctx); err != nil {
+		return nil, exit.Usage(errors.New(exit.OneLine(err)))
 	}
 	var options []otlptracehttp.Option
 	if s.endpoint != "" {

@@ -292,6 +292,44 @@ func TestServeCheck_ReadsTheVariablesOfTraces(t *testing.T) {
 	}
 }
 
+func TestServeCheck_FindsWhatTheLibraryOfTracesPassesOver(t *testing.T) {
+	malformed := map[string]string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT":           "://s3cret",
+		"OTEL_EXPORTER_OTLP_HEADERS":            "a=b,authorization=Bearer s3cret%zz",
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS":     "s3cret",
+		"OTEL_EXPORTER_OTLP_TIMEOUT":            "10s",
+		"OTEL_EXPORTER_OTLP_COMPRESSION":        "zstd",
+		"OTEL_EXPORTER_OTLP_CERTIFICATE":        "no-such-file",
+		"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": "no-such-file",
+		"OTEL_BSP_SCHEDULE_DELAY":               "0",
+		"OTEL_BSP_MAX_QUEUE_SIZE":               "-5",
+		"OTEL_BSP_MAX_EXPORT_BATCH_SIZE":        "99999999999999",
+	}
+	for name, value := range malformed {
+		t.Setenv(name, value)
+	}
+	lines, notes, code := checkServe(t, "--data", t.TempDir())
+	if code != 1 {
+		t.Errorf("exit %d", code)
+	}
+	for name := range malformed {
+		if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, name+": ") }) {
+			t.Errorf("no line is about %s: %q", name, lines)
+		}
+	}
+	if said := strings.Join(lines, "") + notes; strings.Contains(said, "s3cret") {
+		t.Errorf("a secret is shown: %s", said)
+	}
+	_, out, code := commandtest.Run(t, newRoot, "serve", "--listen", "127.0.0.1:0", "--data", t.TempDir())
+	if code != 2 || strings.Contains(out, "s3cret") || !strings.Contains(out, "OTEL_BSP_MAX_QUEUE_SIZE: ") {
+		t.Errorf("a start: exit %d: %s", code, out)
+	}
+	t.Setenv("OTEL_SDK_DISABLED", "true")
+	if lines, _, code := checkServe(t, "--data", t.TempDir()); code != 0 {
+		t.Errorf("without traces: exit %d: %q", code, lines)
+	}
+}
+
 func TestServeCheck_SaysWhichFileIsAFolder(t *testing.T) {
 	folder := t.TempDir()
 	settings := []string{
