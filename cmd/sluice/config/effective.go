@@ -45,3 +45,23 @@ func (s Setting) plain() string {
 	}
 	return s.Text()
 }
+
+// WithoutCredentials returns the text of a URL without what may be a credential: the user and the password, the query
+// and the fragment. The URL may be malformed, for example because its password has a slash.
+func WithoutCredentials(address string) string {
+	const hidden = "(not shown)"
+	scheme, rest, found := strings.Cut(address, "://")
+	if !found {
+		rest = address
+	}
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		rest = hidden + rest[i:]
+	}
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		rest = rest[:i+1] + hidden
+	}
+	if found {
+		return scheme + "://" + rest
+	}
+	return rest
+}

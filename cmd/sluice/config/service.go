@@ -255,7 +255,7 @@ func parseServices(text string) (Services, error) {
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("%q is not NAME=ADDRESS, like crm=https://crm.example:8443; in the configuration file, "+
-				"services is a mapping", one)
+				"services is a mapping", WithoutCredentials(one))
 		case out[name] != Service{}:
 			return nil, fmt.Errorf("%s: it is there twice", name)
 		}

@@ -22,8 +22,7 @@ func ConfigCommand(std terminal.Streams) *cobra.Command {
 	}, configPrintCommand(std))
 }
 
-// credentials matches the user and the password of a URL. No setting but redis accepts them, but the values that are
-// printed were not checked.
+// credentials matches the user and the password of a URL, in the settings that should have no URL with them.
 var credentials = regexp.MustCompile(`://[^/?#\s"]*@`)
 
 func configPrintCommand(std terminal.Streams) *cobra.Command {
@@ -42,6 +41,7 @@ func configPrintCommand(std terminal.Streams) *cobra.Command {
 			if err := command.LoadSettings(cmd); err != nil {
 				return err
 			}
+			hideCredentials(settings)
 			all := config.EffectiveSettings(cmd.Flags(), settings.Settings())
 			for i, one := range all {
 				all[i].Value = credentials.ReplaceAllString(one.Value, "://(not shown)@")
@@ -61,6 +61,16 @@ func configPrintCommand(std terminal.Streams) *cobra.Command {
 	format.Register(cmd)
 	onlyOnCommandLine(cmd, "output")
 	return cmd
+}
+
+// hideCredentials replaces the credentials in the URLs of settings. The settings accept no credentials, but were not
+// checked.
+func hideCredentials(settings *config.Gateway) {
+	settings.TracesEndpoint = config.WithoutCredentials(settings.TracesEndpoint)
+	for name, service := range settings.Services {
+		service.Address = config.WithoutCredentials(service.Address)
+		settings.Services[name] = service
+	}
 }
 
 // settingsTable returns a table of settings.

@@ -57,3 +57,31 @@ func TestConfigPrint_SaysWhereEachValueIsFrom(t *testing.T) {
 		t.Errorf("%s", table)
 	}
 }
+
+func TestConfigPrint_HidesTheCredentialsOfMalformedURLs(t *testing.T) {
+	for given, want := range map[string]string{
+		"https://user:hun/ter2@a.example":  "https://(not shown)@a.example",
+		"https://user:hun ter2@a.example":  "https://(not shown)@a.example",
+		"https://user:hun?ter2@a.example":  "https://(not shown)@a.example",
+		"https://user:hun@ter2@a.example":  "https://(not shown)@a.example",
+		"user:ter2@a.example":              "(not shown)@a.example",
+		"https://a.example/b?token=ter2":   "https://a.example/b?(not shown)",
+		"https://a.example/b#ter2":         "https://a.example/b#(not shown)",
+		"https://a.example:4318/v1/traces": "https://a.example:4318/v1/traces",
+	} {
+		t.Setenv("SLUICE_OTEL_ENDPOINT", given)
+		t.Setenv("SLUICE_SERVICES", `{"crm": {"address": "`+given+`"}, "teams": {"address": "https://b.example"}}`)
+		out := commandtest.Must(t, newRoot, "config", "print")
+		services := `{"crm":{"address":"` + want + `"},"teams":{"address":"https://b.example"}}`
+		if !strings.Contains(out, " "+want+" ") || !strings.Contains(out, services) || strings.Contains(out, "ter2") {
+			t.Errorf("%s: %s", given, out)
+		}
+		if lines, notes, _ := checkServe(t, "--data", t.TempDir()); strings.Contains(strings.Join(lines, "")+notes, "ter2") {
+			t.Errorf("%s: a check shows it: %q %s", given, lines, notes)
+		}
+	}
+	t.Setenv("SLUICE_SERVICES", "https://user:hunter2@a.example")
+	if _, text, _ := commandtest.Run(t, newRoot, "config", "print"); strings.Contains(text, "hunter2") {
+		t.Error(text)
+	}
+}

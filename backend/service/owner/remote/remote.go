@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -128,17 +129,25 @@ func (c Config) address() (string, error) {
 	case c.Address == "":
 		return "", errors.New("it is missing; " + accepted)
 	case err != nil:
-		return "", fmt.Errorf("%q is no URL; %s", c.Address, accepted)
+		return "", fmt.Errorf("%s is no URL; %s", c.shownAddress(), accepted)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("%q has the scheme %q; http and https are accepted", c.Address, u.Scheme)
+		return "", fmt.Errorf("%s has the scheme %q; http and https are accepted", c.shownAddress(), u.Scheme)
 	case u.Hostname() == "":
-		return "", fmt.Errorf("%q has no host; %s", c.Address, accepted)
+		return "", fmt.Errorf("%s has no host; %s", c.shownAddress(), accepted)
 	case u.User != nil:
 		return "", errors.New("it has a user; a service knows a gateway by its client certificate")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return "", fmt.Errorf("%q has a query or a fragment; %s", c.Address, accepted)
+		return "", fmt.Errorf("it has a query or a fragment; %s", accepted)
 	}
 	return strings.TrimSuffix(u.String(), "/"), nil
+}
+
+// shownAddress returns the address for an error: in quotes, or "it" if the address may have a credential.
+func (c Config) shownAddress() string {
+	if strings.ContainsAny(c.Address, "@?#") {
+		return "it"
+	}
+	return strconv.Quote(c.Address)
 }
 
 // Client calls a service at an address. It is safe for concurrent use.
