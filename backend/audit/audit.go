@@ -395,16 +395,26 @@ func (l *Log) append(lines ...Line) error {
 	}
 	if err := to.write(out); err != nil {
 		l.failed(FailedWrite)
+		if to.untidy && !to.crowded {
+			to.crowded = true
+			l.requestTidying()
+		}
 		return err
 	}
 	if to.untidy {
 		to.untidy = false
-		select {
-		case l.rotated <- struct{}{}:
-		default:
-		}
+		to.crowded = false
+		l.requestTidying()
 	}
 	return nil
+}
+
+// requestTidying makes tidy remove and compress renamed files.
+func (l *Log) requestTidying() {
+	select {
+	case l.rotated <- struct{}{}:
+	default:
+	}
 }
 
 // Refuse writes a Refused line for the caller of ctx.

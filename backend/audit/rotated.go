@@ -100,9 +100,10 @@ func rotatedFiles(path string) (rotated []*rotatedFile, left []string, err error
 	return rotated, left, nil
 }
 
-// tidy removes and compresses rotated files as configured. No process writes these files, so tidy may run while lines
-// are written. It does nothing while the present file is empty or, in the middle of a rotation, absent, because the
-// gateway may then need the last line of the newest rotated file to continue.
+// tidy removes and compresses rotated files as configured. It removes first, because the disk may be full. No process
+// writes these files, so tidy may run while lines are written. It does nothing while the present file is absent, in
+// the middle of a rotation. While the present file is empty, it leaves the newest rotated file alone, because the
+// gateway may need the last line of that file to continue.
 func (f *File) tidy(ctx context.Context) error {
 	if f.Path == "" || f.MaxAge == 0 && f.MaxFiles == 0 && !f.Compress {
 		return nil
@@ -118,7 +119,7 @@ func (f *File) tidy(ctx context.Context) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil || info.Size() == 0 {
+	if err != nil {
 		return err
 	}
 	rotated, left, err := rotatedFiles(path)
@@ -130,18 +131,42 @@ func (f *File) tidy(ctx context.Context) error {
 		errs = append(errs, os.Remove(part))
 	}
 	now := time.Now()
+	var kept []*rotatedFile
 	for i, one := range rotated {
 		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case one.inUse():
-		case f.MaxFiles > 0 && i >= f.MaxFiles, f.MaxAge > 0 && now.Sub(one.at) > f.MaxAge:
+		case one.inUse(), i == 0 && info.Size() == 0:
+		case f.MaxFiles > 0 && i >= f.MaxFiles, f.MaxAge > 0 && now.Sub(one.since(now)) > f.MaxAge:
 			errs = append(errs, one.remove())
-		case f.Compress && one.plain:
+		default:
+			kept = append(kept, one)
+		}
+	}
+	for _, one := range kept {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if f.Compress && one.plain {
 			errs = append(errs, one.compress(ctx))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// since returns when the file was rotated. If the time in its name has not come yet, because the clock was wrong then,
+// it is the modification time.
+func (r *rotatedFile) since(now time.Time) time.Time {
+	if !r.at.After(now) {
+		return r.at
+	}
+	path := r.path
+	if !r.plain {
+		path += compressedSuffix
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return r.at
+	}
+	return info.ModTime()
 }
 
 // inUse reports whether a process still writes the file, because it was renamed but no new file could be created.

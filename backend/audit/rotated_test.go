@@ -160,6 +160,25 @@ func TestFile_RemovesRenamedFilesThatAreTooOld(t *testing.T) {
 	}
 }
 
+func TestFile_RemovesOldFilesThatWereRenamedWhileTheClockWasAhead(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	const future = ".20990101T000000.00000"
+	hourAgo := time.Now().Add(-time.Hour)
+	for _, old := range []string{w.path + future + "0", w.path + future + "1.gz"} {
+		write(t, old, "")
+		if err := os.Chtimes(old, hourAgo, hourAgo); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, w.path+future+"2", "")
+	_, stop := w.run(&audit.File{Path: w.path, MaxAge: time.Minute})
+	defer stop()
+	w.until(func() bool { return len(w.rotated()) == 1 })
+	if _, err := os.Stat(w.path + future + "2"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestFile_AnInterruptedCompressionBeginsAgain has what a crash leaves: a part, and both forms of a file.
 func TestFile_AnInterruptedCompressionBeginsAgain(t *testing.T) {
 	w := newWorld(t, memory.Config{})
