@@ -60,8 +60,8 @@ type Config struct {
 	TLS *tls.Config
 	// Token returns the bearer token for each request and connection. Default: no token.
 	Token TokenSource
-	// PlaintextToken allows to send the token over http to other hosts, where it can be read on the way. By default New
-	// returns an error for such a server.
+	// PlaintextToken permits sending the token over http to other hosts, where it can be read on the way. By default
+	// New returns an error for such a server.
 	PlaintextToken bool
 	// Timeout is the time limit of a request. Default: 30 s.
 	Timeout time.Duration

@@ -21,8 +21,8 @@ import (
 // The errors of the source are returned to the caller and must not contain the token.
 type TokenSource func(ctx context.Context, refused string) (string, error)
 
-// FixedToken returns a source that always returns one token, for example from the variable SLUICE_TOKEN. It is nil if
-// text is empty.
+// FixedToken returns a source that always returns one token, for example from the variable SLUICE_TOKEN. It returns nil
+// if text is empty.
 func FixedToken(text string) TokenSource {
 	if text == "" {
 		return nil

@@ -29,7 +29,8 @@ type ListRequest struct {
 // LabelOperator is how a label is tested.
 type LabelOperator string
 
-// The operators. LabelIn and LabelNotIn need values. LabelIn does not hold for a resource without the label.
+// The values of [LabelOperator]. LabelIn and LabelNotIn need values. LabelIn does not hold for a resource without the
+// label.
 const (
 	LabelIn     LabelOperator = "in"
 	LabelNotIn  LabelOperator = "notIn"

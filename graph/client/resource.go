@@ -120,7 +120,7 @@ const DefaultNamespace = "default"
 // Format is the format of a manifest.
 type Format string
 
-// The formats.
+// The values of [Format].
 const (
 	YAML Format = "YAML"
 	JSON Format = "JSON"

@@ -7,7 +7,7 @@ import (
 
 // Viewer is the caller as the gateway knows it.
 type Viewer struct {
-	// Name begins with the source, for example token:ci. It is anonymous without a credential.
+	// Name begins with the source, for example token:ci. Without a credential it is anonymous.
 	Name string `json:"name" yaml:"name"`
 	// Source is token, oidc:NAME, cert, proxy or anonymous.
 	Source string   `json:"source" yaml:"source"`

@@ -19,7 +19,7 @@ type InputError struct{ Message string }
 
 func (e *InputError) Error() string { return e.Message }
 
-// Refuse returns an [*InputError].
+// Refuse returns an [*InputError] with a formatted message.
 func Refuse(format string, args ...any) error {
 	return &InputError{Message: fmt.Sprintf(format, args...)}
 }

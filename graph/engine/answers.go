@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/graph/answer"
 )
 
-// KeptExtension is the key of the extension in [graphql.Stats] that is set to true if the cache had the answer.
+// KeptExtension is the key of an extension in [graphql.Stats]. Its value is true if the answer came from the cache.
 const KeptExtension = "kept"
 
 // answering is a query for which a kept answer may be used, or whose new answer may be kept.
@@ -125,8 +125,8 @@ func (a *answering) basis(body []byte) *query.Basis {
 	return &basis
 }
 
-// variablesKey returns a text that is equal only for equal values of variables. It returns false if there is no such
-// text, or if it would be too long.
+// variablesKey encodes variables so that different values have different texts. It returns false if they cannot be
+// encoded in this way, or if the text would be too long.
 func variablesKey(variables map[string]any) (string, bool) {
 	if len(variables) == 0 {
 		return "", true

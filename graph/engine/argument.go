@@ -18,18 +18,19 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// arguments are the coerced arguments of a field, or the error of an argument that is not valid. In values, an absent
-// argument has no entry, and a null has the entry nil.
+// arguments are the coerced arguments of a field, or the error of the first argument that is not valid. An absent
+// argument has no entry in values; a null has the entry nil.
 type arguments struct {
 	values map[string]any
 	err    error
 	// request is the request for a page, if the field is a connection.
 	request query.ListRequest
-	// steps is the number of steps to be charged for coercing and using them.
+	// steps is the number of steps to be charged for coercing and using the arguments.
 	steps int
 }
 
-// read reads the arguments of a field into out, which must be empty. It calls pay before it reads an object or a list.
+// read coerces the arguments of a field into out, which must be empty. Before it coerces an object or a list, it calls
+// pay.
 func (e *Engine) read(out *arguments, node *ast.Field, vars map[string]any, pay func(name string, v any)) {
 	for _, def := range node.Definition.Arguments {
 		v, ok := e.valueOf(node, def, vars)
@@ -50,7 +51,7 @@ func (e *Engine) read(out *arguments, node *ast.Field, vars map[string]any, pay 
 	}
 }
 
-// ask sets the request for a page from the arguments, if the field is a connection.
+// ask sets a.request from the arguments if the field is a connection.
 func (a *arguments) ask(f *field) {
 	if f.connection && a.err == nil {
 		a.request = listRequest(f, a.values)
@@ -287,7 +288,7 @@ func expiry(in map[string]any) (out service.Optional[time.Time]) {
 	return out
 }
 
-// pairPatch returns the changes of labels or annotations in the input of a patch. null removes all.
+// pairPatch returns the changes of labels or annotations in the input of a patch. A null removes all of them.
 func pairPatch(in map[string]any, name string) (out service.Optional[[]service.PairPatch]) {
 	_, out.Set = in[name]
 	if in[name] != nil {

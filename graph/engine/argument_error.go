@@ -2,14 +2,14 @@ package engine
 
 import "github.com/sluicegw/sluice/backend/service/failure"
 
-// argumentError is the error of a value in an argument.
+// argumentError is an error with the path of the value that caused it.
 type argumentError struct {
-	// path are the steps from the argument to the value, beginning with the name of the argument.
+	// path begins with the name of the argument. An example is "input", "spec", "mtu".
 	path []any
 	err  error
 }
 
-// refuseAt returns the error of the value at a path within the arguments.
+// refuseAt adds the path of a value in the arguments to an error about the value.
 func refuseAt(at *failure.Path, err error) error {
 	return &argumentError{at.Steps(failure.APINames), err}
 }

@@ -123,7 +123,7 @@ func (r *run) countLink(f *field) {
 	}
 }
 
-// longValue is a length in bytes. Before a longer value is written, room is called.
+// longValue is a length in bytes. Before a value that is longer is written, room must be called.
 const longValue = 4 << 10
 
 // room makes sure that memory is granted for n more bytes at the end of buf. It returns buf, possibly with more

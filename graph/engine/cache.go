@@ -25,9 +25,9 @@ type document struct {
 	plans map[*ast.OperationDefinition]map[string]*plan
 }
 
-// Keep makes the engine keep the plans of a document until [Engine.Forget]. Whenever it keeps another plan, it calls
-// weigh with the number of the plan's fields. It does so again when selections on interfaces add fields to the plan. A
-// field takes about 300 bytes.
+// Keep makes the engine keep the plans of a document until [Engine.Forget]. Whenever the engine keeps another plan, it
+// calls weigh with the number of the plan's fields. It calls weigh again when selections on interfaces add fields to a
+// kept plan. A field takes about 300 bytes.
 func (e *Engine) Keep(doc *ast.QueryDocument, weigh func(fields int)) {
 	e.plans.mu.Lock()
 	defer e.plans.mu.Unlock()

@@ -29,7 +29,7 @@ type compiler struct {
 	// literals caches the arguments of fields that use no variables; nil for other fields. A field of a fragment is
 	// compiled in each place where the fragment is spread.
 	literals map[*ast.Field]*arguments
-	// fields is the number of fields. If the plan is kept, weigh is called whenever it grows.
+	// fields is the number of fields compiled so far. If the plan is kept, weigh is called whenever the number grows.
 	fields int
 	weigh  func(fields int)
 }
@@ -307,7 +307,7 @@ func selectedFields(set ast.SelectionSet) iter.Seq[*ast.Field] {
 	}
 }
 
-// selects reports whether a selection contains a field at a path of names.
+// selects reports whether a selection contains the field at a path of names, such as pageInfo, hasNextPage.
 func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	return slices.ContainsFunc(set, func(s ast.Selection) bool {
 		switch s := s.(type) {
@@ -344,7 +344,7 @@ func (c *compiler) kept(weigh func(fields int)) {
 	weigh(c.fields)
 }
 
-// arguments sets the arguments of a field, if they contain no variable.
+// arguments sets f.args if the arguments of the field contain no variable.
 func (c *compiler) arguments(f *field) {
 	if literal := c.literal(f.node); literal != nil {
 		args := *literal

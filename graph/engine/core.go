@@ -105,7 +105,7 @@ func (r *run) executeCore(ctx context.Context, fields []field, answers []resolve
 	}
 }
 
-// isResolved reports whether a field of the core has a resolver, which fields of introspection have not.
+// isResolved reports whether a field of the core has a resolver. Fields of introspection have none.
 func isResolved(f ast.Selection) bool { return !strings.HasPrefix(f.(*ast.Field).Name, "__") }
 
 // mutateCore executes a root field of a mutation in the core and records whether the change was made. It returns the

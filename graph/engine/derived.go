@@ -11,7 +11,8 @@ import (
 //     derived.graphqls.tmpl and kindFields, unless laterKindFields already has it
 //   - let enginetest/reference.go answer it for the tests
 type derivedField struct {
-	// compile prepares the field for the other functions. It may be nil. on is the type of the object with the field.
+	// compile prepares the field for the other functions. It may be nil. on is the type of the object that has the
+	// field.
 	compile func(c *compiler, f *field, on *typeInfo)
 	// resolve reads the value of a root field, before anything is written. It is nil for fields that are not root
 	// fields.
@@ -81,10 +82,10 @@ func (t fieldTable) find(on *typeInfo, name string) (derivedField, bool) {
 	return entry, ok
 }
 
-// The names of entries whose fields have names that depend on the kind. No field of the API has such a name.
+// The keys of entries for fields whose names depend on the kind. No field of the API has such a name.
 const (
-	// singularName is the entry of the field with the singular of the kind as its name, such as network.
+	// singularName is the key for the field that is named after the kind in the singular, such as network.
 	singularName = "$kind"
-	// deletedIDName is the entry of a field with the id of a deleted resource, such as deletedNetworkId.
+	// deletedIDName is the key for the field with the id of a deleted resource, such as deletedNetworkId.
 	deletedIDName = "deleted$KindId"
 )

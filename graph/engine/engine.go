@@ -34,8 +34,8 @@ type Config struct {
 	// BadTime is called with the name of a kind for each stored time that is not valid and is therefore shown as null.
 	// Default: no call.
 	BadTime func(kind string)
-	// Deprecated is called with the schema coordinate of each deprecated field that a manifest, or a patch in JSON,
-	// sets in an operation. Default: no call.
+	// Deprecated is called with the schema coordinate of each deprecated field that an operation sets in a manifest or
+	// in JSON. Default: no call.
 	Deprecated func(oc *graphql.OperationContext, coordinate string)
 	// Streams is the set that all subscriptions join. When the set ends, they end with CATALOGUE_CHANGED. Default: it
 	// never ends.

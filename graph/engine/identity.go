@@ -14,7 +14,7 @@ type naming struct {
 	values map[string]any
 	// namespaced reports whether the caller has sent the namespace, so that it is not a default.
 	namespaced bool
-	// at is the path of the input object with the values; nil if they are arguments.
+	// at is the path of the input object that contains the values; nil if the values are arguments.
 	at *failure.Path
 }
 

@@ -13,8 +13,7 @@ import (
 
 // introspection counts the values that a selection on the schema will write, before the core executes it. Merged,
 // skipped and deprecated fields are counted too, so the count may be too high but is never too low. Counts of
-// selections on a type are cached. The count stops above the maximum in the field most, since the operation is refused
-// anyway.
+// selections on a type are cached. Counting stops once the count exceeds most, since the operation is refused anyway.
 type introspection struct {
 	schema *ast.Schema
 	most   int
@@ -30,7 +29,7 @@ type shown struct {
 // descriptionBytes is how many bytes of a description or an alias are charged like one value.
 const descriptionBytes = 64
 
-// maxIntrospection is the maximum count; it stands for all larger ones.
+// maxIntrospection is the greatest count. Larger counts are replaced by it.
 const maxIntrospection = math.MaxInt32
 
 const (
@@ -141,7 +140,8 @@ func (in *introspection) count(set ast.SelectionSet, element any) (n int) {
 	return n
 }
 
-// below calls visit for each element that a field of an element of the schema leads to.
+// below calls visit for each value of an introspection field. For a type and the field "fields", for example, it visits
+// the definition of each field of the type.
 func (in *introspection) below(element any, field string, visit func(any)) {
 	switch e := element.(type) {
 	case *ast.Schema:

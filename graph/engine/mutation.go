@@ -95,7 +95,7 @@ func applyManifest(ctx context.Context, r *run, _ *field, in map[string]any) (*s
 	})
 }
 
-// writeResource executes the verb of a mutation.
+// writeResource calls the service's method for the verb of the mutation.
 func writeResource(ctx context.Context, r *run, f *field, in map[string]any) (*service.Written, error) {
 	id, err := r.target(f, in)
 	if err != nil {

@@ -27,7 +27,7 @@ type plan struct {
 // object is a selection on an object type.
 type object struct {
 	fields []field
-	// links are the fields through which other resources are reached, directly or in their selections.
+	// links are the fields that read other resources, and the fields whose selections contain such fields.
 	links []*field
 }
 
@@ -61,7 +61,7 @@ type field struct {
 	// sub is the selection below the field if its type is an object type; abstract is set if its type is an interface.
 	sub      *object
 	abstract *abstract
-	// link describes how other resources are reached through the field.
+	// link is how the field reads other resources; linkNone if it reads none.
 	link linkType
 	// ref is the reference that the field resolves. inverse is set if the field is a connection of referring resources.
 	ref     *reference
@@ -100,22 +100,22 @@ func (f *field) locations() []gqlerror.Location {
 	return nil
 }
 
-// linkType is a way of reaching other resources from a resource. They are read level by level.
+// linkType is the way in which a field reads other resources. Links are read level by level.
 type linkType uint8
 
 const (
 	linkNone linkType = iota
-	// linkRef leads to the resource that a reference names, and linkRefs to a connection of the resources that a list
-	// of references names.
+	// linkRef reads the resource that a reference names. linkRefs reads a connection of the resources that a list of
+	// references names.
 	linkRef
 	linkRefs
-	// linkInverse leads to a connection of the resources that refer to a resource.
+	// linkInverse reads a connection of the resources that refer to a resource.
 	linkInverse
-	// linkDependencies leads to a connection of dependencies.
+	// linkDependencies reads a connection of dependencies.
 	linkDependencies
 )
 
-// linked reports whether other resources are reached through the field or its selection.
+// linked reports whether the field, or a field in its selection, may read other resources.
 func (f *field) linked() bool {
 	return f.link != linkNone || f.abstract != nil || f.sub != nil && len(f.sub.links) > 0
 }

@@ -88,7 +88,8 @@ func (r *run) releaseArguments() {
 // maxAsked is the maximum number of requests whose memory is kept.
 const maxAsked = 1024
 
-// emptied returns the emptied slices of answered requests, for the requests of the next level.
+// emptied returns p without its requests, so that the next level can use its memory. It returns the zero value if p has
+// had too many requests.
 func (p *pageRequests) emptied() pageRequests {
 	if max(cap(p.list), cap(p.related), len(p.same)) > maxAsked {
 		return pageRequests{}

@@ -77,7 +77,8 @@ func (r *run) readLevel(ctx context.Context) {
 	r.spareRequests = requests.emptied()
 }
 
-// linkBytes is the memory for reading the links of one selection on an item, in bytes.
+// linkBytes is how many bytes of memory are claimed for reading the links of an item. An item with several selections
+// counts once for each.
 const linkBytes = 256
 
 // together runs functions concurrently and waits for all of them. If one panics, together panics in the goroutine of
@@ -185,7 +186,7 @@ func refName(b *body.Body, ref *reference, t body.Table) string {
 	return b.Text(s)
 }
 
-// refNames returns the names in a list of references, in order and without duplicates.
+// refNames returns the names in a list of references, sorted and without duplicates.
 func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string]) []string {
 	names := room.Take(fewNames)[:0]
 	span, _ := refSpan(b, ref, t)
@@ -300,7 +301,8 @@ func (r *run) joined(names []string) string {
 	return string(r.scratch)
 }
 
-// linkResources sets the links that are references to the resources that were read.
+// linkResources stores the resources that were read in the links that refer to them. failed is the error of the read;
+// nil if it succeeded.
 func (r *run) linkResources(ctx context.Context, failed error) {
 	for i := range r.wanted {
 		w := &r.wanted[i]
@@ -351,7 +353,7 @@ type answeredPages struct {
 	errs  []error
 }
 
-// linkPages sets the links that are connections to the pages that were read.
+// linkPages stores the pages that were read in the links that are connections.
 func (r *run) linkPages(ctx context.Context, requests *pageRequests, pages, related answeredPages) {
 	made := make([]*connectionPage, len(pages.pages))
 	for i, n := range requests.of {

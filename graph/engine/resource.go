@@ -98,7 +98,7 @@ func writeLink(ctx context.Context, r *run, buf []byte, f *field, src source) ([
 	return r.linked(ctx, buf, f, it.links[it.at-1])
 }
 
-// linked writes the resource or page that a link leads to.
+// linked writes the resource or the page of a link.
 func (r *run) linked(ctx context.Context, buf []byte, f *field, l link) ([]byte, bool) {
 	switch {
 	case l.err != nil:
@@ -181,7 +181,7 @@ func (r *run) manifestOf(
 	return text, err
 }
 
-// partJSON writes the spec or the status as JSON with stored names. read returns it.
+// partJSON writes the spec or the status as JSON with stored names. read returns that JSON.
 func (r *run) partJSON(ctx context.Context,
 	buf []byte, f *field, stored *backend.Resource, read func(*backend.Resource) ([]byte, error),
 ) ([]byte, bool) {

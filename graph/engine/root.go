@@ -96,7 +96,7 @@ func nodesRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveNodes, write: writeRootNodes}
 }
 
-// listRootField returns the entry of a connection of the resources of one kind, or of any.
+// listRootField returns the entry of a connection of the resources of one kind, or of all kinds.
 func listRootField() derivedField {
 	return derivedField{compile: compileConnection, resolve: resolveList, write: writeRootPage}
 }

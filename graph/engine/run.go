@@ -80,7 +80,7 @@ type itemKey struct {
 	body *body.Body
 }
 
-// link is the resource that a reference leads to, or the page of a connection.
+// link is what was read for a field: the resource that a reference names, or the page of a connection.
 type link struct {
 	item *item
 	page *connectionPage
@@ -93,7 +93,7 @@ type connectionPage struct {
 	items []item
 }
 
-// visit is a selection on an item whose links must be read.
+// visit is an item, with a selection on it that contains links to read.
 type visit struct {
 	item *item
 	on   *object

@@ -51,8 +51,8 @@ func onlyFor(oc *graphql.OperationContext, f *field, argument string) string {
 	return a.Value.Raw
 }
 
-// named returns how often a document contains a variable; 0 if it does not parse. There can be blanks and comments
-// between $ and the name.
+// named returns how often a document contains a variable; 0 if the document does not parse. There can be blanks and
+// comments between $ and the name.
 func named(document, variable string) (n int) {
 	l := lexer.New(&ast.Source{Input: document})
 	for sign := false; ; {

@@ -44,8 +44,9 @@ type typeInfo struct {
 	shape *body.Shape // of a part of a body
 	// slots maps the API names of a shape's fields to their slots.
 	slots map[string]int
-	// below maps the slot of a field to the type of the objects that it has. An object type has several shapes if
-	// stored bodies have, in some of the places where it occurs, fields that the API lacks.
+	// below maps the slot of a field to the type of the objects in the field. The API can use one object type in
+	// several places. If the stored bodies in these places have different fields, the object type has a typeInfo for
+	// each layout.
 	below map[int]*typeInfo
 	// refs are the fields that resolve references, by name.
 	refs map[string]*reference

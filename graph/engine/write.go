@@ -25,7 +25,7 @@ type source struct {
 	// item is a resource. table is its body or an object in the body.
 	item  *item
 	table body.Table
-	// page is a page of resources or dependencies, and index an edge of it.
+	// page is a page of resources or dependencies.
 	page *connectionPage
 	// index is the index of an edge on a page, a warning, a key of a group, or a count of a namespace.
 	index int

@@ -60,9 +60,9 @@ func (a *Authenticator) Run(ctx context.Context) error {
 }
 
 // Request returns the identity of the caller; nil if the request has no credential. If there are several credentials,
-// it uses the headers of a trusted proxy, then a bearer token, then the client certificate, unless that belongs to the
-// proxy. The error has the code UNAUTHENTICATED if a credential is invalid, and UNAVAILABLE if its issuer cannot be
-// reached.
+// it uses the headers of a trusted proxy, then a bearer token, then the client certificate, unless the certificate
+// belongs to the proxy. The error has the code UNAUTHENTICATED if a credential is invalid, and UNAVAILABLE if its
+// issuer cannot be reached.
 func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
 	certificate, of := a.certificate(r)
 	proxied := a.Proxies.trust(r, certificate)

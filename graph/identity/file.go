@@ -23,7 +23,7 @@ const (
 	settleMost     = 5
 )
 
-// Files are files that are read together, and read again when one of them changes. If they cannot be read then, the
+// Files are files that are read together, and read again when one of them changes. If reading them again fails, the
 // previous contents stay in use.
 type Files struct {
 	// Setting is the name of the setting with the path of the first file.

@@ -33,7 +33,7 @@ type Token struct {
 	Hash [sha256.Size]byte
 	// Groups are the groups of the caller, without a prefix.
 	Groups []string
-	// Expires is when the token expires, in seconds; zero if it does not expire.
+	// Expires is when the token expires; zero if it does not expire. [Token.String] leaves out fractions of a second.
 	Expires time.Time
 }
 

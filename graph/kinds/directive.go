@@ -139,7 +139,7 @@ func enumNames(def *ast.Definition) string {
 	return strings.Join(textsOf(def.EnumValues, func(v *ast.EnumValueDefinition) string { return v.Name }), ", ")
 }
 
-// directive is a directive without findings. All methods except at accept nil, which stands for an absent directive.
+// directive is a valid directive. All methods except at accept nil, which stands for an absent directive.
 type directive struct{ *ast.Directive }
 
 // read returns the directive with a name; nil if there is none or it is malformed.

@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// merges checks @mergeInto, which makes the entries of one map be stored in another. Both maps must be write-only, so
-// that readers cannot see the difference.
+// merges checks @mergeInto, which makes the entries of one map be stored in another map. Both maps must be write-only,
+// so that readers cannot see the difference.
 func (l *loader) merges(s *descriptor.Shape, def *ast.Definition) {
 	for i, f := range def.Fields {
 		d := l.read(f.Directives, "mergeInto")

@@ -133,8 +133,8 @@ func (l *loader) ordered() []*ast.Definition {
 	})
 }
 
-// kindNames reports kinds that have a name in common, ignoring case. The name, the singular, the plural and the short
-// names of a kind are compared.
+// kindNames reports kinds that share a name, ignoring case. It compares the names, singulars, plurals and short names
+// of all kinds.
 func (l *loader) kindNames(kinds []Kind) {
 	seen := names{}
 	for _, k := range kinds {

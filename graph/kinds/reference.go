@@ -106,8 +106,8 @@ func (l *loader) offers(p *place, d *directive, target *Kind) {
 	}
 }
 
-// derive returns the reference with the name and owner of its derived field. The name is the one that the author chose,
-// or the name of the reference without its ending.
+// derive returns the reference, and sets the name and the owner of its derived field. The name is the one that the
+// author chose, or the name of the reference without its ending.
 func (l *loader) derive(p *place, d *directive, stem string, target *Kind) Reference {
 	r := Reference{
 		Reference: descriptor.Reference{

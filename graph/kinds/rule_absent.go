@@ -40,7 +40,7 @@ func HoldsWithout(s, known *descriptor.Shape, rule string) bool {
 // absentCost is the maximum cost of evaluating a rule in HoldsWithout, in CEL's cost units.
 const absentCost = 1_000_000
 
-// judgesNewAlone reports whether a rule uses the object only to select fields that known lacks.
+// judgesNewAlone reports whether a rule uses self and oldSelf only to select fields that known lacks.
 func judgesNewAlone(rule *cel.Ast, known *descriptor.Shape) bool {
 	mentions := 0
 	for _, e := range celast.MatchDescendants(celast.NavigateAST(rule.NativeRep()), celast.AllMatcher()) {
@@ -55,7 +55,8 @@ func judgesNewAlone(rule *cel.Ast, known *descriptor.Shape) bool {
 	return mentions > 0
 }
 
-// leadsToNew reports whether the selections on e, which is self or oldSelf, lead to a field that known lacks.
+// leadsToNew reports whether e, which is self or oldSelf, is used to select a field that known lacks. An example is
+// self.resource.mtu, if known has resource but not mtu.
 func leadsToNew(e celast.NavigableExpr, known *descriptor.Shape) bool {
 	for in := known; in != nil; {
 		parent, ok := e.Parent()

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The numbers of the fields that all resource messages have. They are those of RFD 153.
+// The numbers of the fields that all resource messages have. RFD 153 defines these numbers.
 const (
 	numberKind = 1 + iota
 	numberSubKind
@@ -135,10 +135,10 @@ func (a *assigner) fields(s *section, fields []*descriptor.Field, first int32) {
 	}
 }
 
-// taken returns the folded names that the field with a number must not get. These are the names of all other lines,
-// including unused ones, because their fields may be used again. The exception is an unused line with the same stored
-// name: it is for the same field with an earlier type, so its name may be used. used has the numbers of the lines in
-// use.
+// taken returns the folded names that must not be given to the field with the number. These are the names of all other
+// lines. Unused lines count too, because their fields may be used again. The exception is an unused line with the same
+// stored name: it is for the same field with an earlier type, so its name may be used. used has the numbers of the
+// lines in use.
 func (s *section) taken(stored string, number int32, used map[int32]bool) map[string]bool {
 	out := map[string]bool{}
 	for _, l := range s.lines {

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// methods has the names of the methods and messages of a kind.
+// methods has the names that are derived from a kind: of its service, of the service's methods, and of their messages.
 type methods struct {
 	service                                        string
 	create, update, upsert, get, list, delete      string

@@ -288,7 +288,6 @@ func (n *Numbers) File() []byte {
 	return out.Bytes()
 }
 
-// clone returns a copy.
 func (n *Numbers) clone() *Numbers {
 	out := &Numbers{Package: n.Package, messages: map[string]*section{}, enums: map[string]*section{}}
 	for name, s := range n.messages {

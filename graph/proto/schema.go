@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Schema is the protobuf of a catalogue. It is never changed.
+// Schema has the protobuf messages and services of a catalogue. It is never changed.
 type Schema struct {
 	// File has all services and messages.
 	File protoreflect.FileDescriptor
@@ -26,8 +26,8 @@ type Kind struct {
 	*descriptor.Kind
 	Service  protoreflect.ServiceDescriptor
 	Resource protoreflect.MessageDescriptor
-	// ResourceField is the field of a request with the resource. ResourcesField is the field of a page with the
-	// resources.
+	// ResourceField is the name of the field that has the resource in a request. ResourcesField is the name of the
+	// field that has the resources of a page.
 	ResourceField, ResourcesField protoreflect.Name
 	names                         methods
 }
@@ -81,8 +81,8 @@ func (s *Schema) Print() string { return s.text }
 // Path returns the path of the .proto file. It follows from the package.
 func (s *Schema) Path() string { return s.File.Path() }
 
-// Field returns the field of a message for a field of the SDL; nil if there is none. shape is the name of the SDL type
-// with f.
+// Field returns the field of a message for the field f of the SDL; nil if there is none. shape is the name of the SDL
+// type that has f.
 func (s *Schema) Field(
 	message protoreflect.MessageDescriptor, shape string, f *descriptor.Field,
 ) protoreflect.FieldDescriptor {
@@ -97,8 +97,8 @@ func (s *Schema) Field(
 	return message.Fields().ByNumber(protoreflect.FieldNumber(l.number))
 }
 
-// Part returns the field of the resource message with the spec or the status; nil if there is none. name is the name of
-// the part.
+// Part returns the field for the spec or the status in the message of the kind's resources; nil if there is none. name
+// is "spec" or "status".
 func (k *Kind) Part(name protoreflect.Name) protoreflect.FieldDescriptor {
 	return k.Resource.Fields().ByName(name)
 }

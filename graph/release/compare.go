@@ -48,8 +48,8 @@ func Check(versions []*Version, newest Newest) error {
 
 // checkMinor returns the changes of the newest catalogue that would break clients of the served versions of its major.
 // It compares the catalogue with the sources and the derived APIs of all these versions. The newest version would not
-// be enough: when it was released, an older one may have been withdrawn, and so was not compared with it. For a
-// candidate it only compares the derived API, because it is served from that alone.
+// be enough: when it was released, an older one may have been withdrawn, and so was not compared with it. Of a
+// candidate, checkMinor compares only the derived API, because a candidate is served from that API alone.
 func checkMinor(served []*Version, newest Newest) error {
 	if len(served) == 0 {
 		return nil

@@ -108,9 +108,9 @@ func CheckMajor(versions []*Version, newest Newest) error {
 }
 
 // Check returns what prevents the newest catalogue from being served together with the previous major, as
-// [kinds.Findings]; nil if there are none. name is the major of the newest catalogue. Both are served from the same
-// stored resources. Therefore each value must have the same stored form in both, and each must be able to read what
-// clients of the other write. A nil Previous accepts everything.
+// [kinds.Findings]; nil if there are none. name is the major of the newest catalogue. Both majors are served from the
+// same stored resources. Therefore each value must have the same stored form in both majors, and each major must be
+// able to read what clients of the other write. A nil Previous accepts everything.
 func (p *Previous) Check(name string, newest Newest) error {
 	if p == nil {
 		return nil

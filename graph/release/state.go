@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// State is the state of a version. The zero value is that of a version that is served without an end.
+// State is the state of a version. The zero value means that the version is served without an end.
 type State struct {
 	// Deprecated is the day from which new clients should not use the version; zero if there is none. It may be in the
 	// future.

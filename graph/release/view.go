@@ -159,7 +159,7 @@ func (p *pruner) definition(was, is *ast.Definition) *ast.Definition {
 	return &out
 }
 
-// required records the required fields of an input that the version does not have.
+// required records each required field in the newest API's input type that the version does not have.
 func (p *pruner) required(was, is *ast.Definition) {
 	for _, f := range is.Fields {
 		if was.Fields.ForName(f.Name) == nil && f.Type.NonNull && f.DefaultValue == nil {

@@ -70,7 +70,8 @@ type Config struct {
 	Caller CallerLimits
 	// Tracer traces requests. Default: no traces.
 	Tracer *span.Tracer
-	// SlowLog is the duration from which a query, mutation or event is logged as slow. Default: none is.
+	// SlowLog is the duration from which a query, mutation or event is logged as slow. If it is zero, nothing is logged
+	// as slow.
 	SlowLog time.Duration
 	// AccessLog turns on a log line for each operation that is answered, each subscription that begins, and each
 	// request that is refused.

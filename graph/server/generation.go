@@ -109,9 +109,9 @@ type Generation struct {
 
 // everyKind is the set of the subscriptions to changes of all kinds in an API.
 type everyKind struct {
-	// follows is the name of the API that the clients of these streams would reach now. The streams must end if that
-	// API has a kind that theirs lacks, since they would miss its changes. After a release, for example, the path of a
-	// major leads to another version.
+	// follows is the name of the API that the clients of these streams would reach now. For example, after a release
+	// the path of a major serves another version. The streams must end if that API has a kind that their own API lacks,
+	// since they would miss the changes of the new kind.
 	follows string
 	kinds   map[string]bool
 	streams *stream.Set
@@ -298,8 +298,8 @@ func (s *Server) Replace(g *Generation) {
 	}
 }
 
-// endFor ends the streams that show something that the next generation hides, and those that would miss the changes of
-// a kind that is new in their API.
+// endFor ends the streams that must not continue while next is served: those that show something that next hides, and
+// those that would miss the changes of a kind that is new in their API.
 func (o *older) endFor(next *Generation) {
 	if next.outline.Hides(o.outline) {
 		o.streams.End()

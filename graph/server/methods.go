@@ -69,8 +69,9 @@ func (s *Server) addMethods(g *Generation) error {
 	return err
 }
 
-// withdrawnAfter returns a text about the newest version that was withdrawn, if it is newer than the one with a name;
-// otherwise empty. Clients of the standard methods do not choose a version, so they may have been made for that one.
+// withdrawnAfter returns a text about the newest withdrawn version, if that version is newer than the version called
+// name; otherwise "". Clients of the standard methods do not choose a version, so they may have been made for the
+// withdrawn one.
 func (g *Generation) withdrawnAfter(name string) string {
 	for _, v := range slices.Backward(g.versions) {
 		switch {

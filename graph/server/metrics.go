@@ -22,7 +22,7 @@ type metrics struct {
 	// sockets, streams and operations are numbers of open WebSocket connections, streams, and operations on sockets.
 	sockets, streams, operations prometheus.Gauge
 	closed                       *prometheus.CounterVec
-	// spent observes what operations and events have spent of each thing, unless it is nothing.
+	// spent observes how much an operation or event has spent of each thing, unless that is nothing.
 	spent [budget.Things]prometheus.Observer
 
 	// badTimes counts invalid times in stored resources.

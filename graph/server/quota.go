@@ -85,11 +85,12 @@ type caller struct {
 	name  string
 	open  [uses]int
 	begun *rate.Limiter
-	// left is the number of steps that the caller could still take at the time in the field at, when steps were last
-	// charged. It is negative if the caller must wait. mean is the mean number of steps of its latest operations.
+	// left is the number of steps that the caller could still take at the time at, when steps were last charged. It is
+	// negative if the caller must wait. mean is the mean number of steps of the caller's latest operations.
 	left, mean float64
 	at         time.Time
-	// recent is the number of steps of its operations until that time. Their weight decreases by half in each minute.
+	// recent is the number of steps of the caller's operations until the time at. Their weight decreases by half in
+	// each minute.
 	recent float64
 }
 
@@ -101,12 +102,12 @@ type CallerState struct {
 	Requests      int `json:"requests"`
 	Subscriptions int `json:"subscriptions"`
 	Sockets       int `json:"sockets"`
-	// RecentSteps is the number of steps of its operations. Their weight decreases by half in each minute.
+	// RecentSteps is the number of steps of the caller's operations. Their weight decreases by half in each minute.
 	RecentSteps int64 `json:"recentSteps"`
 }
 
-// noisiest returns the callers with the largest RecentSteps, the largest first, but not more callers than the given
-// maximum. Callers with equal steps are ordered by how much they have open.
+// noisiest returns the callers with the largest RecentSteps, the largest first. It returns no more callers than most.
+// Callers with equal steps are ordered by how much they have open.
 func (c *callers) noisiest(most int) []CallerState {
 	c.mu.Lock()
 	now := c.now()

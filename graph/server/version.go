@@ -49,7 +49,7 @@ const (
 var versionForm = regexp.MustCompile(`^v[1-9][0-9]{0,5}(\.(0|[1-9][0-9]{0,5}))?$`)
 
 // apiAt returns the name of the API at a path, whether or not it is served; "" for other paths. If no version was
-// released, two paths lead to the newest API.
+// released, the newest API has two paths.
 func (g *Generation) apiAt(path string) string {
 	before, found := strings.CutSuffix(path, apiPath)
 	switch {
@@ -77,7 +77,7 @@ type servedVersion struct {
 	ack     json.RawMessage
 }
 
-// addVersions adds the executors of the versions. The name of a major leads to its newest released version.
+// addVersions adds the executors of the versions. Requests for a major reach its newest released version.
 func (s *Server) addVersions(g *Generation) error {
 	versions := slices.Clone(g.catalogue.Versions)
 	slices.SortFunc(versions, func(a, b Version) int { return a.Compare(b.Number) })

@@ -48,8 +48,7 @@ type preference struct {
 	place   int  // of the range in the header
 }
 
-// prefer returns the preference for an offer. The most specific range that covers the
-// offer decides.
+// prefer returns the preference for an offer. The most specific range that covers the offer decides.
 func prefer(header []string, offer string) (p preference) {
 	family, _, _ := strings.Cut(offer, "/")
 	covers := []string{"*/*", family + "/*", offer}
@@ -72,8 +71,8 @@ func prefer(header []string, offer string) (p preference) {
 	return p
 }
 
-// over reports whether a header with both preferences prefers p to q: by quality, then a type named exactly, then the
-// type named first.
+// over reports whether a type with the preference p is preferred to a type with q. The quality decides first, then
+// whether the header names the type exactly, and then which type it names first.
 func (p preference) over(q preference) bool {
 	switch {
 	case p.quality != q.quality:

@@ -39,8 +39,7 @@ func (a *admission) release() {
 	}
 }
 
-// drain refuses new connections. The returned channel is closed when no connection is
-// open.
+// drain refuses new connections. The returned channel is closed when no connection is open.
 func (a *admission) drain() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 // Use is something that a caller may have or do only a limited number of times at once: see [Config.Admit].
 type Use int
 
-// The uses.
+// The values of [Use].
 const (
 	// UseRequest is a query, a mutation, or a request that begins a subscription.
 	UseRequest Use = iota

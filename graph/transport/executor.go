@@ -234,9 +234,9 @@ func (r *response) tag() string {
 	return answer.Tag(r.body)
 }
 
-// do executes a query or mutation and passes the answer to send. The deadline is the one of Prepare. After send has
-// returned, the memory of the answer may be used again, unless it is a kept answer. abort disconnects the client; see
-// [budget.Share.Keep]. The share that do returns holds the memory of the answer; the caller must close it.
+// do executes a query or mutation and passes the answer to send. The deadline that Prepare has set applies. After send
+// has returned, the memory of the answer may be used again, unless it is a kept answer. abort disconnects the client;
+// see [budget.Share.Keep]. The share that do returns holds the memory of the answer; the caller must close it.
 func (o *Operation) do(ctx context.Context, abort func(), send func(response)) *budget.Share {
 	share, err := o.executor.cfg.Memory.Begin(ctx)
 	if err != nil {

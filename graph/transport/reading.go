@@ -32,7 +32,7 @@ const (
 	maxBodyTime = time.Minute
 )
 
-// counted returns the number of bytes of memory to be claimed for a request of a size.
+// counted returns the number of bytes of memory to be claimed for a request with size bytes.
 func counted(size int64) int64 { return max(size-freeRead, 0) }
 
 // reading is the state of reading one request.

@@ -16,7 +16,7 @@ import (
 )
 
 // Request has the parameters of a request as the GraphQL over HTTP specification defines them, including documentId of
-// its appendix on persisted documents. The message subscribe of a WebSocket has the same ones.
+// its appendix on persisted documents. The message subscribe of a WebSocket has the same parameters.
 type Request struct {
 	Query         string
 	OperationName string
@@ -67,7 +67,7 @@ func parseRequest(data []byte) (*Request, error) {
 	return &out, errors.Join(bad[:]...)
 }
 
-// textOf returns a string parameter. Like all values it is copied, since a part of the request would keep all of it in
+// textOf returns a string parameter. Like all values it is copied, because a substring would keep the whole request in
 // memory.
 func textOf(name string, v gjson.Result) (string, error) {
 	if v.Type != gjson.String && v.Type != gjson.Null {

@@ -79,8 +79,8 @@ func (s *socket) wake(soon bool) {
 // write sends all queued frames.
 func (s *socket) write() { s.writeFrom(s.sockets.buffers.Get().(*buffer)) }
 
-// writeFrom sends the frames in b, and then all queued frames, those that are queued at the same time with one system
-// call.
+// writeFrom sends the frames in b, and then all queued frames. Frames that are queued at the same time are sent with
+// one system call.
 func (s *socket) writeFrom(b *buffer) {
 	defer s.writers.Done()
 	defer s.sockets.keep(b)

@@ -8,13 +8,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// place has the destinations of the arguments that select a page; see paging.
+// place points to those fields of a request that receive the paging arguments; see paging.
 type place struct {
 	first, last   **int
 	after, before **string
 }
 
-// paging sets the destinations of a place from the arguments of a connection.
+// paging copies the paging arguments of a connection into the request to which the place points.
 func paging(args map[string]any, to place) error {
 	for name, to := range map[string]**string{"after": to.after, "before": to.before} {
 		if s, ok := args[name].(string); ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/resolvers"
 )
 
-// New returns an engine for a service with the kinds of a catalogue; nil means the embedded catalogue. The functions
-// that are passed last change its configuration. An error ends the test.
+// New returns an engine for a service with the kinds of a catalogue; nil means the embedded catalogue. The functions in
+// with change the configuration of the engine. An error ends the test.
 func New(t testing.TB, catalogue *kinds.Schema, svc *service.Service, with ...func(*engine.Config)) *engine.Engine {
 	t.Helper()
 	var err error

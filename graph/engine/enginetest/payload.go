@@ -15,7 +15,7 @@ import (
 // preview is the resource that a dry run would have stored.
 type preview struct{ *resource }
 
-// payload is the result of a mutation. Its id is the clientMutationId.
+// payload is the result of a mutation. id is the clientMutationId of the request.
 type payload struct {
 	*service.Written
 	id any

@@ -262,7 +262,7 @@ type edge struct {
 // other is the dependency with the index n on a page of dependencies.
 type other edge
 
-// entry is a pair of keys and values.
+// entry is a key of a map with its value.
 type entry struct{ key, value string }
 
 // metadata resolves the fields of a resource's metadata.

@@ -48,9 +48,9 @@ type HiddenSpec {
 }
 `
 
-// Grown returns the files of a catalogue that has additions to another one, but breaks none of its clients. The
-// additions are a kind, a field in most object types, a value in each enum, and for kinds with short names another
-// short name and a sub-kind. Their names begin with hidden.
+// Grown returns the files of a catalogue with additions that break no client of the given catalogue. It adds a kind, a
+// field to most object types, a value to each enum, and a short name and a sub-kind to each kind that has short names.
+// The names of the additions begin with hidden.
 func Grown(texts map[string]string) map[string]string {
 	out := map[string]string{"hidden.graphqls": hiddenKind}
 	for name, text := range texts {

@@ -34,7 +34,7 @@ func Published(t testing.TB) string {
 	return folder
 }
 
-// Mistake is a violation in a published manifest of the manifest's own schema.
+// Mistake is a place where a published manifest violates its own schema.
 type Mistake struct {
 	// Says is a part of the message with which the manifest is refused.
 	Says string
@@ -52,8 +52,8 @@ func Mistakes() map[string]Mistake {
 	}
 }
 
-// Manifests returns the documents in folders of published manifests, in order. Mistakes in them are corrected, and
-// Secrets are left out.
+// Manifests returns the published manifests in some folders, ordered by folder and file. Mistakes in them are
+// corrected, and Secrets are left out.
 func Manifests(t testing.TB, folders ...string) (out []string) {
 	t.Helper()
 	root, mistakes := Published(t), Mistakes()
