@@ -58,12 +58,8 @@ type Document struct {
 
 // Load reads a catalogue from files. If it is not valid, the error is [Findings].
 func Load(files ...*ast.Source) (*Schema, error) {
-	l := &loader{
-		directives: map[string]*ast.DirectiveDefinition{}, enums: map[string]*ast.Definition{},
-		types: map[string]*ast.Definition{}, shapes: map[*ast.Definition]*use{}, stores: map[*ast.Definition]bool{},
-		derived: map[string]string{}, renamed: map[string]string{}, ofScalars: map[*ast.Argument]bool{},
-	}
-	if err := l.vocabulary(); err != nil {
+	l, err := newLoader()
+	if err != nil {
 		return nil, err
 	}
 	docs := l.parse(files)
@@ -151,6 +147,16 @@ type loader struct {
 	malformed []*ast.Directive
 	// unread are files with syntax errors. What seems undeclared may be declared in them.
 	unread []*ast.Source
+}
+
+// newLoader returns a loader that has read the SDL of this package and no file.
+func newLoader() (*loader, error) {
+	l := &loader{
+		directives: map[string]*ast.DirectiveDefinition{}, enums: map[string]*ast.Definition{},
+		types: map[string]*ast.Definition{}, shapes: map[*ast.Definition]*use{}, stores: map[*ast.Definition]bool{},
+		derived: map[string]string{}, renamed: map[string]string{}, ofScalars: map[*ast.Argument]bool{},
+	}
+	return l, l.vocabulary()
 }
 
 // vocabulary reads the SDL of this package and creates the environment of rules.

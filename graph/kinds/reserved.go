@@ -108,3 +108,13 @@ func isReserved(name string) bool {
 	return slices.Contains(laterTypes(), name) ||
 		slices.ContainsFunc(reservedPrefixes(), func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
+
+// ReservedTypes returns a function that reports whether no catalogue may have a type with a name, whatever its other
+// types are.
+func ReservedTypes() (func(name string) bool, error) {
+	l, err := newLoader()
+	if err != nil {
+		return nil, err
+	}
+	return func(name string) bool { return l.reservedType(name) != "" }, nil
+}

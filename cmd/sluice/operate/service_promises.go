@@ -159,7 +159,10 @@ func (t serviceTest) client(ctx context.Context, address string) (testedService,
 	if err != nil {
 		return nil, "", err
 	}
-	limits := standard.Limits{Length: standard.DefaultLength, Items: standard.DefaultItems}
+	limits, err := standardLimits(standard.DefaultLength, standard.DefaultItems)
+	if err != nil {
+		return nil, "", err
+	}
 	var names []string
 	for name := range mapping.Kinds {
 		names = append(names, name)

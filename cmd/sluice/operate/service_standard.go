@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/graph/kinds"
 )
 
 // standardPull has the flags of `sluice service pull --grpc`.
@@ -53,6 +54,12 @@ func (s *standardPull) validate(to string) error {
 		return errors.New("max-length, max-items: whole numbers above 0 are accepted")
 	}
 	return nil
+}
+
+// standardLimits returns the limits of the SDL for a service with standard methods.
+func standardLimits(length, items int) (standard.Limits, error) {
+	reserved, err := kinds.ReservedTypes()
+	return standard.Limits{Length: length, Items: items, Reserved: reserved}, err
 }
 
 // isAddress matches the URL of a service. Other arguments are files.
@@ -98,7 +105,10 @@ func (p servicePull) runStandard(ctx context.Context, from string) error {
 	if err := config.CheckServiceName(name); err != nil {
 		return exit.Usage(fmt.Errorf("name: %q: %w; choose one with --name", output.Printable(name), err))
 	}
-	limits := standard.Limits{Length: p.standard.maxText, Items: p.standard.maxItems}
+	limits, err := standardLimits(p.standard.maxText, p.standard.maxItems)
+	if err != nil {
+		return err
+	}
 	pulled, err := d.Catalogue(name, p.standard.kinds, given, limits)
 	if err == nil && len(p.standard.kinds) == 0 {
 		pulled, err = p.withoutUnservable(d, pulled, given, name)
@@ -160,7 +170,10 @@ func (p servicePull) withoutUnservable(
 	if _, err := p.check(pulled.SDL, name); err == nil || len(pulled.Kinds) == 0 {
 		return pulled, nil
 	}
-	limits := standard.Limits{Length: p.standard.maxText, Items: p.standard.maxItems}
+	limits, err := standardLimits(p.standard.maxText, p.standard.maxItems)
+	if err != nil {
+		return nil, err
+	}
 	refused := pulled.Refused
 	var good []string
 	for _, kind := range pulled.Kinds {

@@ -12,10 +12,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Limits are the bounds of those values for which the API declares no bounds.
+// Limits are what the SDL must respect besides what the API declares.
 type Limits struct {
-	// Length is the maximum length of a string in characters. Items is the maximum length of a list or map.
+	// Length is the maximum length of a string in characters. Items is the maximum length of a list or map. They are
+	// for values for which the API does not declare any bound.
 	Length, Items int
+	// Reserved reports whether no catalogue may have a type with this name. nil: no name is reserved.
+	Reserved func(name string) bool
 }
 
 // Defaults of [Limits].
@@ -49,7 +52,8 @@ func (d *Descriptors) Catalogue(service string, kinds []string, given *Mapping, 
 		return nil, err
 	}
 	out.Refused = chosen.refused
-	w := &sdlWriter{limits: limits, service: service, names: map[string]any{}, out: out}
+	w := &sdlWriter{limits: limits, service: service, names: map[string]any{}, derived: map[string]bool{}, out: out}
+	var plans []*plan
 	for _, name := range chosen.names {
 		p, err := d.compile(name, chosen.mappings[name])
 		if err == nil {
@@ -67,6 +71,10 @@ func (d *Descriptors) Catalogue(service string, kinds []string, given *Mapping, 
 		for _, note := range p.notes {
 			out.Notes = append(out.Notes, Omitted{Path: name, Why: note})
 		}
+		plans = append(plans, p)
+		w.take(name, p)
+	}
+	for _, p := range plans {
 		w.kind(p)
 	}
 	out.SDL = strings.TrimLeft(w.text.String(), "\n")
@@ -106,9 +114,11 @@ type sdlWriter struct {
 	limits  Limits
 	service string
 	text    strings.Builder
-	// names maps the used names of types to their shapes or enums.
-	names map[string]any
-	out   *Catalogue
+	// names maps the used names of types to their kinds, shapes or enums. derived has the names of the types that the
+	// gateway derives from them.
+	names   map[string]any
+	derived map[string]bool
+	out     *Catalogue
 	// plan is the kind that is being written. status reports whether the writer is within the kind's status.
 	plan   *plan
 	status bool
@@ -179,11 +189,12 @@ func (w *sdlWriter) kind(p *plan) {
 
 // reserve returns an unused name for a type, and marks the name as used.
 func (w *sdlWriter) reserve(name string, of any) string {
+	name = w.allowed(name)
 	free := name
-	for i := 2; w.names[free] != nil; i++ {
+	for i := 2; !w.free(free, of); i++ {
 		free = name + strconv.Itoa(i)
 	}
-	w.names[free] = of
+	w.take(free, of)
 	return free
 }
 
@@ -197,15 +208,15 @@ func (w *sdlWriter) typeOf(d protoreflect.Descriptor, of any) (name string, writ
 		prefix += "Status"
 		relative = strings.TrimPrefix(relative, "Status")
 	}
-	base := prefix + relative
+	base := w.allowed(prefix + relative)
 	name = base
-	for i := 2; w.names[name] != nil; i++ {
+	for i := 2; !w.free(name, of); i++ {
 		if sameType(w.names[name], of) {
 			return name, true
 		}
 		name = base + strconv.Itoa(i)
 	}
-	w.names[name] = of
+	w.take(name, of)
 	return name, false
 }
 
@@ -301,7 +312,7 @@ func (w *sdlWriter) object(name string, s *shape, path string) {
 			typeName = inner
 		}
 		w.describe("  ", f.FieldDescriptor, "")
-		fmt.Fprintf(&w.text, "  %s: %s%s\n", f.name, w.typeText(f, typeName), w.directives(f, at))
+		fmt.Fprintf(&w.text, "  %s: %s%s%s\n", w.fieldName(s, f, path), w.typeText(f, typeName), w.stored(s, f), w.directives(f, at))
 	}
 	w.text.WriteString("}\n")
 	for _, one := range enums {
