@@ -48,9 +48,24 @@ func publishedAPIs() []published {
 			served:  "DatabaseObject GET,LIST,WATCH,CREATE,UPDATE,PATCH,UPSERT,DELETE",
 		},
 		{
-			name:    "Teleport, crown jewels",
-			files:   []string{"teleport/crownjewel/v1/crownjewel_service.proto"},
-			refused: "CrownJewel",
+			name:  "Teleport, crown jewels",
+			files: []string{"teleport/crownjewel/v1/crownjewel_service.proto"},
+			server: standardtest.Config{
+				Services: []string{"teleport.crownjewel.v1.CrownJewelService"}, Message: "teleport.crownjewel.v1.CrownJewel",
+				Name: "metadata.name", Tag: "metadata.revision", TagPresent: true,
+			},
+			mapping: "kinds: {CrownJewel: {}}",
+			served:  "CrownJewel GET,LIST,WATCH,CREATE,UPDATE,PATCH,UPSERT,DELETE",
+		},
+		{
+			name:  "Teleport, the older AuthService",
+			files: []string{"teleport/legacy/client/proto/authservice.proto", "gogoproto/gogo.proto"},
+			mapping: `kinds: {App: {message: types.AppV3, service: proto.AuthService, spec: Spec, name: Metadata.Name,
+  labels: Metadata.Labels, description: Metadata.Description, set: {Kind: app, Version: v3},
+  get: {method: GetApp}, list: {method: GetApps, answer: Apps, token: "-"}, create: {method: CreateApp, resource: .},
+  update: {method: UpdateApp, resource: .}, delete: {method: DeleteApp}}}`,
+			kinds:  []string{"App"},
+			served: "App GET,LIST,WATCH,CREATE,UPSERT,DELETE",
 		},
 		{
 			name:  "Google's example library",
