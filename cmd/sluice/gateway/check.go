@@ -204,6 +204,7 @@ func (s *Gateway) checkIdentities(ctx context.Context, r *Report) {
 		r.problem("tls-cert", err)
 		if err == nil {
 			r.problem("tls-cert", certificate.Check(opened.Certificate(), time.Now()))
+			r.problem("tls-client-ca", checkAuthorities(ctx, from.Certificates.ClientCA, time.Now()))
 		}
 	}
 	if from.Tokens != "" {
@@ -219,6 +220,22 @@ func (s *Gateway) checkIdentities(ctx context.Context, r *Report) {
 			r.problem("oidc", fmt.Errorf("%s: %s", from.Issuers, line))
 		}
 	}
+}
+
+// checkAuthorities returns an error if all CA certificates in a file have expired, so that no client has a valid
+// certificate. path is empty if there is no such file.
+func checkAuthorities(ctx context.Context, path string, now time.Time) error {
+	if path == "" {
+		return nil
+	}
+	content, err := config.ReadFile(ctx, path)
+	if err != nil {
+		return err
+	}
+	if end := certificate.NextEnd(certificate.Parse(content), now); !end.After(now) {
+		return fmt.Errorf("%s: all its certificates have expired, the last one at %s", path, end.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // checkTokens adds problems for the damaged lines of a file of tokens. A gateway ignores such lines.

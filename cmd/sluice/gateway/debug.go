@@ -92,12 +92,19 @@ func localOnly(next http.Handler) http.Handler {
 		switch {
 		case !config.Loopback(host):
 			http.Error(w, "the Host of a request is an address of this machine or localhost", http.StatusForbidden)
-		case r.Header.Get("Origin") != "":
+		case r.Header.Get("Origin") != "" || fromAnotherSite(r):
 			http.Error(w, "requests of pages are refused", http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// fromAnotherSite reports whether a page of another site has caused a request. A browser sends no Origin with the
+// request for an image, which could start a profile or a collection of garbage.
+func fromAnotherSite(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site == "cross-site" || site == "same-site"
 }
 
 // debugState is the present activity of a gateway: what is waiting, what is locked, what is being loaded, and which

@@ -56,15 +56,19 @@ func TestDebug_IsForThisMachine(t *testing.T) {
 		header       http.Header
 		want         int
 	}{
-		"localhost":           {"GET", debugStatePath, http.Header{"Host": {"localhost:6060"}}, http.StatusOK},
-		"IPv6":                {"GET", debugStatePath, http.Header{"Host": {"[::1]:6060"}}, http.StatusOK},
-		"a name":              {"GET", debugStatePath, http.Header{"Host": {"evil.example:6060"}}, http.StatusForbidden},
-		"another origin":      {"GET", debugStatePath, http.Header{"Origin": {"https://evil.example"}}, http.StatusForbidden},
-		"profiles":            {"GET", "/debug/pprof/goroutine?debug=1", nil, http.StatusOK},
-		"profiles of a page":  {"GET", "/debug/pprof/heap", http.Header{"Origin": {"null"}}, http.StatusForbidden},
-		"the command line":    {"GET", "/debug/pprof/cmdline", nil, http.StatusNotFound},
-		"another method":      {"POST", debugStatePath, nil, http.StatusMethodNotAllowed},
-		"a path that is none": {"GET", "/metrics", nil, http.StatusNotFound},
+		"localhost":            {"GET", debugStatePath, http.Header{"Host": {"localhost:6060"}}, http.StatusOK},
+		"IPv6":                 {"GET", debugStatePath, http.Header{"Host": {"[::1]:6060"}}, http.StatusOK},
+		"a name":               {"GET", debugStatePath, http.Header{"Host": {"evil.example:6060"}}, http.StatusForbidden},
+		"another origin":       {"GET", debugStatePath, http.Header{"Origin": {"https://evil.example"}}, http.StatusForbidden},
+		"profiles":             {"GET", "/debug/pprof/goroutine?debug=1", nil, http.StatusOK},
+		"profiles of a page":   {"GET", "/debug/pprof/heap", http.Header{"Origin": {"null"}}, http.StatusForbidden},
+		"an image of a page":   {"GET", "/debug/pprof/heap?gc=1", http.Header{"Sec-Fetch-Site": {"cross-site"}}, http.StatusForbidden},
+		"another port's page":  {"GET", "/debug/pprof/heap?gc=1", http.Header{"Sec-Fetch-Site": {"same-site"}}, http.StatusForbidden},
+		"typed into a browser": {"GET", debugStatePath, http.Header{"Sec-Fetch-Site": {"none"}}, http.StatusOK},
+		"a link between them":  {"GET", "/debug/pprof/", http.Header{"Sec-Fetch-Site": {"same-origin"}}, http.StatusOK},
+		"the command line":     {"GET", "/debug/pprof/cmdline", nil, http.StatusNotFound},
+		"another method":       {"POST", debugStatePath, nil, http.StatusMethodNotAllowed},
+		"a path that is none":  {"GET", "/metrics", nil, http.StatusNotFound},
 	} {
 		if w := s.debugAnswer(c.method, c.path, c.header); w.Code != c.want {
 			t.Errorf("%s: %d, want %d: %s", name, w.Code, c.want, w.Body)

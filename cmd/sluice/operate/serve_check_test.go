@@ -362,6 +362,15 @@ func TestServeCheck_SaysWhichFileIsAFolder(t *testing.T) {
 	}
 }
 
+func TestServeCheck_SaysThatNoClientCanHaveAValidCertificate(t *testing.T) {
+	cert, key := expiredCertificate(t, t.TempDir())
+	lines, _, code := checkServe(t, "--data", t.TempDir(), "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", cert)
+	want := "tls-client-ca: " + cert + ": all its certificates have expired, the last one at 2021-01-01T00:00:00Z"
+	if code != 1 || !slices.Contains(lines, want) {
+		t.Errorf("exit %d: %q", code, lines)
+	}
+}
+
 func TestServeCheck_SaysWhichCertificatesOfRedisAndServicesHaveExpired(t *testing.T) {
 	folder := t.TempDir()
 	cert, key := expiredCertificate(t, folder)
