@@ -79,7 +79,7 @@ type FilterableField struct {
 	Sortable bool
 }
 
-// Column is a column of a table. It shows the value at a path, or all values if the path leads through a list.
+// Column is a column of a table. It shows the value at a path, or all values if the path passes through a list.
 type Column struct {
 	Title, Path string
 	Wide        bool
@@ -251,8 +251,8 @@ func FindKind(kinds []Kind, name string) (Kind, error) {
 	return Kind{}, fmt.Errorf("kind %q is not known; known kinds: %s", name, strings.Join(known, ", "))
 }
 
-// Value returns the values at a path of a decoded body {"spec": ..., "status": ...}. There are several, in order, if
-// the path leads through lists.
+// Value returns the values at a path of a decoded body {"spec": ..., "status": ...}. If the path passes through lists,
+// there may be several values, in the order of the lists.
 func Value(body any, path string) (values []any) {
 	step, rest, more := strings.Cut(path, ".")
 	switch v := body.(type) {

@@ -73,7 +73,7 @@ type reader struct {
 	doc     *ast.QueryDocument
 	out     *Document
 	refused gqlerror.List
-	// operation is the current operation.
+	// operation is the operation that is being visited.
 	operation *ast.OperationDefinition
 	// visited has the fragments that were visited outside of all directives.
 	visited map[string]bool

@@ -15,7 +15,6 @@ func connectionFields() fieldTable {
 	}.with(pageFields())
 }
 
-// edgeFields returns the fields of an edge of a connection of resources.
 func edgeFields() fieldTable {
 	return fieldTable{
 		"cursor": {write: writeCursor},
@@ -31,7 +30,6 @@ func pageFields() fieldTable {
 	}
 }
 
-// pageInfoFields returns the fields of PageInfo.
 func pageInfoFields() fieldTable {
 	return fieldTable{
 		"hasNextPage":     {write: writeHasNextPage},
@@ -51,7 +49,6 @@ func (r *run) connection(ctx context.Context, buf []byte, f *field, p *connectio
 
 func compileEdges(_ *compiler, f *field, _ *typeInfo) { f.edges = true }
 
-// writeEdges writes the edges of a page.
 func writeEdges(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	p := src.page
 	return r.elements(ctx, buf, f, len(p.items), func(buf []byte, i int) ([]byte, bool) {
@@ -90,7 +87,6 @@ func (r *run) elements(ctx context.Context,
 	return append(buf, ']'), ok
 }
 
-// writeNode writes the resource of an edge.
 func writeNode(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	return r.resourceOn(ctx, buf, f, &src.page.items[src.index])
 }

@@ -270,7 +270,7 @@ func (w coreWriter) value(ctx context.Context, buf []byte, f *field, t *ast.Type
 	return w.object(ctx, buf, f.onCore(v), v)
 }
 
-// object writes an object of the core.
+// object writes the selected fields of v, an object of the core.
 func (w coreWriter) object(ctx context.Context, buf []byte, o *object, v gjson.Result) ([]byte, bool) {
 	if len(o.fields) == 0 { // all were skipped
 		return append(buf, "{}"...), true

@@ -7,7 +7,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// dependencyConnectionFields returns the fields of a connection of dependencies.
 func dependencyConnectionFields() fieldTable {
 	return fieldTable{
 		"edges":       {write: writeEdges, compile: compileEdges},
@@ -16,7 +15,6 @@ func dependencyConnectionFields() fieldTable {
 	}.with(pageFields())
 }
 
-// dependencyEdgeFields returns the fields of an edge of a connection of dependencies.
 func dependencyEdgeFields() fieldTable {
 	return fieldTable{
 		"cursor": {write: writeCursor},
@@ -24,7 +22,6 @@ func dependencyEdgeFields() fieldTable {
 	}
 }
 
-// dependencyFields returns the fields of a dependency.
 func dependencyFields() fieldTable {
 	return fieldTable{
 		"resourceId": {write: writeDependencyID},
@@ -38,7 +35,6 @@ func dependencyFields() fieldTable {
 	}
 }
 
-// dependency returns the dependency of an edge.
 func (src source) dependency() *query.Dependency { return &src.page.Dependencies[src.index] }
 
 func hiddenCount(ctx context.Context, src source) (int, error) { return src.page.Hidden(ctx) }

@@ -6,7 +6,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// namespacesRootField returns the entry of the field namespaces.
 func namespacesRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveNamespaces, write: writeRootObject}
 }
@@ -20,7 +19,6 @@ func resolveNamespaces(ctx context.Context, r *run, _ *field, a *resolved, args 
 	return err
 }
 
-// namespaceConnectionFields returns the fields of the connection of namespaces.
 func namespaceConnectionFields() fieldTable {
 	return fieldTable{
 		"edges":      {write: writeNamespaces},
@@ -30,7 +28,6 @@ func namespaceConnectionFields() fieldTable {
 	}
 }
 
-// namespaceEdgeFields returns the fields of an edge of the connection of namespaces.
 func namespaceEdgeFields() fieldTable {
 	return fieldTable{
 		"cursor": {write: text(func(src source) string { return src.root.namespaces.Cursor(src.group) })},
@@ -38,7 +35,6 @@ func namespaceEdgeFields() fieldTable {
 	}
 }
 
-// namespaceFields returns the fields of a namespace.
 func namespaceFields() fieldTable {
 	return fieldTable{
 		"name":   {write: text(func(src source) string { return src.namespace().Name })},
@@ -46,7 +42,7 @@ func namespaceFields() fieldTable {
 	}
 }
 
-// namespaceCountFields returns the fields of a count of a namespace.
+// namespaceCountFields returns the fields of the number of resources of one kind in a namespace.
 func namespaceCountFields() fieldTable {
 	return fieldTable{
 		"kind":  {write: text(func(src source) string { return src.namespace().Counts[src.index].Kind })},
@@ -54,7 +50,6 @@ func namespaceCountFields() fieldTable {
 	}
 }
 
-// namespace returns the namespace of an edge.
 func (src source) namespace() *query.Namespace { return &src.root.namespaces.Namespaces[src.group] }
 
 func countNamespaces(ctx context.Context, src source) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// written is the result of a mutation, from which its payload is written.
+// written is the result of a mutation. The payload is written from it.
 type written struct {
 	*service.Written
 	field      *field
@@ -41,7 +41,6 @@ func payloadFields() fieldTable {
 	}
 }
 
-// warningFields returns the fields of a warning.
 func warningFields() fieldTable {
 	return fieldTable{
 		"code":    {write: text(func(src source) string { return string(src.warning().Code) })},
@@ -125,7 +124,6 @@ func writeWarnings(ctx context.Context, r *run, buf []byte, f *field, src source
 	}), true
 }
 
-// warning returns the warning to be written.
 func (src source) warning() *failure.Warning { return &src.root.written.Warnings[src.index] }
 
 // warningPath returns the path of a warning, beginning with an argument; nil if it has none.

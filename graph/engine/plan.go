@@ -18,7 +18,7 @@ type plan struct {
 	root     *object
 	// number identifies the plan in the keys of kept answers; 0 if its answers are not kept.
 	number uint64
-	// small is set while all answers were too cheap to be kept. Then the cache is not asked for answers.
+	// small is set while all answers were too cheap to be kept. Then no answer is looked up in the cache.
 	small atomic.Bool
 	// large is set once an answer was expensive enough to be kept.
 	large atomic.Bool
@@ -31,7 +31,7 @@ type object struct {
 	links []*field
 }
 
-// field is a field of the answer.
+// field is a field of the answer. Fields of the document that are merged become one field.
 type field struct {
 	// derivedField executes the field, unless byCore is set. Its write is nil for scalars of a body; see [run.object].
 	derivedField

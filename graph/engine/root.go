@@ -86,12 +86,10 @@ func getRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveGet, write: writeRootItem}
 }
 
-// nodeRootField returns the entry of the field node.
 func nodeRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveNode, write: writeRootItem}
 }
 
-// nodesRootField returns the entry of the field nodes.
 func nodesRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveNodes, write: writeRootNodes}
 }

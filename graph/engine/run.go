@@ -107,7 +107,6 @@ func bodyOf(r *query.Resource) *body.Body {
 	return r.Body
 }
 
-// kindOf returns the kind of a resource.
 func (r *run) kindOf(b *body.Body) *kindInfo { return r.engine.types[b.Stored.Kind].kind }
 
 // newItem returns an item for a resource, and adds its selection to the next level.

@@ -6,7 +6,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// summaryRootField returns the entry of the summary of a kind.
 func summaryRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveSummary, write: writeRootObject}
 }
@@ -24,7 +23,6 @@ func resolveSummary(ctx context.Context, r *run, f *field, a *resolved, args *ar
 	return err
 }
 
-// summaryFields returns the fields of a summary.
 func summaryFields() fieldTable {
 	return fieldTable{
 		"groups":          {write: writeGroups},
@@ -32,7 +30,6 @@ func summaryFields() fieldTable {
 	}
 }
 
-// summaryGroupFields returns the fields of a group of a summary.
 func summaryGroupFields() fieldTable {
 	return fieldTable{
 		"keys":  {write: writeGroupKeys},
@@ -40,7 +37,6 @@ func summaryGroupFields() fieldTable {
 	}
 }
 
-// summaryKeyFields returns the fields of a key of a group.
 func summaryKeyFields() fieldTable {
 	return fieldTable{
 		"path":  {write: text(func(src source) string { return src.root.summary.Paths[src.index] })},
@@ -48,7 +44,6 @@ func summaryKeyFields() fieldTable {
 	}
 }
 
-// summaryGroup returns the group to be written.
 func (src source) summaryGroup() *query.Group { return &src.root.summary.Groups[src.group] }
 
 func summaryUnreadable(ctx context.Context, src source) (int, error) {

@@ -37,7 +37,7 @@ type source struct {
 	entry *entry
 }
 
-// object writes an object.
+// object writes the selected fields of an object. src is where their values are read.
 func (r *run) object(ctx context.Context, buf []byte, o *object, src source) ([]byte, bool) {
 	if len(o.fields) == 0 {
 		return append(buf, "{}"...), true
@@ -83,7 +83,6 @@ func (r *run) object(ctx context.Context, buf []byte, o *object, src source) ([]
 	return append(buf, '}'), ok
 }
 
-// writeConstant writes the constant of a field.
 func writeConstant(_ context.Context, _ *run, buf []byte, f *field, _ source) ([]byte, bool) {
 	return append(buf, f.constant...), true
 }
@@ -155,7 +154,7 @@ func (r *run) resource(ctx context.Context, buf []byte, f *field, it *item) ([]b
 	return r.resourceOn(ctx, buf, f, it)
 }
 
-// resourceOn is like resource, but continues with the next link of an item of which some links were written before.
+// resourceOn is like resource, but for an item whose first links were written before. It continues with the next link.
 func (r *run) resourceOn(ctx context.Context, buf []byte, f *field, it *item) ([]byte, bool) {
 	r.count(f, 1)
 	r.push(f)
@@ -326,7 +325,6 @@ func (r *run) objects(ctx context.Context, buf []byte, f *field, it *item, s bod
 // entry is an entry of a map, a label or an annotation.
 type entry struct{ key, value string }
 
-// entryFields returns the fields of an entry.
 func entryFields() fieldTable {
 	return fieldTable{
 		"key":   {write: writeKey},
@@ -342,7 +340,6 @@ func writeValue(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]
 	return appendText(buf, src.entry.value), true
 }
 
-// entries writes a list of entries.
 func (r *run) entries(ctx context.Context, buf []byte, f *field, list []entry) ([]byte, bool) {
 	buf = append(buf, '[')
 	for i := range list {

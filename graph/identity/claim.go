@@ -73,7 +73,7 @@ func newSelector(path, expression string) (selector, error) {
 	return selectExpression(expression)
 }
 
-// text returns the name of the user.
+// text selects the name of the user.
 func (s selector) text(ctx context.Context, from claims) (string, error) {
 	v, err := s(ctx, from)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s selector) text(ctx context.Context, from claims) (string, error) {
 	return name, nil
 }
 
-// texts returns the groups of the user. The claim may be a list of texts or a single text.
+// texts selects the groups of the user. The claim may be a list of texts or a single text.
 func (s selector) texts(ctx context.Context, from claims) ([]string, error) {
 	v, err := s(ctx, from)
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 	// at once, and once more after each keyInterval.
 	keyFetches  = 3
 	keyInterval = 5 * time.Second
-	// retryFirst and retryMost are the shortest and the longest pause before an issuer that has not answered is asked
+	// retryFirst and retryMost are the shortest and the longest pause before an issuer that has not answered is called
 	// again.
 	retryFirst = time.Second
 	retryMost  = 30 * time.Second
@@ -141,7 +141,7 @@ func (i *issuer) discover(ctx context.Context) error {
 	return nil
 }
 
-// verify returns the identity of a token.
+// verify verifies a token of the issuer and returns the identity in it.
 func (i *issuer) verify(ctx context.Context, token string) (*access.Identity, error) {
 	verifier := i.verifier.Load()
 	if verifier == nil {

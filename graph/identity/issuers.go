@@ -60,7 +60,7 @@ func (x *Issuers) Logins() []Login {
 	return x.logins
 }
 
-// identity returns the identity of a token.
+// identity verifies a token and returns the identity in it. A token that was verified before is found in a cache.
 func (x *Issuers) identity(ctx context.Context, token string) (*access.Identity, error) {
 	hash := sha256.Sum256([]byte(token))
 	if id, ok := x.verified.Get(hash); ok {

@@ -87,7 +87,7 @@ func (t *Tokens) Valid(at time.Time) (valid int, next time.Time) {
 // maxDamaged is the maximum number of damaged lines that are logged each time.
 const maxDamaged = 20
 
-// identity returns the identity of a token.
+// identity returns the identity of a token. It returns an error if the token is not in the file or has expired.
 func (t *Tokens) identity(text string) (*access.Identity, error) {
 	k := (*t.known.Load())[sha256.Sum256([]byte(text))]
 	if k == nil {

@@ -20,7 +20,7 @@ import (
 //go:embed derived.graphqls.tmpl
 var derivedSDL string
 
-// derivation is the input of the template.
+// derivation is the data for the template derivedSDL.
 type derivation struct {
 	Kinds []derivedKind
 	// Owners maps an author's type to the references whose derived fields it has.
@@ -31,7 +31,7 @@ type derivation struct {
 	Enums, EnumLists map[string]bool
 }
 
-// derivedKind is a kind in the template.
+// derivedKind is the data of a kind for the template.
 type derivedKind struct {
 	*Kind
 	// Derived are the references of the kind whose derived fields the kind has. Inverses are the references to the kind

@@ -78,7 +78,6 @@ func (l *loader) definition(def *ast.Definition) {
 	}
 }
 
-// fields checks the fields of an object type.
 func (l *loader) fields(def *ast.Definition) {
 	for i, f := range def.Fields {
 		if slices.ContainsFunc(def.Fields[:i], func(o *ast.FieldDefinition) bool { return o.Name == f.Name }) {

@@ -106,8 +106,9 @@ func (n names) add(name, what string) string {
 	return ""
 }
 
-// typeNames reports types from which types with the same name would be derived, or a type with the name of one in the
-// API. For the filter types of types that are not kinds, filterNames does that.
+// typeNames reports each type from which a type would be derived whose name is taken: by a type of the API, or by a
+// type that is derived from another type. For filter types of types that are not kinds, filterNames compares the names
+// with the API.
 func (l *loader) typeNames() {
 	seen := names{}
 	for _, def := range l.ordered() {
@@ -160,7 +161,6 @@ func (l *loader) kindNames(kinds []Kind) {
 	}
 }
 
-// fileName checks the name of a file.
 func (l *loader) fileName(f *ast.Source) {
 	if base, ok := strings.CutSuffix(path.Base(f.Name), ".graphqls"); !ok || !fileForm.MatchString(base) {
 		l.report(&ast.Position{Src: f, Line: 1}, "the file's name: lower case letters, digits and _ that begin with a letter are wanted, and the ending .graphqls")

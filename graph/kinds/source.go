@@ -166,7 +166,7 @@ func ReadFile(files fs.FS, name string) (string, error) {
 	return string(raw), err
 }
 
-// Descriptors returns the descriptors of all kinds.
+// Descriptors returns the descriptors of all kinds. They share everything that they point to with s.
 func (s *Schema) Descriptors() []descriptor.Kind {
 	out := make([]descriptor.Kind, len(s.Kinds))
 	for i := range s.Kinds {

@@ -45,7 +45,7 @@ func methodsOf(k *descriptor.Kind) methods {
 	}
 }
 
-// namesOf returns the names in the package that belong to a kind, except those of its types.
+// namesOf returns the names in the package that belong to a kind, except the names of its types.
 func namesOf(k *descriptor.Kind) []string {
 	m := methodsOf(k)
 	return []string{

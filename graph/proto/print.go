@@ -35,7 +35,6 @@ func (m *model) print() string {
 	return p.String()
 }
 
-// comment writes a comment.
 func (p *printer) comment(indent, text string) {
 	if text == "" {
 		return

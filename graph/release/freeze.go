@@ -56,7 +56,7 @@ func Write(dir string, number Number, sources map[string]string, api *ast.Schema
 	return write(target, sources, api)
 }
 
-// Rewrite replaces a candidate. Its parameters are those of [Write].
+// Rewrite replaces a candidate. It has the same parameters as [Write].
 func Rewrite(dir string, number Number, sources map[string]string, api *ast.Schema) error {
 	target := Dir(dir, number)
 	before := filepath.Join(dir, Folder, "."+number.String()+"-before") // readers ignore it

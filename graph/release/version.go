@@ -178,7 +178,7 @@ func (v *Version) String() string { return v.Number.String() }
 // Schema parses the sources of the version, which withdrawn versions have, too.
 func (v *Version) Schema() (*kinds.Schema, error) { return kinds.ReadTexts(v.sources, v.dir) }
 
-// Dir returns the folder of the version.
+// Dir returns the folder of the version, as findings name it.
 func (v *Version) Dir() string { return v.dir }
 
 // Hash returns a hash of texts and their names, as 16 hexadecimal digits.

@@ -25,7 +25,7 @@ type input struct {
 	metadata service.Metadata
 	revision string
 	spec     map[string]any
-	// labels and annotations are the keys, in the order in which metadata has them.
+	// labels and annotations are the keys of the resource's labels and annotations, in the same order as in metadata.
 	labels, annotations []string
 	// values is the number of values in the spec, and objects is the number of those that are objects or maps. texts is
 	// the number of bytes of its strings.
@@ -126,7 +126,8 @@ func (d *decoder) metadata(k *kind, m protoreflect.Message, out *input) {
 	}
 }
 
-// pairs decodes labels or annotations. They replace all stored ones. keys are their keys, in order.
+// pairs decodes labels or annotations, which replace all stored ones. It returns them sorted by key. keys has the keys
+// in the same order.
 func pairs(m protoreflect.Message, name protoreflect.Name) (out service.Optional[[]service.Label], keys []string) {
 	out.Set = true
 	given := m.Get(fieldOf(m, name)).Map()

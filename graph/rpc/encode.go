@@ -37,8 +37,8 @@ func resourceFieldsOf(m protoreflect.MessageDescriptor) resourceFields {
 	}
 }
 
-// encoder encodes messages from stored resources. It needs no other form of them in memory: a dynamic message takes up
-// to a hundred times the bytes of the encoded one.
+// encoder encodes messages directly from stored resources. A dynamic message in between would take up to a hundred
+// times as much memory as the encoded one.
 type encoder struct{ data []byte }
 
 func (e *encoder) tag(f protoreflect.FieldDescriptor, typ protowire.Type) {
@@ -187,7 +187,7 @@ func (k *kind) metadata(e *encoder, b *body.Body) {
 	}
 }
 
-// string encodes a stored string as a string field, also if it is empty.
+// string encodes a stored string as a string field, even if the string is empty.
 func (e *encoder) string(f protoreflect.FieldDescriptor, raw []byte) {
 	at := e.begin(f)
 	e.data = body.Unquote(e.data, raw)

@@ -63,8 +63,8 @@ func codeOf(e *failure.Error) connect.Code {
 	return connect.CodeInternal
 }
 
-// Error converts an error to one for clients of gRPC. It has an ErrorInfo. If values are wrong, it also has a
-// BadRequest; if the same request may succeed later, a RetryInfo.
+// Error converts an error to one for clients of gRPC. The result has an ErrorInfo. If values are wrong, it also has a
+// BadRequest. If the same request may succeed later, it has a RetryInfo.
 func Error(ctx context.Context, e *failure.Error) *connect.Error { return errorOf(ctx, e, nil) }
 
 // Connect converts the refusal to an error for clients of gRPC.

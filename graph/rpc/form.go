@@ -113,7 +113,7 @@ const (
 	connectDigits = 10
 )
 
-// parseTimeout parses the timeout of a client. limited is false if the timeout is longer than the maximum duration.
+// parseTimeout parses the timeout of a client. limited is false if the timeout is too long for a [time.Duration].
 func (f *form) parseTimeout(text string) (timeout time.Duration, limited, valid bool) {
 	unit, digits := time.Millisecond, connectDigits
 	if f.system == SystemGRPC {

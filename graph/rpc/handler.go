@@ -64,8 +64,8 @@ type Config struct {
 	RequestSetting string
 	// Tracer makes spans for events whose writes were traced; nil for none.
 	Tracer *span.Tracer
-	// Withdrawn says which version of the API was withdrawn whose methods and fields clients may still use. It is added to
-	// errors about methods and fields that do not exist. Empty if there is none.
+	// Withdrawn describes a version of the API that was withdrawn. Clients may still use its methods and fields, so the
+	// text is added to errors about methods and fields that do not exist. Default: no such version.
 	Withdrawn string
 	// HideReflection turns reflection off.
 	HideReflection bool
@@ -119,7 +119,7 @@ type kind struct {
 	withdrawn string
 }
 
-// New returns a handler.
+// New returns a handler for all kinds of cfg.Messages. It returns an error if the configuration is invalid.
 func New(cfg Config) (*Handler, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("rpc: %w", err)
@@ -206,7 +206,7 @@ func (h *Handler) serveOther(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// after returns a text as the rest of a message; empty if text is empty.
+// after returns a text as the continuation of a message: "; " and the text. It returns "" if the text is empty.
 func after(text string) string {
 	if text == "" {
 		return ""
@@ -220,7 +220,7 @@ func (h *Handler) Has(path string) (has, streams bool) {
 	return m != nil, m != nil && m.call.Streams
 }
 
-// procedureOf returns the path of a method.
+// procedureOf returns the URL path of a method, such as /sluice.kinds.v1.TeamService/GetTeam.
 func procedureOf(m protoreflect.MethodDescriptor) string {
 	return "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
 }
@@ -245,7 +245,7 @@ func (h *Handler) serve(k *kind) {
 	}
 }
 
-// maxWatch is the maximum size of the request of a stream in bytes. It has only a cursor and a namespace.
+// maxWatch is the maximum size of the request of a stream in bytes. Such a request has only a cursor and a namespace.
 const maxWatch = 64 << 10
 
 // add adds the method of a verb without a handler. It returns nil if the kind does not have the verb.
@@ -265,7 +265,6 @@ func (h *Handler) add(k *kind, verb descriptor.Verb, most int) *method {
 	return m
 }
 
-// options returns the options of a method's handler.
 func (m *method) options() connect.HandlerOption {
 	return connect.WithHandlerOptions(codecs(), connect.WithSchema(m.descriptor))
 }

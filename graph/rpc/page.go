@@ -23,7 +23,7 @@ type pageWriter struct {
 	// resources and token are the fields of the answer.
 	resources, token protoreflect.FieldDescriptor
 	out              encoder
-	// sent is the number of resources in out. one is a resource that becomes JSON.
+	// sent is the number of resources in out. one encodes a resource before it is converted to JSON.
 	sent int
 	one  encoder
 }

@@ -99,7 +99,7 @@ func (w *wire) Read(p []byte) (int, error) {
 // receiver receives requests.
 type receiver struct {
 	edge Edge
-	// most is the maximum size of a message in bytes. setting is the name of the setting with that; empty if there is
+	// most is the maximum size of a message in bytes. setting is the name of the setting for it; empty if there is
 	// none.
 	most    int
 	setting string
@@ -222,8 +222,8 @@ func (r *receiver) readAll(ctx context.Context, in *incoming, most int, from io.
 	}
 }
 
-// grow enlarges the buffer of a message. It charges both the old and the new buffer before, because they are in memory
-// at the same time.
+// grow enlarges the buffer of a message. Before that, it charges for both the old and the new buffer, because both are
+// in memory at the same time.
 func (r *receiver) grow(ctx context.Context, in *incoming, most int, compressed bool) error {
 	size := min(2*cap(in.data), most+1)
 	fixed := 0
@@ -259,8 +259,8 @@ func notGzip(err error) error {
 	return failure.BadInput("", "the message is not gzip, as the request says: %v", err)
 }
 
-// decoded is a decoded message of a request. held is the memory that was charged for it, in bytes. tree is the memory
-// that was reserved for its resource as a tree for the service.
+// decoded is a decoded message of a request. held is the memory that was charged for the message, in bytes. tree is the
+// memory that was reserved for the tree to which the resource in the message is converted for the service.
 type decoded struct {
 	message    protoreflect.Message
 	held, tree int

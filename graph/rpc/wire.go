@@ -102,17 +102,17 @@ type valueCounter struct {
 	values, messages int
 }
 
-// held returns the size in bytes of the dynamic message with the values, besides its texts.
+// held returns the size of the dynamic message in bytes, without its texts.
 func (c *valueCounter) held() int { return c.values*valueHeld + c.messages*messageHeld }
 
-// tree returns an upper bound for the size in bytes of the tree for the service, besides its texts.
+// tree returns an upper bound for the size of the tree for the service in bytes, without its texts.
 func (c *valueCounter) tree() int {
 	return c.values*budget.InputHeld + c.messages*(budget.InputHeld+objectHeld)
 }
 
-// The sizes in bytes of values in memory, besides texts, as measured and rounded up: of a value in a dynamic message, of
-// a dynamic message without its values, and of an object or a map in the tree for the service, which counts as a value
-// too.
+// The sizes of values in memory, in bytes, as measured and rounded up. Texts are not included. valueHeld is for a value
+// in a dynamic message, and messageHeld for a dynamic message without its values. objectHeld is for an object or a map
+// in the tree for the service; it counts as a value too.
 const (
 	valueHeld   = 140
 	messageHeld = 450
@@ -196,8 +196,8 @@ func withoutValues(err error, withdrawn string) error {
 	return failure.BadInput("", "line %s: %s%s", found[1], what, after(withdrawn))
 }
 
-// countJSON counts upper bounds for the values in JSON. The number of values is that of commas and opening brackets
-// outside of strings. Messages are objects, and strings that may be times.
+// countJSON counts upper bounds for the values in JSON. Commas and opening brackets outside of strings count as values.
+// Objects, and strings that may be times, count as messages.
 func (c *valueCounter) countJSON(data []byte) error {
 	inString := false
 	begin := 0

@@ -127,12 +127,12 @@ func (d *documents) parse(ctx context.Context, query string) (*document, gqlerro
 	return out, nil
 }
 
-// Tree returns the syntax tree of the document.
+// Tree implements [transport.Document].
 func (d *document) Tree() *ast.QueryDocument { return d.tree }
 
-// Bind coerces the variables of an operation, and counts the deprecated parts of the schema that it uses. It returns an
-// error for a subscription that would begin no stream or several. gqlparser does not find these: it counts names of
-// root fields instead of fields, and it does not evaluate @skip and @include.
+// Bind implements [transport.Document]. It also counts the deprecated parts of the schema that the operation uses. It
+// returns an error for a subscription that would begin no stream or several. gqlparser does not find these: it counts
+// names of root fields instead of fields, and it does not evaluate @skip and @include.
 func (d *document) Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error {
 	var err *gqlerror.Error
 	if oc.Variables, err = (coercion.Coercer{Schema: d.schema}).Variables(oc.Operation, given); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// maxInt64Digits is the number of digits from which an integer may not fit into 64 bits.
+// maxInt64Digits is a number of digits. Integers with fewer digits always fit into 64 bits.
 const maxInt64Digits = 19
 
 // acceptIntegers returns a validation rule that accepts integer literals of more than 64 bits where the type is Float,

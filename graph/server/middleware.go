@@ -69,8 +69,8 @@ const (
 )
 
 // endPanic handles the value with which a handler has panicked. The value is nil if the handler has returned. broken
-// names the error; it is empty for none. cut reports whether the connection must be cut: an answer of which only a part
-// is sent must not look complete.
+// names the error; it is empty for none. cut reports whether the connection must be cut, so that an incomplete answer
+// does not look complete.
 func (s *Server) endPanic(q *recorder, r *http.Request, panicked any) (broken string, cut bool) {
 	switch panicked {
 	case nil:

@@ -43,7 +43,8 @@ func (l CallerLimits) of(use transport.Use) (most int, setting, what string) {
 	}
 }
 
-// DefaultCallerLimits returns the defaults for a number of processors, of which a caller may use half.
+// DefaultCallerLimits returns the defaults for a gateway with the given number of processors. By default a caller may
+// use half of them.
 func DefaultCallerLimits(processors int) CallerLimits {
 	const stepsOfProcessor = 10_000_000 // in a second
 	return CallerLimits{

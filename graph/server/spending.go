@@ -21,8 +21,8 @@ func (l Limits) budget() budget.Limits {
 	}
 }
 
-// eventShare is the number by which the limits of rows, objects and steps of an operation are divided for an event. An
-// event is about one resource, and many clients may receive it.
+// eventShare makes the limits of events smaller: an event may take 1/eventShare of the rows, objects and steps that an
+// operation may take. An event is about one resource, and many clients may receive it.
 const eventShare = 10
 
 // ofEvent returns the limits of an event, given the limits of an operation.

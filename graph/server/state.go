@@ -22,7 +22,7 @@ type State struct {
 // maxCallers is the maximum number of callers in a [State].
 const maxCallers = 20
 
-// State returns the state of the server.
+// State returns a snapshot of what the server is doing now.
 func (s *Server) State() State {
 	_, older := s.olderStreams()
 	return State{

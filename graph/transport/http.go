@@ -236,7 +236,6 @@ func compressed(r *http.Request, body []byte) bool {
 	return len(body) >= compressFrom && negotiate(r.Header.Values("Accept-Encoding"), "identity", "gzip") == "gzip"
 }
 
-// setType sets the content type of an answer.
 func setType(w http.ResponseWriter, media string) {
 	w.Header().Set("Content-Type", media+"; charset=utf-8")
 }

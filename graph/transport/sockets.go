@@ -108,7 +108,7 @@ func (s *sockets) add(c *socket) {
 	}
 }
 
-// initialised records that a connection is initialised.
+// initialised removes a connection from waiting, after its client has initialised it.
 func (s *sockets) initialised(c *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
