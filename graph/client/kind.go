@@ -185,7 +185,8 @@ func (c *Client) KindStates(ctx context.Context) (map[string]KindState, error) {
 	return states, nil
 }
 
-// inStore converts the paths of the kind from names of the API to stored names, except for Fields.
+// inStore converts names of the API to stored names, in the paths of the kind and in Keys and MergeInto of its fields.
+// The paths of the fields themselves are not converted.
 func (k Kind) inStore() {
 	stored := map[string]string{} // by the paths of the API
 	for _, f := range k.Fields {

@@ -82,7 +82,7 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("%d of kind %s cannot be read", e.Count, e.Kind.Name)
 }
 
-// List returns resources in the order of their names. It requests them in pages. The iteration ends with the first
+// List returns resources ordered by namespace and name. It requests them in pages. The iteration ends with the first
 // error. At the end, there is an [*UnreadableError] if resources were left out.
 func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource, error] {
 	return func(yield func(*Resource, error) bool) {

@@ -11,8 +11,8 @@ type Unreadable struct {
 	Reason string
 }
 
-// Unreadables returns the resources of a kind that the gateway cannot read, in the order of their names. It returns at
-// most 1,000. An empty namespace means all.
+// Unreadables returns the resources of a kind that the gateway cannot read, ordered by namespace and name. It returns
+// at most 1,000. An empty namespace means all.
 func (c *Client) Unreadables(ctx context.Context, k Kind, namespace string) ([]Unreadable, error) {
 	var out struct{ Unreadables []Unreadable }
 	err := c.Do(ctx, unreadablesDocument, inNamespace(k, namespace), &out)

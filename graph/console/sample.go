@@ -158,8 +158,8 @@ func sampleText(c descriptor.Constraint, i int) string {
 }
 
 // samplePatch returns a patch of an object in the kind's spec; nil if none can be made. path is the path of the object,
-// followed by a dot. The patch changes the first field that has a single value, is not immutable, and is not a
-// reference. If the spec has the field resource, only that field is searched.
+// followed by a dot. The patch changes the first field that has a single value and is not immutable, write-only,
+// deprecated or a reference. If the spec has the field resource, only that field is searched.
 func samplePatch(k *descriptor.Kind, s *descriptor.Shape, path string, depth int) map[string]any {
 	if s == nil || depth > sampleDepth {
 		return nil

@@ -34,7 +34,8 @@ func (e *Engine) begin(oc *graphql.OperationContext, p *plan, s *query.Snapshot)
 // maxSpare is the maximum size of a buffer that is kept for another answer, in bytes.
 const maxSpare = 1 << 20
 
-// keptPieces is the maximum number of links, pages and items whose memory is kept for another answer.
+// keptPieces is the maximum number of links, pages, items and names, of each separately, whose memory is kept for
+// another answer.
 const keptPieces = 2048
 
 var _ stream.OutputOwner = (*run)(nil)

@@ -31,7 +31,8 @@ type Files struct {
 	Paths   []string
 	// Most is the maximum size of one file in bytes.
 	Most int64
-	// Private makes a file invalid if users other than its owner may read it.
+	// Private makes a file invalid if users other than its owner may read or write it. The group may read a file that
+	// belongs to root.
 	Private bool
 	// Load is called with the contents of the files, in the order of Paths. It returns an error if they are invalid.
 	Load func(content [][]byte) error

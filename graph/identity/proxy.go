@@ -75,7 +75,8 @@ func (p Proxies) trust(r *http.Request, certificate *x509.Certificate) bool {
 }
 
 // Address returns the address of the client. If a trusted proxy has sent the request, that is the last address in
-// X-Forwarded-For that does not belong to a trusted proxy, otherwise the address of the connection.
+// X-Forwarded-For that does not belong to a trusted proxy, or the first one if all do. Texts before an invalid one are
+// ignored. Otherwise it is the address of the connection.
 func (p Proxies) Address(r *http.Request) netip.Addr {
 	address := remote(r)
 	if !p.trust(r, verified(r)) {

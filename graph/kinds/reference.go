@@ -186,8 +186,8 @@ func (l *loader) fieldsOf(typ string, kind bool) names {
 	return out
 }
 
-// guards reports guarded references that form a cycle of kinds, whose resources could prevent each other's deletion for
-// ever. It also reports guarded references from or to a kind whose resources expire.
+// guards reports guarded references that form a cycle of kinds, because resources of these kinds could prevent each
+// other's deletion for ever. It also reports guarded references from or to a kind whose resources expire.
 func (l *loader) guards(kinds []Kind, byName map[string]*Kind) {
 	guarded := map[string][]string{}
 	for i := range kinds {

@@ -93,7 +93,7 @@ func write(target string, sources map[string]string, api *ast.Schema) (err error
 	return os.Rename(next, target)
 }
 
-// Freeze releases a candidate. It changes the states file of the catalogue.
+// Freeze releases a version, which must be a candidate. It changes the states file of the catalogue.
 func Freeze(dir string, number Number) error {
 	name := filepath.Join(dir, Folder, StatesFile)
 	text, err := os.ReadFile(name)

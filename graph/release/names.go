@@ -90,8 +90,8 @@ func (n Names) Verb(k *descriptor.Kind, verb descriptor.Verb) bool {
 	return !known || d.Offers(verb)
 }
 
-// Filter reports whether filters of a kind accept a path. It returns true for a kind that has no filters, because it
-// offers neither LIST nor WATCH.
+// Filter reports whether filters of a kind accept a path. It returns true if the kind has no filters, because it offers
+// neither LIST nor WATCH then.
 func (n Names) Filter(k *descriptor.Kind, path string) bool {
 	typ := kinds.FilterType(k.Name)
 	if n.Schema.Types[typ] == nil {

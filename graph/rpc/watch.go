@@ -54,7 +54,8 @@ type watch struct {
 	to   *connect.ServerStream[answer]
 	// pending are the changes that were read but not sent yet.
 	pending []change.Change
-	// cursor is the cursor after the last event that was sent; empty if there was none.
+	// cursor is the cursor after the last event that was sent. Before the first event, it is the cursor of the request;
+	// empty if there is none.
 	cursor string
 }
 

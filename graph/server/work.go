@@ -29,7 +29,8 @@ func validationWork(doc *ast.QueryDocument) int {
 
 func (w *work) over() bool { return w.spent > MaxValidation }
 
-// root adds the cost of an operation or a fragment. It is compared as a whole, and so is each inline fragment in it.
+// root adds the cost of an operation or a fragment. Its selections are compared as a whole. The selections of each
+// inline fragment in it are compared too.
 func (w *work) root(set ast.SelectionSet) {
 	w.compare(set)
 	w.walk(set, map[string]bool{})
