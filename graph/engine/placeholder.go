@@ -33,7 +33,7 @@ type placeholders struct {
 type placeholder struct {
 	ref  *Ref
 	page *query.Page
-	// item or made is the value, once it was read. err is the reason why there is none.
+	// item or made is the value, after it was read. If there is no value, err is the reason.
 	item *item
 	made *connectionPage
 	err  error

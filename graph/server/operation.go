@@ -78,7 +78,8 @@ func (a *api) account(ctx context.Context, op *graphql.OperationContext, spent *
 	}
 }
 
-// answered counts an operation, and writes a line of the access log.
+// answered counts an operation, and writes a line of the access log. It also records a refused request, or a
+// subscription that has begun, in a span.
 func (a *api) answered(ctx context.Context, op *graphql.OperationContext, errs gqlerror.List) {
 	if a.operations != nil && op != nil {
 		a.operations.Inc()

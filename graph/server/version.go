@@ -28,8 +28,8 @@ type Version struct {
 	SDL string
 }
 
-// The names of APIs that are not versions. newestAPI includes parts that are not released. firstMajor is the same API
-// at v1, if no version was released.
+// The names of APIs that are not versions. newestAPI includes parts that are not released. firstMajor is the name of
+// the first major; if no version was released, it is another name of the newest API.
 const (
 	newestAPI  = "newest"
 	firstMajor = "v1"
