@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -140,13 +139,13 @@ func newMetrics(s *Server) (*metrics, error) {
 		waiting("turn", s.cpuSlots.Waiting),
 		gaugeFunc(
 			"sluice_ready",
-			"1 if /readyz answers that the gateway is ready, else 0. It is found out at each scrape, which takes "+
-				"two seconds if the store does not answer.",
+			"1 if /readyz answers that the gateway is ready, else 0. If that takes longer than 0.1 s, the answer is "+
+				"shown by the next scrape.",
 			func() float64 {
-				if s.ready(context.Background()) != nil {
-					return 0
+				if s.isReady() {
+					return 1
 				}
-				return 1
+				return 0
 			},
 		),
 		gaugeFunc(

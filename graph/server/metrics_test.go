@@ -1,12 +1,9 @@
 package server_test
 
 import (
-	"context"
-	"errors"
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,16 +33,5 @@ func TestMetrics_APathHasOneForm(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(found))); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestMetrics_ReadyIsWhatReadyzAnswers(t *testing.T) {
-	var reason error
-	e := newEdge(t, plain, server.Config{Ready: func(context.Context) error { return reason }})
-	for want, err := range map[string]error{"sluice_ready 1\n": nil, "sluice_ready 0\n": errors.New("the store is away")} {
-		reason = err
-		if got := e.at("GET", "/metrics").Body.String(); !strings.Contains(got, want) {
-			t.Errorf("%v: no line %q", err, want)
-		}
 	}
 }

@@ -3,15 +3,11 @@ package server
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"runtime"
-	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +16,6 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/answer"
@@ -54,7 +49,8 @@ type Server struct {
 	// answered counts the queries of all generations, by their results in the cache of answers.
 	answered answer.Stats
 	// callers counts what each caller uses.
-	callers *callers
+	callers   *callers
+	readiness readiness
 	// unavailable and unready limit how often it is logged that clients got an error because the store was unavailable
 	// or the gateway not ready.
 	unavailable, unready rate.Sometimes
@@ -160,70 +156,6 @@ func (s *Server) newTransport() (*transport.Transport, error) {
 
 // Handler returns the handler of all paths.
 func (s *Server) Handler() http.Handler { return s.handler }
-
-// NotReadyError is the reason why a gateway is not ready yet, as shown by /readyz.
-type NotReadyError struct{ Why string }
-
-func (e *NotReadyError) Error() string { return e.Why }
-
-// readyTime is the maximum time for finding out whether the gateway is ready.
-const readyTime = 2 * time.Second
-
-// errDraining is the reason why a gateway that is being stopped is not ready.
-var errDraining = errors.New("draining")
-
-// ready returns the reason why the gateway is not ready; nil if it is.
-func (s *Server) ready(ctx context.Context) error {
-	if s.draining.Err() != nil {
-		return errDraining
-	}
-	ctx, cancel := context.WithTimeout(ctx, readyTime)
-	defer cancel()
-	return s.cfg.Ready(ctx)
-}
-
-// readyz answers whether the gateway is ready.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	var details strings.Builder
-	readOnly := ""
-	if s.cfg.ReadOnly {
-		readOnly = "\nread-only: changes are refused"
-	}
-	verbose := r.URL.Query().Has("verbose") && s.mayKnow(r)
-	if verbose {
-		for _, line := range slices.Concat(s.cfg.Filling(), s.cfg.Services()) {
-			details.WriteString("\n" + line)
-		}
-	}
-	switch err := s.ready(r.Context()); {
-	case errors.Is(err, errDraining):
-		http.Error(w, "draining", http.StatusServiceUnavailable)
-	case errors.Is(err, backend.ErrDamaged):
-		http.Error(w, "the store is damaged; restore a copy", http.StatusServiceUnavailable)
-	case errors.Is(err, backend.ErrNoSpace):
-		http.Error(w, "the store has no space left and takes no changes", http.StatusServiceUnavailable)
-	case errors.As(err, new(*NotReadyError)):
-		http.Error(w, err.Error()+details.String(), http.StatusServiceUnavailable)
-	case err != nil:
-		s.unready.Do(func() { s.cfg.Logger.Warn("not ready", zap.Error(err)) })
-		http.Error(w, "the store is not available", http.StatusServiceUnavailable)
-	default:
-		_, _ = w.Write([]byte("ok" + readOnly + details.String() + "\n"))
-		if verbose {
-			s.writeDetails(w)
-		}
-	}
-}
-
-// writeDetails writes a line for the current catalogue, and one for each older catalogue with streams.
-func (s *Server) writeDetails(w io.Writer) {
-	c := s.generation.Load().catalogue
-	_, _ = fmt.Fprintf(w, "catalogue %s files %s\n", c.Hash, c.Files)
-	older, _ := s.olderStreams()
-	for _, one := range older {
-		_, _ = fmt.Fprintf(w, "older catalogue %s\n", one)
-	}
-}
 
 // sendBuffer is the size of the kernel's send buffer for a connection, in bytes; Linux doubles it. By default the
 // buffer of a client that does not read would grow to megabytes.

@@ -178,37 +178,6 @@ func TestARequestEndsAtItsTimeLimit(t *testing.T) {
 	}
 }
 
-func TestReadyzSaysWhetherTheStoreAnswers(t *testing.T) {
-	e := newEdge(t, plain, server.Config{Ready: func(context.Context) error { return errors.New("secret reason") }})
-	w := httptest.NewRecorder()
-	e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/readyz", nil))
-	if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "secret") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-	filling := func() []string { return []string{"Network: waits"} }
-	e = newEdge(t, plain, server.Config{Ready: func(context.Context) error { return &server.NotReadyError{Why: "1 of 2"} }, Filling: filling})
-	if w := e.at(http.MethodGet, "/readyz?verbose"); w.Code != http.StatusServiceUnavailable || w.Body.String() != "1 of 2\nNetwork: waits\n" {
-		t.Errorf("while a kind is read: %d %s", w.Code, w.Body)
-	}
-	e = newEdge(t, plain, server.Config{Filling: filling})
-	if w := e.at(http.MethodGet, "/readyz?verbose"); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "ok\nNetwork: waits\ncatalogue ") {
-		t.Errorf("while a kind is read again: %d %s", w.Code, w.Body)
-	}
-	dead := func() []string { return []string{"service crm UNAVAILABLE"} }
-	e = newEdge(t, plain, server.Config{Services: dead})
-	if w := e.at(http.MethodGet, "/readyz?verbose"); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "ok\nservice crm UNAVAILABLE\ncatalogue ") {
-		t.Errorf("while a service is dead: %d %s", w.Code, w.Body)
-	}
-	e = newEdge(t, plain, server.Config{ReadOnly: true})
-	if w := e.at(http.MethodGet, "/readyz"); w.Code != http.StatusOK || w.Body.String() != "ok\nread-only: changes are refused\n" {
-		t.Errorf("read-only: %d %s", w.Code, w.Body)
-	}
-	e = newEdge(t, plain, server.Config{Ready: func(context.Context) error { return fmt.Errorf("%w: secret", backend.ErrNoSpace) }})
-	if w := e.at(http.MethodGet, "/readyz"); w.Code != http.StatusServiceUnavailable || w.Body.String() != "the store has no space left and takes no changes\n" {
-		t.Errorf("a full disk: %d %s", w.Code, w.Body)
-	}
-}
-
 func TestConfigurationErrorsNameTheUsersKeys(t *testing.T) {
 	_, err := server.New(server.Config{Limits: server.Limits{Depth: -1, Time: -1}})
 	if err == nil || !strings.Contains(err.Error(), "limit-depth") || !strings.Contains(err.Error(), "limit-time") || !strings.Contains(err.Error(), "service") {
