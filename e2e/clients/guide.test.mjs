@@ -220,13 +220,21 @@ test("Apollo", async (t) => {
     await until("the next page", () => edges() === "a b c");
   });
   await t.test("a change, with somebody who was faster", async () => isSaved(namespace, (await load("apollo/update.js")).save).finally(() => remove(namespace, "conflict")));
-  await t.test("a live list", async (t) => {
+  await t.test("a live list, and a change that is shown at once", async (t) => {
     const { query } = watchNetworks(namespace, 2);
     const subscription = query.subscribe(({ data }) => (shown = data?.networks));
     t.after(() => subscription.unsubscribe());
     const list = (await load("apollo/live.js")).follow(namespace, 2);
     await isLive(t, namespace, list);
     await until("the query", () => edges() === "a aa c");
+    const { setMTU: change } = await load("apollo/optimistic.js");
+    const first = () => shown.edges[0].node;
+    const changed = change(first(), 1280);
+    assert.equal(client.cache.extract(true)[`Network:${first().id}`].spec.resource.mtu, 1280, "not at once");
+    await changed;
+    await until("the query", () => first().spec.resource.mtu === 1280);
+    await assert.rejects(change(first(), 1));
+    assert.equal(client.cache.extract(true)[`Network:${first().id}`].spec.resource.mtu, 1280, "not taken back");
   });
 });
 
@@ -272,14 +280,14 @@ test("urql", async (t) => {
 // bundle builds what Relay's guide builds: its compiler's artifacts, its plugin of Babel, and JSX.
 async function bundle() {
   const tags = await relayTags(folder);
-  const entry = ["environment.js", "list.jsx", "live.js", "update.js"].map((file, n) => `export * as part${n} from "./relay/${file}";`).join("\n");
+  const entry = ["environment.js", "list.jsx", "live.js", "update.js", "optimistic.js"].map((file, n) => `export * as part${n} from "./relay/${file}";`).join("\n");
   await build({
     stdin: { contents: `${entry}\nexport * as react from "react";\nexport * as dom from "react-dom/client";\nexport { flushSync } from "react-dom";\nexport * as relay from "react-relay";`, resolveDir: folder },
     bundle: true, platform: "node", format: "cjs", jsx: "automatic", outfile: `${folder}/bundle.cjs`, plugins: [tags], logLevel: "error",
     define: { "process.env.NODE_ENV": '"production"' },
   });
-  const { part0, part1, part2, part3, ...others } = createRequire(import.meta.url)(`${folder}/bundle.cjs`);
-  return { ...others, ...part0, ...part1, ...part2, update: part3 };
+  const { part0, part1, part2, part3, part4, ...others } = createRequire(import.meta.url)(`${folder}/bundle.cjs`);
+  return { ...others, ...part0, ...part1, ...part2, update: part3, optimistic: part4 };
 }
 
 test("Relay", async (t) => {
@@ -293,7 +301,7 @@ test("Relay", async (t) => {
   });
   const { window } = new JSDOM("<div id=root></div>");
   Object.assign(globalThis, { window, document: window.document });
-  const { environment, socket, Networks, update, react, dom, flushSync, relay } = await bundle();
+  const { environment, socket, Networks, update, optimistic, react, dom, flushSync, relay } = await bundle();
   t.after(() => socket.dispose());
   const root = dom.createRoot(window.document.getElementById("root"));
   t.after(() => {
@@ -318,6 +326,24 @@ test("Relay", async (t) => {
   await t.test("a change, with somebody who was faster", async () => {
     await isSaved(namespace, (...args) => update.save(environment, ...args)).finally(() => remove(namespace, "conflict"));
     await until("the list", () => shown() === "a 1500, aa 1500, c 1500");
+  });
+  await t.test("a change that is shown at once, and taken back if it is refused", async () => {
+    const errors = [];
+    // inStore is what components are about to show.
+    const inStore = ({ id }) => {
+      const source = environment.getStore().getSource();
+      return source.get(source.get(source.get(id).spec.__ref).resource.__ref).mtu;
+    };
+    const change = async (mtu) => {
+      const network = await read(namespace, "a");
+      optimistic.setMTU(environment, network, mtu, (error) => errors.push(error));
+      assert.equal(inStore(network), mtu, "not at once");
+    };
+    await change(1280);
+    await until("the change", async () => shown().startsWith("a 1280") && (await read(namespace, "a")).spec.resource.mtu === 1280);
+    await change(1);
+    await until("the refusal", () => errors.length === 1);
+    await until("the stored value", () => shown().startsWith("a 1280"));
   });
 });
 
@@ -346,7 +372,7 @@ test("the queries of the page are answered", async (t) => {
 });
 
 test("every piece of code is run by a test", async () => {
-  const known = { shared: 2, fetch: 6, login: 1, apollo: 5, urql: 5, relay: 4, go: 4, events: 2, query: 3 };
+  const known = { shared: 2, fetch: 6, login: 1, apollo: 6, urql: 5, relay: 5, go: 4, events: 2, query: 3 };
   const found = {};
   for (const file of Object.keys(await snippets())) found[file.split("/")[0]] = (found[file.split("/")[0]] ?? 0) + 1;
   assert.deepEqual(found, known, "a new piece of code needs a test; then count it here");
