@@ -1,5 +1,7 @@
 // The code of the guide for Apollo, as a page has it.
-import { client, row, socket } from "../apollo/client.js";
+import { gql } from "@apollo/client";
+import { fields } from "../shared/documents.js";
+import { client, socket } from "../apollo/client.js";
 import { watchNetworks } from "../apollo/list.js";
 import { follow } from "../apollo/live.js";
 import { setMTU } from "../apollo/optimistic.js";
@@ -7,6 +9,7 @@ import { save } from "../apollo/update.js";
 import { run } from "./scenarios.js";
 
 const first = 4;
+const row = gql`fragment Row on Network { ${fields} }`;
 let shown, more, watch;
 const cached = (network) => network && client.cache.readFragment({ id: `Network:${network.id}`, fragment: row });
 
