@@ -342,7 +342,8 @@ func (l *Log) line(e *backend.Event) Line {
 		Position:  e.Position.String(),
 	}
 	if !l.cfg.Sensitive(e.Resource.Kind) {
-		// These paths always change together with the field By.
+		// The field By names who made the change. metadata.owner is the gateway's bookkeeping about a resource that a
+		// service owns.
 		out.Paths = slices.DeleteFunc(kind.ChangedPaths(e), func(path string) bool {
 			return path == "metadata.updatedBy" || path == "metadata.owner"
 		})

@@ -15,8 +15,8 @@ import (
 
 const engineImport = "github.com/sluicegw/sluice/graph/engine"
 
-// generate generates the core of the API. file is a gqlgen configuration file, in which paths are relative to the
-// working directory. That must be the root of the module, because gqlgen resolves packages from there.
+// generate generates the core of the API. file is a configuration file of gqlgen. The paths in it are relative to the
+// working directory, which must be the root of the module, because gqlgen resolves packages from there.
 func generate(file string) error {
 	cfg, err := config.LoadConfig(file)
 	if err != nil {
@@ -75,7 +75,7 @@ func foreign(sources []*ast.Source) ([]string, error) {
 	return names, nil
 }
 
-// standIn returns the Go type in the core that is used for a type of the API.
+// standIn returns the Go type that the core uses for a type of the API that is not part of the core.
 func standIn(schema *ast.Schema, name string) (string, error) {
 	def := schema.Types[name]
 	switch {

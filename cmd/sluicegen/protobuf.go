@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// generateTypes writes the Go types of a protobuf file. The result is that of protoc with protoc-gen-go, but neither
-// program is needed. file is relative to the root of the module, which must be the working directory.
+// generateTypes writes the Go types of a protobuf file. It writes the same text as protoc with protoc-gen-go, but needs
+// neither of them. file is relative to the root of the module, which must be the working directory.
 func generateTypes(file string) error {
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{}),
@@ -47,8 +47,8 @@ func generateTypes(file string) error {
 	return nil
 }
 
-// withImports returns a file, preceded by all files that it imports. seen has the paths of files that were returned
-// before; they are left out.
+// withImports returns a file, preceded by all files that it imports. seen has the paths of the files that were returned
+// before, which are left out.
 func withImports(file protoreflect.FileDescriptor, seen map[string]bool) []*descriptorpb.FileDescriptorProto {
 	if seen[file.Path()] {
 		return nil

@@ -27,7 +27,7 @@ func (p packed) mode() os.FileMode {
 	return 0o644
 }
 
-// archive has the files of one folder. Equal files result in equal bytes.
+// archive has the files of one folder. The same files always give the same bytes.
 type archive struct {
 	folder string
 	made   time.Time

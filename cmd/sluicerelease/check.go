@@ -11,8 +11,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// check type-checks the binary, with everything that it imports, for each target. That takes a tenth of the time of a
-// build.
+// check type-checks the binary and everything that it imports for each target. It takes a tenth of the time of a build.
 func (r *release) check(ctx context.Context) error {
 	var errs []error
 	for _, target := range r.targets {

@@ -100,8 +100,8 @@ func gzipped(text []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// semantic matches versions such as v1.2.3 and v1.2.3-rc.1, and the output of git describe for commits after such a
-// version.
+// semantic matches versions such as v1.2.3 and v1.2.3-rc.1. It also matches the output of git describe for a commit
+// after such a version.
 var semantic = regexp.MustCompile(`^v?(\d+\.\d+\.\d+)(?:-(.+?))??(?:-(\d+-g[0-9a-f]+))?(-dirty)?$`)
 
 // packageVersion returns the version for packages. A pre-release, or a commit before the first release, has a lower

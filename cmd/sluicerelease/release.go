@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// The tools, which are run by their module and version.
+// These tools are run by module and version.
 const (
 	nfpm      = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.1"
 	cyclonedx = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
@@ -38,16 +38,16 @@ type release struct {
 	version string
 	// out is the folder of the files.
 	out string
-	// targets are systems with processors, such as linux/amd64.
+	// targets are pairs of a system and a processor, such as linux/amd64.
 	targets []string
 	// components reports whether to write the list of components.
 	components bool
 
 	// work is a folder for intermediate files.
 	work string
-	// made is the time of all files, which is the time of the commit.
+	// made is the modification time of all files: the time of the commit.
 	made time.Time
-	// shared are the files in all archives: the manual pages, the completions and the texts.
+	// shared are the files that every archive has: the manual pages, the completions and the texts.
 	shared []packed
 }
 
@@ -146,8 +146,8 @@ func (r *release) binary(ctx context.Context, target string) (string, error) {
 	return path, err
 }
 
-// texts makes the manual pages and the completions, with a binary for this machine. It also reads the other files in
-// all archives.
+// texts makes the manual pages and the completions, for which it builds a binary for this machine. It also reads the
+// other files that every archive has.
 func (r *release) texts(ctx context.Context) error {
 	host, err := r.binary(ctx, runtime.GOOS+"/"+runtime.GOARCH)
 	if err != nil {

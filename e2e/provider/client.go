@@ -7,8 +7,8 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
-// client is the one public client. It must use PKCE, and may be sent back to any
-// port and path of the loopback address.
+// client is the only client. It is public: it has no secret and must use PKCE. It may
+// redirect to any port and path of the loopback address.
 type client struct {
 	id       string
 	lifetime time.Duration
@@ -43,16 +43,19 @@ func (c client) GrantTypes() []oidc.GrantType {
 
 func (c client) LoginURL(id string) string { return loginPath + "?id=" + id }
 
-// AccessTokenType is JWT: an access token names the same audience as an ID token.
+// AccessTokenType returns JWT, so that an access token has the same audience as an ID
+// token.
 func (c client) AccessTokenType() op.AccessTokenType { return op.AccessTokenTypeJWT }
 
-// ClockSkew moves `iat` by the offset of the clock, and `exp` the other way: the
-// library means to be generous. IDTokenLifetime makes up for it.
+// ClockSkew makes the provider issue tokens as if its clock were ahead by c.clock. The
+// library subtracts the skew from iat, but adds it to exp. IDTokenLifetime compensates
+// for that.
 func (c client) ClockSkew() time.Duration { return -c.clock }
 
 func (c client) IDTokenLifetime() time.Duration { return c.lifetime + 2*c.clock }
 
-// DevMode allows redirects to the loopback address by HTTPS too, for a gateway with TLS.
+// DevMode returns true, so that HTTPS redirects to the loopback address are also
+// allowed. A gateway with TLS needs them.
 func (c client) DevMode() bool { return true }
 
 func (c client) RestrictAdditionalIdTokenScopes() func([]string) []string { return same }

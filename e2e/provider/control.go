@@ -13,12 +13,12 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
-// control is what a test may do to the provider:
+// control serves the requests with which a test controls the provider:
 //
-//	POST /mint     a signed token for the claims in the body, see [order]
-//	POST /rotate   a new key signs; ?keep=true leaves the old ones published, ?alg=ES256 changes the algorithm
-//	POST /set      ?clock=5m is how far the clock is ahead, ?lifetime=10s that of later tokens
-//	GET  /fetches  how often discovery and keys were asked for
+//	POST /mint     returns a signed token for the claims in the body, see [order]
+//	POST /rotate   makes a new key; ?keep=true leaves the old ones published, ?alg=ES256 changes the algorithm
+//	POST /set      ?clock=5m sets the clock ahead, ?lifetime=10s sets the lifetime of later tokens
+//	GET  /fetches  returns the numbers of requests for discovery and for keys
 type control struct {
 	issuer  string
 	store   *store
@@ -36,13 +36,14 @@ func (c *control) handler() http.Handler {
 	return mux
 }
 
-// order says which token to mint.
+// order describes a token for POST /mint.
 type order struct {
 	User     string `json:"user"`
 	Audience string `json:"audience"`
-	// Lifetime is in Go's form; by default the one of all tokens.
+	// Lifetime has the form of [time.ParseDuration]. Default: the lifetime of all
+	// tokens.
 	Lifetime string `json:"lifetime"`
-	// Claims replace what the token would say; a null leaves a claim out.
+	// Claims replace the claims of the token. A null removes a claim.
 	Claims map[string]any `json:"claims"`
 }
 
@@ -120,7 +121,7 @@ func (c *control) set(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fetches counts what gateways ask for.
+// fetches counts the requests for the discovery document and for the keys.
 type fetches struct {
 	next            http.Handler
 	discovery, keys atomic.Int64

@@ -7,7 +7,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
-// device is a login by a code that is typed on another machine.
+// device is a login with a code that the user types on another machine.
 type device struct {
 	userCode string
 	state    op.DeviceAuthorizationState
@@ -36,7 +36,7 @@ func (s *store) GetDeviceAuthorizatonState(_ context.Context, client, code strin
 	return &state, nil
 }
 
-// confirm logs a user in on the device that shows the code.
+// confirm completes the login on the device that shows userCode.
 func (s *store) confirm(userCode, user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

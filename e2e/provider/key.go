@@ -17,7 +17,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
-// keyring holds the signing keys. The first signs; all of them are published.
+// keyring has the signing keys. The first key signs. All keys are published.
 type keyring struct {
 	path string // "" keeps them in memory alone
 
@@ -25,7 +25,8 @@ type keyring struct {
 	keys []jose.JSONWebKey
 }
 
-// openKeyring reads the keys of an earlier process, or makes one.
+// openKeyring reads the keys that an earlier process has stored. If there are none, it
+// makes a key.
 func openKeyring(path string) (*keyring, error) {
 	k := &keyring{path: path}
 	if path == "" {
@@ -46,7 +47,8 @@ func openKeyring(path string) (*keyring, error) {
 	return k, nil
 }
 
-// rotate makes a new key sign. The old ones stay published if keep is true.
+// rotate makes a new key, which signs from now on. If keep is true, the old keys remain
+// published.
 func (k *keyring) rotate(alg jose.SignatureAlgorithm, keep bool) error {
 	var private crypto.Signer
 	var err error
@@ -78,14 +80,14 @@ func (k *keyring) rotate(alg jose.SignatureAlgorithm, keep bool) error {
 	return os.WriteFile(k.path, raw, 0o600)
 }
 
-// current is the key that signs.
+// current returns the key that signs.
 func (k *keyring) current() signingKey {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return signingKey{k.keys[0]}
 }
 
-// published are the keys that verify.
+// published returns the keys with which signatures can be verified.
 func (k *keyring) published() []op.Key {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -96,7 +98,7 @@ func (k *keyring) published() []op.Key {
 	return out
 }
 
-// signingKey is a key as the provider's library signs with it.
+// signingKey implements [op.SigningKey].
 type signingKey struct{ key jose.JSONWebKey }
 
 var _ op.SigningKey = signingKey{}
@@ -109,7 +111,7 @@ func (s signingKey) SignatureAlgorithm() jose.SignatureAlgorithm {
 	return jose.SignatureAlgorithm(s.key.Algorithm)
 }
 
-// publicKey is a key as the provider's library publishes it.
+// publicKey implements [op.Key].
 type publicKey struct{ key jose.JSONWebKey }
 
 var _ op.Key = publicKey{}

@@ -1,9 +1,9 @@
-// Command provider is an OpenID provider for tests: a process beside the gateway,
-// as a login service is beside a real one. It serves discovery, keys, the
-// authorization code flow with PKCE, the device flow and refresh tokens. Whoever
-// names a user of [users] is logged in as that user.
+// Command provider is an OpenID provider for tests. It runs in a process beside the
+// gateway, like a real login service. It serves discovery, keys, the authorization code
+// flow with PKCE, the device flow and refresh tokens. A user logs in with a name from
+// [users]; there are no passwords.
 //
-// A second port belongs to the test: see [control].
+// The test controls the provider over a second port; see [control].
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
-// config is what the command line says.
+// config has the values of the flags.
 type config struct {
 	listen, cert, key, keys, client, audience string
 	lifetime                                  time.Duration
@@ -46,15 +46,15 @@ func main() {
 	}
 }
 
-// addresses are printed as one line of JSON once both ports are open.
+// addresses is printed as one line of JSON when both ports are open.
 type addresses struct {
-	// URL is the issuer.
+	// URL is the identifier of the issuer.
 	URL string `json:"url"`
 	// Control is the URL of the second port.
 	Control string `json:"control"`
 }
 
-// run serves until ctx is done.
+// run serves both ports until ctx is done.
 func run(ctx context.Context, c config) error {
 	public, err := net.Listen("tcp", c.listen)
 	if err != nil {
@@ -100,7 +100,7 @@ func run(ctx context.Context, c config) error {
 	return errors.Join(err, login.Close(), steering.Close())
 }
 
-// newHandler joins the provider and its two pages.
+// newHandler returns a handler for the provider and its two login pages.
 func newHandler(issuer string, s *store) (http.Handler, error) {
 	provider, err := op.NewProvider(&op.Config{
 		CodeMethodS256:        true,

@@ -11,13 +11,14 @@ const (
 	devicePath = "/device"
 )
 
-// pages ask a person for a user name, and for nothing else.
+// pages has the login pages. They ask for a user name and no password.
 type pages struct {
 	store    *store
 	callback func(ctx context.Context, id string) string
 }
 
-// form asks for a user, and for a code if the address does not say it.
+// form is a page that asks for a code and a user name. Value is the code if it is known
+// already.
 type form struct{ Field, Value, Message string }
 
 func (f form) write(w http.ResponseWriter, status int) {
@@ -35,7 +36,7 @@ func (f form) write(w http.ResponseWriter, status int) {
 	_ = page.Execute(w, f)
 }
 
-// login is where the authorization endpoint sends people.
+// login is the page to which the authorization endpoint redirects the browser.
 func (p pages) login(w http.ResponseWriter, r *http.Request) {
 	id, user := r.FormValue("id"), r.FormValue("user")
 	if r.Method != http.MethodPost {
@@ -53,7 +54,7 @@ func (p pages) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, p.callback(r.Context(), id), http.StatusFound)
 }
 
-// device is where a person types the code that a device shows.
+// device is the page on which a user types the code that a device shows.
 func (p pages) device(w http.ResponseWriter, r *http.Request) {
 	code, user := r.FormValue("user_code"), r.FormValue("user")
 	f := form{Field: "user_code", Value: code}

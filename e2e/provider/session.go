@@ -6,7 +6,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
-// session is what a refresh token stands for.
+// session has the data for which a refresh token was issued.
 type session struct {
 	user, client     string
 	audience, scopes []string

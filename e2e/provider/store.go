@@ -13,7 +13,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
-// store keeps what the provider knows, in memory.
+// store has the state of the provider in memory. It implements [op.Storage].
 type store struct {
 	client, audience string
 	keys             *keyring
@@ -45,7 +45,7 @@ var (
 	errNoClient = errors.New("no such client")
 )
 
-// login is a request to log in and, later, who did.
+// login is a login in progress. user is empty until the user has logged in.
 type login struct {
 	id, user         string
 	client, audience string
@@ -105,7 +105,7 @@ func (s *store) CreateAuthRequest(_ context.Context, asked *oidc.AuthRequest, _ 
 	return l, nil
 }
 
-// finish logs a user in.
+// finish records that a user has completed the login with an id.
 func (s *store) finish(id, user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +160,8 @@ func (s *store) CreateAccessToken(context.Context, op.TokenRequest) (string, tim
 	return rand.Text(), time.Now().Add(s.clock + s.lifetime), nil
 }
 
-// CreateAccessAndRefreshTokens makes a refresh token that is good for one use, as
-// OAuth 2.1 wants it for public clients.
+// CreateAccessAndRefreshTokens issues a refresh token that can be used only once, as
+// OAuth 2.1 requires for public clients. used is the refresh token that it replaces.
 func (s *store) CreateAccessAndRefreshTokens(ctx context.Context, request op.TokenRequest, used string) (id, token string, expires time.Time, err error) {
 	next := &session{user: request.GetSubject(), client: s.client, audience: request.GetAudience(), scopes: request.GetScopes()}
 	if r, ok := request.(op.IDTokenRequest); ok {
@@ -229,7 +229,8 @@ func (s *store) GetClientByClientID(_ context.Context, id string) (op.Client, er
 	return client{id: id, lifetime: s.lifetime, clock: s.clock}, nil
 }
 
-// AuthorizeClientIDSecret always refuses: a public client has no secret.
+// AuthorizeClientIDSecret always returns an error, because a public client has no
+// secret.
 func (s *store) AuthorizeClientIDSecret(context.Context, string, string) error { return errNoClient }
 
 func (s *store) SetUserinfoFromScopes(_ context.Context, info *oidc.UserInfo, user, _ string, _ []string) error {

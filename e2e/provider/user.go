@@ -2,12 +2,13 @@ package main
 
 import "github.com/zitadel/oidc/v3/pkg/oidc"
 
-// user is somebody who can log in; the subject is the name.
+// user is a user who can log in.
 type user struct {
 	groups []string
 }
 
-// users are all who can log in.
+// users maps the names of all users to the users. The name is also the subject in
+// tokens.
 func users() map[string]user {
 	return map[string]user{
 		"alice": {groups: []string{"dev", "ops"}},
@@ -15,8 +16,8 @@ func users() map[string]user {
 	}
 }
 
-// claims are what every token says of a user besides the subject. The groups stand
-// there twice: as `groups`, and nested as Keycloak nests them.
+// claims returns the claims of a user in every token, except the subject. The groups
+// are there twice: as groups, and nested in realm, as Keycloak nests them.
 func claims(name string) map[string]any {
 	groups := users()[name].groups
 	if groups == nil {
@@ -30,7 +31,7 @@ func claims(name string) map[string]any {
 	}
 }
 
-// fill says of a user what the claims of an ID token say.
+// fill sets the claims of a user in the answer of the userinfo endpoint.
 func fill(info *oidc.UserInfo, name string) {
 	info.Subject = name
 	info.PreferredUsername = name

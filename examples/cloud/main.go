@@ -1,7 +1,8 @@
-// Command cloud simulates a cloud for the example controller: an API of objects, in
-// plain HTTP and JSON, that is slow, fails now and then, and takes its time to make an
-// object ready and to remove one. Its state is in a file, so that a kill loses nothing:
-// go run ./examples/cloud --state cloud.jsonl --latency 50ms --faults 0.05
+// Command cloud simulates a cloud for the example controller. Its API of objects is plain HTTP and JSON. Like a real
+// cloud, it is slow, fails now and then, and needs time to make an object ready or to remove it. Its state is in a file
+// and survives a kill.
+//
+//	go run ./examples/cloud --state cloud.jsonl --latency 50ms --faults 0.05
 package main
 
 import (
@@ -34,14 +35,14 @@ func main() {
 	}
 }
 
-// config says how the cloud behaves.
+// config configures how slow and how unreliable the cloud is.
 type config struct {
 	state, token  string
 	latency, work time.Duration
 	faults        float64
 }
 
-// serve answers requests until the context ends.
+// serve serves requests until ctx ends.
 func serve(ctx context.Context, listen string, cfg config) error {
 	objects, err := open(cfg.state, cfg.work)
 	if err != nil {

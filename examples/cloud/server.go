@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// maxRequest bounds the body of a request, in bytes.
+// maxRequest is the maximum size of the body of a request in bytes.
 const maxRequest = 1 << 20
 
-// request is the body of a request; each route takes what it needs.
+// request is the body of a request. Each route uses some of the fields.
 type request struct {
 	Owner      string         `json:"owner"`
 	Uses       []string       `json:"uses"`
@@ -25,7 +25,7 @@ type request struct {
 	Filter     map[string]any `json:"filter"`
 }
 
-// routes serves the API. All routes answer an object, or a list of objects.
+// routes returns the handler of the API. The answer of each route is an object or a list of objects.
 func routes(s *store) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, do func(*http.Request, request) (any, error)) {
@@ -76,7 +76,7 @@ func routes(s *store) http.Handler {
 	return mux
 }
 
-// problem is the body of an error.
+// problem is the body of an answer with an error.
 type problem struct {
 	Error string `json:"error"`
 }
@@ -99,8 +99,8 @@ func answer(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// matches reports whether properties match a filter. Tags are tested as the import queries of the catalogue are
-// documented; other properties must be equal.
+// matches reports whether properties match a filter. The names tags, tagsAny, notTags and notTagsAny in a filter test
+// the tags of an object; see the import queries of the catalogue. Other properties must be equal.
 func matches(filter, properties map[string]any) bool {
 	has, _ := properties["tags"].([]any)
 	for name, want := range filter {
@@ -131,14 +131,15 @@ func matches(filter, properties map[string]any) bool {
 	return true
 }
 
-// unreliable refuses requests without the token, makes others wait, and fails some: before they are done, or after.
+// unreliable returns a handler that refuses requests without the token, delays other requests, and makes some of them
+// fail, half of these after they were executed.
 func unreliable(cfg config, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if cfg.token != "" && subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+cfg.token)) != 1 {
 			answer(w, http.StatusUnauthorized, problem{"the token is not known"})
 			return
 		}
-		// net/http notices that a caller leaves only once the body was read.
+		// Only after the body was read does net/http notice that the client has disconnected.
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 		if err != nil {
 			answer(w, http.StatusBadRequest, problem{err.Error()})

@@ -15,28 +15,26 @@ import (
 	"github.com/google/uuid"
 )
 
-// The states of an object.
 const (
 	building = "BUILD"
 	active   = "ACTIVE"
 	deleting = "DELETING"
 )
 
-// object is one object of the cloud.
 type object struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
 	// Owner is chosen by the creator. No two objects of a kind have the same owner.
 	Owner string `json:"owner,omitempty"`
 	State string `json:"state"`
-	// Since is when the state began.
+	// Since is when the object entered its state.
 	Since time.Time `json:"since"`
-	// Uses are the ids of objects that must exist as long as this one does.
+	// Uses are the ids of objects that must exist as long as this object exists.
 	Uses       []string       `json:"uses,omitempty"`
 	Properties map[string]any `json:"properties"`
 }
 
-// Errors of requests.
+// These are the errors of requests.
 var (
 	errNotFound = errors.New("there is no such object")
 	errOwned    = errors.New("an object of this kind with this owner is there already")
@@ -44,7 +42,7 @@ var (
 	errRefused  = errors.New("refused")
 )
 
-// store keeps the objects in memory and each change as a line of a file.
+// store has the objects in memory, and writes each change as a line to a file.
 type store struct {
 	work time.Duration
 
@@ -53,13 +51,14 @@ type store struct {
 	file    *os.File
 }
 
-// line is a change of one object; without one it is gone.
+// line is a change of one object. If Object is nil, the object was removed.
 type line struct {
 	ID     string  `json:"id"`
 	Object *object `json:"object,omitempty"`
 }
 
-// open reads the file of a store and writes a new one, since a kill may have left half a line.
+// open reads the file of a store and replaces it by a new one. The last line of the old file may be incomplete, because
+// the process was killed.
 func open(path string, work time.Duration) (*store, error) {
 	s := &store{work: work, objects: map[string]*object{}}
 	raw, err := os.ReadFile(path)
@@ -93,7 +92,7 @@ func open(path string, work time.Duration) (*store, error) {
 
 func (s *store) close() error { return s.file.Close() }
 
-// write appends a change to the file. A kill of the process does not lose it.
+// write appends a change to the file. The change survives if the process is killed afterwards.
 func (s *store) write(l line) error {
 	raw, err := json.Marshal(l)
 	if err != nil {
@@ -112,7 +111,8 @@ func (s *store) put(o *object) error {
 	return nil
 }
 
-// progress makes objects ready, and removes objects, whose time has come. The caller holds mu.
+// progress completes the creation or removal of objects that have been in their state for at least s.work. The caller
+// holds mu.
 func (s *store) progress() error {
 	for id, o := range s.objects {
 		if o.State == active || time.Since(o.Since) < s.work {
@@ -146,7 +146,6 @@ func (s *store) find(holds func(*object) bool) []*object {
 	return out
 }
 
-// create makes an object.
 func (s *store) create(o object) (*object, error) {
 	if o.Owner != "" && len(s.find(func(other *object) bool { return other.Kind == o.Kind && other.Owner == o.Owner })) > 0 {
 		return nil, errOwned
@@ -158,7 +157,6 @@ func (s *store) create(o object) (*object, error) {
 	return &o, s.put(&o)
 }
 
-// replace changes the properties of an object.
 func (s *store) replace(kind, id string, uses []string, properties map[string]any) (*object, error) {
 	old, err := s.get(kind, id)
 	if err != nil {
@@ -172,7 +170,7 @@ func (s *store) replace(kind, id string, uses []string, properties map[string]an
 	return &next, s.put(&next)
 }
 
-// maxMTU is the largest packet that the cloud carries.
+// maxMTU is the maximum size of a packet in the cloud, in bytes.
 const maxMTU = 9000
 
 // check returns an error for an object that the cloud does not accept.
@@ -196,7 +194,7 @@ func (s *store) get(kind, id string) (*object, error) {
 	return o, nil
 }
 
-// remove begins to remove an object, unless another uses it.
+// remove begins to remove an object. It returns an error if another object uses it.
 func (s *store) remove(kind, id string) (*object, error) {
 	old, err := s.get(kind, id)
 	if err != nil || old.State == deleting {

@@ -12,20 +12,18 @@ import (
 	"time"
 )
 
-// The states of an object of the cloud.
 const (
 	stateActive   = "ACTIVE"
 	stateDeleting = "DELETING"
 )
 
-// object is one object of the cloud.
 type object struct {
 	ID string `json:"id"`
-	// Owner is the uid of the resource that the object was made for. By it the controller
-	// finds the object if it crashed before it noted the id.
+	// Owner is the uid of the resource for which the object was created. With it the controller finds the object if it
+	// crashed before it stored the id.
 	Owner string `json:"owner"`
 	State string `json:"state"`
-	// Uses are the ids of other objects that must be there before this one, and after it.
+	// Uses are the ids of other objects. They must exist before this object is created and until it is removed.
 	Uses       []string       `json:"uses"`
 	Properties map[string]any `json:"properties"`
 }
@@ -38,7 +36,7 @@ type request struct {
 	Filter     map[string]any `json:"filter,omitempty"`
 }
 
-// Errors that do not pass by themselves. All other errors may.
+// These errors are permanent: the same request would fail again. Other errors may be temporary.
 var (
 	errNotThere = errors.New("there is no such object in the cloud")
 	errRefused  = errors.New("the cloud refused it")
@@ -50,7 +48,7 @@ const (
 	maxProblem   = 1000     // characters of an error: it goes into a status, which has a maximum
 )
 
-// cloud speaks to the API of the cloud.
+// cloud is a client of the API of the cloud.
 type cloud struct {
 	base  string
 	http  *http.Client
@@ -61,22 +59,22 @@ func newCloud(base string) *cloud {
 	return &cloud{base: base, http: &http.Client{Timeout: cloudTimeout}}
 }
 
-// as returns the same cloud with a token.
+// as returns a client of the same cloud with another token.
 func (c *cloud) as(token string) *cloud { return &cloud{c.base, c.http, token} }
 
-// get returns an object, or errNotThere.
+// get returns an object. If there is none, the error is errNotThere.
 func (c *cloud) get(ctx context.Context, kind, id string) (*object, error) {
 	var out object
 	return &out, c.do(ctx, http.MethodGet, []string{kind, id}, nil, &out)
 }
 
-// search returns the objects that match a filter, or that have an owner.
+// search returns the objects that match the filter or have the owner in w.
 func (c *cloud) search(ctx context.Context, kind string, w request) ([]*object, error) {
 	var out []*object
 	return out, c.do(ctx, http.MethodPost, []string{kind, "search"}, &w, &out)
 }
 
-// owned returns the object that was made for a resource, or errNotThere.
+// owned returns the object that was created for the resource with a uid. If there is none, the error is errNotThere.
 func (c *cloud) owned(ctx context.Context, kind, uid string) (*object, error) {
 	found, err := c.search(ctx, kind, request{Owner: uid})
 	if err == nil && len(found) == 0 {
@@ -88,19 +86,17 @@ func (c *cloud) owned(ctx context.Context, kind, uid string) (*object, error) {
 	return found[0], nil
 }
 
-// create makes an object.
 func (c *cloud) create(ctx context.Context, kind string, w request) (*object, error) {
 	var out object
 	return &out, c.do(ctx, http.MethodPost, []string{kind}, &w, &out)
 }
 
-// replace changes an object.
 func (c *cloud) replace(ctx context.Context, kind, id string, w request) (*object, error) {
 	var out object
 	return &out, c.do(ctx, http.MethodPut, []string{kind, id}, &w, &out)
 }
 
-// remove begins to remove an object.
+// remove begins to remove an object. The object exists until the cloud has removed it.
 func (c *cloud) remove(ctx context.Context, kind, id string) error {
 	return c.do(ctx, http.MethodDelete, []string{kind, id}, nil, &object{})
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// credentialsPath is where a spec names the Secret with the credentials of its cloud.
+// credentialsPath is the path of the field that names the Secret with the credentials for the cloud.
 const credentialsPath = "spec.cloudCredentialsRef.secretName"
 
-// connect returns the cloud with the credentials that the spec names. Its errors may pass without a change of
-// the spec, since the Secret can be corrected.
+// connect returns a client with the credentials that the spec names. After an error, the controller tries again even if
+// the spec does not change, because somebody may correct the Secret.
 func (c *controller) connect(ctx context.Context, r *resource) (*cloud, error) {
 	at := slices.IndexFunc(r.kind.References, func(ref client.Reference) bool { return ref.Path == credentialsPath })
 	if at < 0 {

@@ -1,7 +1,8 @@
-// Command controller is an example of a controller: it keeps objects of a cloud, here
-// the simulated one of examples/cloud, in step with the resources of a gateway. It serves
-// all kinds of the catalogue that have a management policy and conditions:
-// go run ./examples/controller --cloud http://127.0.0.1:8090
+// Command controller is an example of a controller. For the resources of a gateway it creates, changes and removes
+// objects of a cloud, here the simulated one of examples/cloud. It serves all kinds of the catalogue that have a
+// management policy and conditions.
+//
+//	go run ./examples/controller --cloud http://127.0.0.1:8090
 package main
 
 import (
@@ -21,7 +22,7 @@ import (
 
 const (
 	queueSize = 1024
-	// grace is how long a stop waits for running work.
+	// grace is how long the controller waits for running work when it stops.
 	grace          = 10 * time.Second
 	gatewayTimeout = 10 * time.Second
 )
@@ -47,7 +48,7 @@ func main() {
 	}
 }
 
-// run works until the context ends, and then finishes running work.
+// run works until ctx ends, and then waits at most grace for running work.
 func (c *controller) run(ctx context.Context, workers int) error {
 	kinds, err := c.claim(ctx)
 	if err != nil {
@@ -68,8 +69,8 @@ func (c *controller) run(ctx context.Context, workers int) error {
 	return err
 }
 
-// claim finds the kinds and takes control of them: from then on the controller decides when
-// a resource is ready.
+// claim finds the kinds that the controller supports and takes control of them. From then on the controller determines
+// when a resource is ready.
 func (c *controller) claim(ctx context.Context) (kinds []client.Kind, err error) {
 	err = c.retry(ctx, func() error {
 		all, err := c.gateway.DescribedKinds(ctx)
@@ -94,7 +95,7 @@ func (c *controller) claim(ctx context.Context) (kinds []client.Kind, err error)
 	return kinds, err
 }
 
-// retry repeats do while it fails because the gateway does not answer.
+// retry calls do until it succeeds. It stops if the gateway returns an error that is not retryable.
 func (c *controller) retry(ctx context.Context, do func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := do()
@@ -111,9 +112,8 @@ func (c *controller) retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// watch queues each existing resource, and then each that changes. The client
-// resumes the stream after the last change whenever the connection or the gateway is
-// lost, and begins again with the existing resources if it cannot.
+// watch adds each existing resource to the queue, and then each resource that changes. If the connection is lost, the
+// client continues after the last change. If that is not possible, it begins with the existing resources again.
 func (c *controller) watch(ctx context.Context, kinds []client.Kind, q *queue) error {
 	for change, err := range c.gateway.Changes(ctx, client.ChangesRequest{
 		Kinds: kinds, Snapshot: true, NamesOnly: true,

@@ -10,14 +10,14 @@ import (
 // key names a resource. Namespace is empty for GLOBAL kinds.
 type key struct{ Kind, Namespace, Name string }
 
-// Pauses before a key that failed is worked on again: the first, and the longest.
+// firstPause and lastPause are the shortest and the longest pause after which a failed key is tried again.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 30 * time.Second
 )
 
-// queue holds keys to be worked on: each at most once, and none by two
-// workers at a time. A key that is added while it is worked on is worked on again.
+// queue has the keys that must be reconciled. A key is queued at most once, and two workers never work on the same key
+// at the same time. A key that is added while a worker works on it is queued again afterwards.
 type queue struct {
 	ready chan key // bounded: add waits while it is full
 
@@ -25,7 +25,8 @@ type queue struct {
 	keys map[key]*keyState
 }
 
-// keyState is the state of a key that waits, is worked on, or will be worked on again at some time.
+// keyState is the state of a key. queued reports whether the key is in the queue, and running whether a worker works on
+// it. again is set if the key was added in the meantime. timer, if not nil, adds the key at a later time.
 type keyState struct {
 	queued, running, again bool
 	failures               int
@@ -34,7 +35,7 @@ type keyState struct {
 
 func newQueue(size int) *queue { return &queue{ready: make(chan key, size), keys: map[key]*keyState{}} }
 
-// add has a key worked on soon. It waits while the queue is full.
+// add adds a key to the queue. It blocks while the queue is full.
 func (q *queue) add(ctx context.Context, k key) {
 	q.mu.Lock()
 	t := q.keys[k]
@@ -60,8 +61,9 @@ func (q *queue) add(ctx context.Context, k key) {
 	}
 }
 
-// work works on keys, one after the other, until ctx ends. It calls do with the context working, which may last longer.
-// do returns after how long to work on the key again, 0 for never; a key that fails is tried again after a pause.
+// work takes keys from the queue, one after another, until ctx ends. It calls do with the context working, which may
+// end later. do returns the time after which to work on the key again; 0 for never. If do fails, the key is tried again
+// after a pause.
 func (q *queue) work(ctx, working context.Context, do func(context.Context, key) (time.Duration, error)) {
 	for {
 		select {
@@ -78,7 +80,7 @@ func (q *queue) work(ctx, working context.Context, do func(context.Context, key)
 	}
 }
 
-// done records the result of work on a key.
+// done records the result of do for a key.
 func (q *queue) done(ctx context.Context, k key, after time.Duration, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,28 +12,29 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// finalizer holds each resource for which something may be in the cloud.
+// finalizer is added to each managed resource before anything is created for it in the cloud.
 const finalizer = "example.org/cloud"
 
-// maxConflicts bounds how often a resource is read again without a pause because somebody else
-// changed it.
+// maxConflicts is how many times in a row a resource is read again, without a pause, because somebody else has changed
+// it.
 const maxConflicts = 5
 
-// controller keeps the objects of a cloud in step with the resources of a gateway.
+// controller creates, changes and removes the objects of a cloud as the resources of a gateway demand.
 type controller struct {
 	gateway *client.Client
 	cloud   *cloud
 	kinds   map[string]client.Kind
-	// resync is how often a resource is looked at that does not say so itself; 0 is never.
+	// resync is how often a resource is reconciled if its spec has no resyncPeriod; 0 means never.
 	resync time.Duration
-	// poll is how often the cloud is asked what it has not finished.
+	// poll is the interval at which the controller asks for the state of an object that the cloud has not completed.
 	poll time.Duration
 	now  func() time.Time
 	log  *slog.Logger
 }
 
-// reconcile brings the cloud in step with a resource, and the status in step with the cloud. It
-// looks at the present state only, so that it can be interrupted anywhere and begun again.
+// reconcile changes the cloud as the resource demands, and then the status of the resource as the state of the cloud
+// demands. It depends only on the present state, so it can be interrupted anywhere and repeated. after is the time
+// after which to call it again; 0 for never.
 func (c *controller) reconcile(ctx context.Context, k key) (after time.Duration, err error) {
 	for range maxConflicts {
 		var r *resource
@@ -50,13 +51,13 @@ func (c *controller) reconcile(ctx context.Context, k key) (after time.Duration,
 	return after, err
 }
 
-// conflict reports whether somebody else has changed a resource since it was read.
+// conflict reports whether err means that somebody else has changed a resource since it was read.
 func conflict(err error) bool {
 	var e *client.Error
 	return errors.As(err, &e) && (e.Extensions.Code == "CONFLICT" || e.Extensions.Code == "ABORTED")
 }
 
-// step does the work for a resource.
+// step reconciles a resource that was read.
 func (c *controller) step(ctx context.Context, r *resource) (time.Duration, error) {
 	if r.Metadata.DeletionRequestedAt != nil {
 		return c.finalize(ctx, r)
@@ -86,7 +87,8 @@ func (c *controller) step(ctx context.Context, r *resource) (time.Duration, erro
 	return c.finish(ctx, r, o)
 }
 
-// settled reports whether there is nothing to do, and for how long: 0 until something changes.
+// settled reports whether there is nothing to do now. The duration is the time until there may be; 0 means that there
+// is nothing to do until the resource changes.
 func (c *controller) settled(r *resource) (time.Duration, bool) {
 	p := r.Condition(progressing)
 	switch {
@@ -108,7 +110,7 @@ func (c *controller) settled(r *resource) (time.Duration, bool) {
 	return left + rand.N(period/5+1), true // later by up to a fifth, so that not all come at once
 }
 
-// finish reports an outcome and returns when to look at the resource again.
+// finish writes the outcome to the status and returns the time after which to reconcile the resource again.
 func (c *controller) finish(ctx context.Context, r *resource, o outcome) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, ctx.Err() // the controller stops: that is no state of the resource
@@ -135,7 +137,7 @@ func (c *controller) patch(ctx context.Context, r *resource, p client.MetadataPa
 	return err
 }
 
-// ensure creates or changes the object of a managed resource as the spec says.
+// ensure creates the object of a managed resource, or changes it to match the spec.
 func (c *controller) ensure(ctx context.Context, r *resource) outcome {
 	o, err := c.find(ctx, r)
 	want := r.wanted()
@@ -162,8 +164,8 @@ func (c *controller) ensure(ctx context.Context, r *resource) outcome {
 	return outcome{object: changed}
 }
 
-// find returns the object of a managed resource: by its id, or by its owner if the
-// controller crashed before it noted the id.
+// find returns the object of a managed resource. It looks for the id in the status, and then for the owner, because the
+// controller may have crashed before it stored the id.
 func (c *controller) find(ctx context.Context, r *resource) (*object, error) {
 	if r.status.ID != "" {
 		if o, err := r.cloud.get(ctx, r.key.Kind, r.status.ID); !errors.Is(err, errNotThere) {
@@ -173,8 +175,8 @@ func (c *controller) find(ctx context.Context, r *resource) (*object, error) {
 	return r.cloud.owned(ctx, r.key.Kind, r.Metadata.UID)
 }
 
-// adopt looks for the object of a resource that is not managed: by its id if this import has found it before, else as
-// the import says.
+// adopt looks for the object of a resource that is not managed. It uses the id in the status if the present import has
+// found that object, otherwise the import in the spec.
 func (c *controller) adopt(ctx context.Context, r *resource) outcome {
 	id, absent := r.status.ID, &terminalError{reasonUnrecoverable, sayGone}
 	if r.search || id == "" {
@@ -210,8 +212,8 @@ func (c *controller) adopt(ctx context.Context, r *resource) outcome {
 	return outcome{object: o}
 }
 
-// finalize cleans up after a resource that is being deleted, once nothing but this
-// controller's finalizer holds it, and then removes the finalizer.
+// finalize removes the object of a resource that is being deleted, unless the spec says to detach it, and then removes
+// the finalizer. It does nothing as long as other resources or other finalizers prevent the deletion.
 func (c *controller) finalize(ctx context.Context, r *resource) (time.Duration, error) {
 	if !slices.Contains(r.Metadata.Finalizers, finalizer) || len(r.Metadata.Finalizers) > 1 || r.blocked {
 		return 0, nil // a change tells when that is different

@@ -11,20 +11,20 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// supported reports whether the controller is for resources of a kind: its
-// specs have a management policy, its statuses have conditions, and the controller can write both.
+// supported reports whether the controller supports a kind. The spec of the kind must have a management policy, the
+// status must have conditions, and the kind must offer the verbs WATCH, FINALIZE and STATUS.
 func supported(k client.Kind) bool {
 	return k.Field("spec.managementPolicy") != nil && k.HasConditions() && k.Offers("WATCH") && k.Offers("FINALIZE") && k.Offers("STATUS")
 }
 
-// Values of a spec, in stored form.
+// These are stored values of spec.managementPolicy and spec.managedOptions.onDelete.
 const (
 	unmanaged = "unmanaged"
 	detach    = "detach"
 )
 
-// spec is what all kinds of the profile have in their specs. The resource and the filter
-// differ from kind to kind.
+// spec has the fields that the specs of all supported kinds have. The fields in Resource and Filter differ from kind to
+// kind.
 type spec struct {
 	ManagementPolicy    string
 	CloudCredentialsRef struct{ SecretName, CloudName string }
@@ -37,33 +37,33 @@ type spec struct {
 	ResyncPeriod   string
 }
 
-// status is what all of them have in their statuses.
+// status has the fields that the controller reads from the status of every supported kind.
 type status struct {
 	ID           string
 	LastSyncTime time.Time
 }
 
-// resource is a resource as the controller needs it.
+// resource is a resource with the values that the controller decides on.
 type resource struct {
 	client.Resource
 	key    key
 	kind   client.Kind
 	spec   spec
 	status status
-	// stored is the status as it was read. Fields that the controller does not write are kept.
+	// stored is the status as it was read. The controller keeps the fields that it does not write.
 	stored map[string]any
 	// needs are the references of the resource.
 	needs []need
-	// search: its import may have changed since the object was found, so that the status may show
-	// another object.
+	// search is set if the import may have changed since the object was found. The status may then describe another
+	// object.
 	search bool
-	// blocked: others rely on it.
+	// blocked is set if other resources prevent the deletion.
 	blocked bool
-	// cloud with the credentials of the spec; nil until it is needed.
+	// cloud is the client with the credentials that the spec names; nil until it is needed.
 	cloud *cloud
 }
 
-// need is a reference of a resource.
+// need is a reference of a resource to another one.
 type need struct {
 	Path, Name, State string
 	Guarded           bool
@@ -72,7 +72,7 @@ type need struct {
 	}
 }
 
-// readDocument reads what the controller needs of a resource of any kind.
+// readDocument selects what the controller needs from a resource of any kind.
 const readDocument = `query Read($kind: String!, $namespace: String, $name: String!) {
   resource(kind: $kind, namespace: $namespace, name: $name) {
     metadata { name uid revision generation deletionRequestedAt finalizers }
@@ -83,7 +83,7 @@ const readDocument = `query Read($kind: String!, $namespace: String, $name: Stri
   }
 }`
 
-// read returns a resource as it is now, nil if there is none.
+// read returns the present state of a resource; nil if it does not exist.
 func (c *controller) read(ctx context.Context, k key) (*resource, error) {
 	var out struct {
 		Resource *struct {
@@ -108,21 +108,22 @@ func (c *controller) read(ctx context.Context, k key) (*resource, error) {
 	return r, err
 }
 
-// waits reports whether the resource waits for others that it refers to. The gateway sets its conditions, and a change
-// comes when the wait is over.
+// waits reports whether the resource waits for resources to which it refers. Meanwhile the gateway sets the conditions.
+// When the resource no longer waits, the controller receives a change.
 func (r *resource) waits() bool {
 	return slices.ContainsFunc(r.needs, func(n need) bool { return n.State != "BOUND" })
 }
 
-// mustSearch reports whether to find the object of a resource that is not managed by
-// its import, and not by its status. The gateway sets the reason Progressing as well, without a look at the object.
+// mustSearch reports whether the object of an unmanaged resource must be found by its import, because the id in the
+// status may be out of date. The gateway also sets the reason Progressing, so that reason does not show that the import
+// was used.
 func (r *resource) mustSearch() bool {
 	p := r.Condition(progressing)
 	looked := p.ObservedGeneration == r.Metadata.Generation && p.Reason != reasonProgressing
 	return r.spec.ManagementPolicy == unmanaged && !looked && (r.spec.Import.ID == "" || r.spec.Import.ID != r.status.ID)
 }
 
-// period returns how often to look at the resource if nothing changes; 0 is never.
+// period returns how often to reconcile the resource if nothing changes; 0 means never.
 func (r *resource) period(otherwise time.Duration) time.Duration {
 	if d, err := time.ParseDuration(r.spec.ResyncPeriod); err == nil {
 		return d
@@ -130,8 +131,7 @@ func (r *resource) period(otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// wanted returns the object of a managed resource as it should be: its spec with ids in the
-// place of names.
+// wanted returns the object that a managed resource should have: its spec, with ids in place of the names of resources.
 func (r *resource) wanted() request {
 	w := request{Owner: r.Metadata.UID, Uses: []string{}, Properties: r.resolved("spec.resource", r.spec.Resource)}
 	if r.kind.Field("spec.resource.name") != nil && w.Properties["name"] == nil {
@@ -145,7 +145,7 @@ func (r *resource) wanted() request {
 	return w
 }
 
-// id returns the id of the object referred to; empty for resources without one, like a Secret.
+// id returns the id of the object to which the reference points; empty if the target has none, such as a Secret.
 func (n need) id() string {
 	if n.Resource == nil {
 		return ""
@@ -153,7 +153,7 @@ func (n need) id() string {
 	return n.Resource.Status.ID
 }
 
-// resolved returns a part of a spec with ids in the place of names.
+// resolved returns a part of a spec with ids in place of the names of resources.
 func (r *resource) resolved(path string, part map[string]any) map[string]any {
 	out := make(map[string]any, len(part))
 	for name, value := range part {
@@ -196,7 +196,7 @@ func shown(k client.Kind, o *object) map[string]any {
 	return out
 }
 
-// fit returns a value as the field of the status can hold it; nil if it cannot.
+// fit returns a value in the form for a field of the status; nil if the field cannot have it.
 func fit(k client.Kind, path string, value any) any {
 	f := k.Field(path)
 	list, isList := value.([]any)

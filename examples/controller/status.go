@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Types, statuses and reasons of conditions. After the last two nothing is done until the
-// spec changes.
+// These are types, statuses and reasons of conditions. After one of the last two reasons, the controller does nothing
+// until the spec changes.
 const (
 	available   = "Available"
 	progressing = "Progressing"
@@ -27,7 +27,7 @@ const (
 	reasonUnrecoverable = "UnrecoverableError"
 )
 
-// Messages of conditions.
+// These are messages of conditions.
 const (
 	sayAvailable  = "OpenStack resource is available"
 	sayCurrent    = "OpenStack resource is up to date"
@@ -39,19 +39,19 @@ const (
 	sayGone       = "resource has been deleted from OpenStack"
 )
 
-// outcome is the result of the work on a resource.
+// outcome is the result of reconciling a resource. The status of the resource is derived from it.
 type outcome struct {
-	// object as the cloud showed it; nil if it did not.
+	// object is the object as the cloud has returned it; nil if the cloud has returned none.
 	object *object
-	// gone: the cloud has no such object.
+	// gone is set if the cloud has no such object.
 	gone bool
-	// waiting says what the resource waits for; empty for nothing.
+	// waiting is the message about what the resource waits for; empty if it does not wait.
 	waiting string
-	// err is the error of the work.
+	// err is the error of the reconciliation.
 	err error
 }
 
-// terminalError is an error that lasts until somebody changes the spec.
+// terminalError is an error that remains until somebody changes the spec.
 type terminalError struct{ reason, message string }
 
 func (e *terminalError) Error() string { return e.message }
@@ -77,8 +77,8 @@ func (o outcome) conditions() []client.Condition {
 	return []client.Condition{a, p}
 }
 
-// report writes the status of a resource that follows from an outcome, if it has
-// anything new: each write is a change for all listeners, the controller included.
+// report writes the status that follows from an outcome. It writes nothing if the status has not changed, because each
+// write is a change that all listeners receive, including this controller.
 func (c *controller) report(ctx context.Context, r *resource, o outcome) error {
 	next := r.next(o, c.now().UTC().Truncate(time.Millisecond))
 	if next == nil {
@@ -90,8 +90,8 @@ func (c *controller) report(ctx context.Context, r *resource, o outcome) error {
 	return err
 }
 
-// next returns the status that follows from an outcome, nil if the stored one says the same.
-// While the cloud is at work, reading the object again gives nothing new.
+// next returns the status that follows from an outcome. If the resource has an error or waits, and the stored status is
+// the same, it returns nil.
 func (r *resource) next(o outcome, now time.Time) map[string]any {
 	next := make(map[string]any, len(r.stored))
 	set := func(name string, value any) {

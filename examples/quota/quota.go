@@ -1,8 +1,8 @@
 //go:build quota
 
-// Package resolvers, for a field of your own: quota.graphqls is copied to
-// schema/core and this file to resolvers. Then `make generate` and
-// `go build -tags quota ./cmd/sluice` make a gateway that has the field.
+// Package resolvers shows how to add a field to the API. Copy quota.graphqls to
+// schema/core and this file to resolvers. Then `make generate` and `go build -tags
+// quota ./cmd/sluice` build a gateway that has the field.
 package resolvers
 
 import (
@@ -15,8 +15,8 @@ import (
 )
 
 // QuotaSummary resolves Query.quotaSummary. It reads through the loaders, so that
-// several summaries of one query are read together, and leaves to the engine what
-// is selected of the project and of its ports.
+// several summaries in one query are read together. The engine resolves the selected
+// fields of the project and of its ports.
 func (r queryResolver) QuotaSummary(ctx context.Context, namespace, name string, ports *engine.Input) (*core.QuotaSummary, error) {
 	key := backend.Key{Kind: "Project", Namespace: namespace, Name: name}
 	project, err := r.loaders(ctx).Resource(ctx, key)
@@ -42,7 +42,8 @@ func (r queryResolver) QuotaSummary(ctx context.Context, namespace, name string,
 	return &core.QuotaSummary{Project: *engine.RefTo(project), Networks: int32(used), Ports: engine.RefToPage(page)}, nil
 }
 
-// ofProject asks for the first resources of a kind that belong to a project.
+// ofProject returns a request for the first resources of a kind that refer to a
+// project.
 func ofProject(kind string, project backend.Key, first int) query.ListRequest {
 	return query.ListRequest{
 		Kind: kind, Namespace: &project.Namespace, First: &first,

@@ -23,12 +23,12 @@ import (
 
 // Coercer coerces values to the types of a schema. It is safe for concurrent use.
 type Coercer struct {
-	// Schema has the types. Required.
+	// Schema defines the types. Required.
 	Schema *ast.Schema
 }
 
-// Variables returns the coerced variables of a valid operation. A variable with neither a value nor a default has no
-// entry. Variables may modify given.
+// Variables returns the coerced values of the variables of a valid operation. If a variable has neither a value nor a
+// default, the result has no entry for it. Variables may modify given.
 //
 // The coercion of gqlparser is not used, because it accepts too much: strings as numbers, numbers as strings, an Int
 // that is out of range, and enum values in another case. Its errors also contain the values, which may be secrets.
@@ -106,7 +106,8 @@ func (c Coercer) list(at *failure.Path, elem *ast.Type, value any) (any, *gqlerr
 	return list, nil
 }
 
-// fields coerces the fields of an input object.
+// fields coerces the fields of an input object in place. It returns an error for an unknown field, and for a missing
+// field that is required.
 func (c Coercer) fields(at *failure.Path, def *ast.Definition, fields map[string]any) *gqlerror.Error {
 	known, missing := 0, ""
 	inner := at.Below()

@@ -11,26 +11,28 @@ import (
 
 // Document is the result of [Coercer.Document] for a valid document. It never changes.
 type Document struct {
-	// places maps each operation to the places of variables that [Document.Check] must look at, in the order of the
-	// document.
+	// places maps each operation to the places of variables that [Document.Check] must check, in the order in which
+	// they appear in the document.
 	places map[*ast.OperationDefinition][]place
 }
 
 // place is a place of a variable that does not accept all values of the variable's type.
 type place struct {
 	variable string
-	// wanted is the type of the place.
+	// wanted is the type that the place accepts.
 	wanted *ast.Type
-	// guards reports whether the variable must have a value, because the operation would do more than intended without
-	// one.
+	// guards reports whether the variable must have a value because without one the operation would do more than
+	// intended; see [guardsMutation].
 	guards bool
 	path   *failure.Path
 	at     *ast.Position
-	// conditions are the directives of the field, and of all selections that contain it.
+	// conditions are the directives of the field and of all selections around it. The place is checked only if they
+	// include the field.
 	conditions *conditions
 }
 
-// conditions are the directives of nested selections, the innermost first.
+// conditions are the directives of nested selections. directives belongs to the innermost selection, outer to the
+// selections around it.
 type conditions struct {
 	directives ast.DirectiveList
 	outer      *conditions
@@ -73,9 +75,10 @@ type reader struct {
 	doc     *ast.QueryDocument
 	out     *Document
 	refused gqlerror.List
-	// operation is the operation that is being visited.
+	// operation is the operation whose selections are being visited.
 	operation *ast.OperationDefinition
-	// visited has the fragments that were visited outside of all directives.
+	// visited has the names of the fragments that were visited outside of all directives. They need not be visited
+	// again.
 	visited map[string]bool
 }
 
@@ -135,7 +138,8 @@ func (r *reader) literal(t *ast.Type, v *ast.Value) {
 	}
 }
 
-// selections visits the variables in a selection set. root reports whether its fields are root fields.
+// selections visits the variables in a selection set. within are the directives around the set. root reports whether
+// its fields are root fields.
 func (r *reader) selections(set ast.SelectionSet, within *conditions, root bool) {
 	for _, s := range set {
 		switch s := s.(type) {
@@ -271,7 +275,7 @@ func (d *Document) Check(op *ast.OperationDefinition, variables map[string]any) 
 	return nil
 }
 
-// hold reports whether the directives include the selection.
+// hold reports whether the directives include the selection when the variables have the given values.
 func (c *conditions) hold(variables map[string]any) bool {
 	for ; c != nil; c = c.outer {
 		if !Included(c.directives, variables) {

@@ -2,7 +2,7 @@ package coercion
 
 import "github.com/vektah/gqlparser/v2/ast"
 
-// ErrorPath converts the names and indexes of a path to a path of gqlparser's errors.
+// ErrorPath converts the steps of a path to the form of gqlparser's errors. A step is a name or an index.
 func ErrorPath(steps []any) ast.Path {
 	var out ast.Path
 	for _, step := range steps {

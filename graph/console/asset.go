@@ -32,7 +32,6 @@ type asset struct {
 	zipped    []byte
 }
 
-// newAsset returns an asset. Its path contains a hash of the content.
 func newAsset(source string, zipped []byte) asset {
 	sum := sha256.Sum256(zipped)
 	ext := path.Ext(source)

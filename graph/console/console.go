@@ -99,7 +99,7 @@ func New(cfg Config) (http.Handler, error) {
 	}), nil
 }
 
-// data is the JSON at [DataPath]: what a user with a credential may know about the gateway.
+// data is the JSON at [DataPath]: what the console shows about the gateway to the user who has logged in.
 type data struct {
 	Endpoint string     `json:"endpoint"`
 	Version  string     `json:"version"`

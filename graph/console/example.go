@@ -27,7 +27,7 @@ var written embed.FS
 
 // Example is an operation that can be run as it is.
 type Example struct {
-	// Title is the title: a few words about the example.
+	// Title describes the example in a few words.
 	Title string `json:"title"`
 	// Group is the plural of the kind, or "all kinds".
 	Group string `json:"group"`
@@ -126,7 +126,7 @@ type maker struct {
 	kind   *descriptor.Kind
 	// names are the metadata fields that examples select.
 	names string
-	// title is the plural, as operation names have it.
+	// title is the plural of the kind with a capital letter, as operation names have it, such as Networks.
 	title string
 }
 
@@ -162,8 +162,8 @@ mutation Create%s($input: Create%sInput!) {
 	return Example{Title: title, Group: m.kind.Plural, Variables: variables(m.createInput(query)), Query: query}
 }
 
-// createInput returns the input of a create. It uses the handwritten spec if the query accepts that, otherwise a
-// derived one.
+// createInput returns the input of a create. It uses the handwritten spec if query is valid with it, otherwise a spec
+// derived from the kind.
 func (m maker) createInput(query string) map[string]any {
 	input := map[string]any{"name": m.name(), "spec": sample(m.kind.Spec, 0)}
 	text, err := written.ReadFile("examples/" + m.kind.Name + "/spec.json")

@@ -14,9 +14,9 @@ import (
 // sampleDepth is the maximum depth of nested objects.
 const sampleDepth = 8
 
-// sample returns an object in the form of the API. It has the required fields, and more if a minimum number of fields
-// is required. It also has the field resource, the desired state, if the spec has such a field. It does not consider
-// rules.
+// sample returns an object of the shape, in the form of the API. It has the required fields, and more if the shape
+// requires a minimum number of fields. If a spec has the field resource, which is the desired state, the result has it
+// too. sample does not consider rules.
 func sample(s *descriptor.Shape, depth int) map[string]any {
 	out := map[string]any{}
 	if s == nil || depth > sampleDepth {
@@ -38,7 +38,7 @@ func sample(s *descriptor.Shape, depth int) map[string]any {
 	return out
 }
 
-// isResource reports whether a field is the desired state, in a spec that has also other fields.
+// isResource reports whether a field is the desired state in a spec that also has other fields.
 func isResource(f descriptor.Field) bool {
 	return f.Name == "resource" && f.Type == descriptor.TypeObject && !f.List
 }

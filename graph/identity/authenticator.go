@@ -34,14 +34,14 @@ type Authenticator struct {
 	Issuers *Issuers
 	// Certificates reports whether callers may use client certificates.
 	Certificates bool
-	// TLS, if not nil, has the CAs of client certificates. If a CA is removed, its certificates are no longer accepted,
-	// not even on open connections.
+	// TLS, if not nil, has the CAs of client certificates. After a CA is removed, its certificates are no longer
+	// accepted, not even on open connections.
 	TLS *TLS
 	// Proxies are the proxies that may name users in headers.
 	Proxies Proxies
 }
 
-// Required reports whether callers need a credential. That is so if there is any source of identities.
+// Required reports whether callers need a credential: it returns true if any source of identities is configured.
 func (a *Authenticator) Required() bool {
 	return a.Tokens != nil || a.Issuers != nil || a.Certificates || len(a.Proxies) > 0
 }
@@ -84,7 +84,7 @@ func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
 	return nil, nil
 }
 
-// certificate returns the client certificate of a request, and its CA if that is known. It returns nil if there is no
+// certificate returns the client certificate of a request, and its CA if a.TLS is set. It returns nil if there is no
 // certificate, or if the CA was removed after the connection was made.
 func (a *Authenticator) certificate(r *http.Request) (*x509.Certificate, *authority) {
 	certificate := verified(r)

@@ -37,7 +37,7 @@ func fromCertificate(c *x509.Certificate) (*access.Identity, error) {
 	return id, err
 }
 
-// bind makes the identity end when the CA is removed. a and id may be nil.
+// bind makes the identity end when the CA is removed, and returns the identity. a and id may be nil.
 func (a *authority) bind(id *access.Identity) *access.Identity {
 	if a != nil && id != nil {
 		id.Revoked = a.removed

@@ -13,7 +13,7 @@ import (
 // claims are the claims of a verified token.
 type claims map[string]any
 
-// selector returns a value from the claims of a token; nil if there is none.
+// selector selects a value from the claims of a token. It returns nil if the token has no such value.
 type selector func(ctx context.Context, from claims) (any, error)
 
 // selectPath returns a selector for the claim at a path: a name, or names of nested objects joined by dots. If the
@@ -73,7 +73,7 @@ func newSelector(path, expression string) (selector, error) {
 	return selectExpression(expression)
 }
 
-// text selects the name of the user.
+// text returns the selected value as the name of the user.
 func (s selector) text(ctx context.Context, from claims) (string, error) {
 	v, err := s(ctx, from)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s selector) text(ctx context.Context, from claims) (string, error) {
 	return name, nil
 }
 
-// texts selects the groups of the user. The claim may be a list of texts or a single text.
+// texts returns the selected value as the groups of the user. The value may be a list of strings or a single string.
 func (s selector) texts(ctx context.Context, from claims) ([]string, error) {
 	v, err := s(ctx, from)
 	if err != nil {

@@ -26,7 +26,7 @@ const (
 // Files are files that are read together, and read again when one of them changes. If reading them again fails, the
 // previous contents stay in use.
 type Files struct {
-	// Setting is the name of the setting with the path of the first file.
+	// Setting is the name of the setting that has the path of the first file. It is used in messages.
 	Setting string
 	Paths   []string
 	// Most is the maximum size of one file in bytes.
@@ -51,7 +51,7 @@ func (f *Files) Open(ctx context.Context) error {
 	return nil
 }
 
-// Stale reports whether a file has changed and the new contents could not be read.
+// Stale reports whether a file has changed since it was last read, and the new contents could not be read.
 func (f *Files) Stale() bool { return f.stale.Load() }
 
 // Run reads the files again whenever one of them has changed, until ctx ends.

@@ -25,15 +25,15 @@ const (
 	// bytes.
 	issuerTimeout   = 5 * time.Second
 	maxIssuerAnswer = 1 << 20
-	// keyFetches limits how often the keys of an issuer are fetched because a token has an unknown key: that many times
-	// at once, and once more after each keyInterval.
+	// keyFetches limits how often the keys of an issuer are fetched because a token has an unknown key: keyFetches
+	// times in a row, and then once per keyInterval.
 	keyFetches  = 3
 	keyInterval = 5 * time.Second
 	// retryFirst and retryMost are the shortest and the longest pause before an issuer that has not answered is called
 	// again.
 	retryFirst = time.Second
 	retryMost  = 30 * time.Second
-	// relearn is the time after which the endpoints of an issuer are read again and its keys are forgotten.
+	// relearn is the interval at which the endpoints of an issuer are read again. Its cached keys are then discarded.
 	relearn = time.Hour
 )
 
@@ -44,7 +44,7 @@ type issuer struct {
 	user, groups selector
 	transport    http.RoundTripper
 	relearn      time.Duration
-	// unknown is set if the keys could not be fetched, so that a token with an unknown key may be valid.
+	// unknown is set while the keys cannot be fetched. A token with an unknown key may then be valid.
 	unknown  atomic.Bool
 	verifier atomic.Pointer[oidc.IDTokenVerifier] // nil until the issuer has answered
 }
@@ -82,7 +82,7 @@ func (i *issuer) client(fetches *rate.Limiter, answered func()) *http.Client {
 	}
 }
 
-// errTooOften means that the keys were not fetched because of the limit.
+// errTooOften means that the keys were not fetched because keyFetches was exceeded.
 var errTooOften = errors.New("the keys were fetched a moment ago")
 
 // limitedTransport limits the number of requests to an issuer, and the size of its answers.
@@ -110,8 +110,8 @@ func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// discover reads the endpoints of the issuer, again and again, until ctx ends. Callers with other credentials are
-// served while the issuer does not answer.
+// discover reads the endpoints of the issuer at each interval relearn until ctx ends. If the issuer does not answer,
+// discover repeats the call after a pause. Callers with other credentials are served meanwhile.
 func (i *issuer) discover(ctx context.Context) error {
 	retry, next := wait.Backoff{Least: retryFirst, Most: retryMost}, time.Duration(0)
 	discovery := oidc.ClientContext(ctx, i.client(nil, func() {}))
@@ -175,8 +175,8 @@ func (i *issuer) refusal(ctx context.Context, err error) error {
 	return i.unavailable()
 }
 
-// checkTimes returns an error if the token has expired, or is not valid yet. It allows for the configured difference
-// between the clocks.
+// checkTimes returns an error if the token has expired or is not valid yet. The clock of the issuer may differ from
+// ours by cfg.skew.
 func (i *issuer) checkTimes(token *oidc.IDToken) error {
 	var times struct {
 		NotBefore float64 `json:"nbf"` // seconds

@@ -21,13 +21,13 @@ const maxVerified = 10_000
 
 // Issuers verifies the tokens of all issuers of OpenID Connect. It is safe for concurrent use.
 type Issuers struct {
-	// all maps URLs to issuers.
+	// all maps the URL of each issuer to the issuer.
 	all      map[string]*issuer
 	logins   []Login
 	verified *lru.Cache[[sha256.Size]byte, *access.Identity]
 }
 
-// NewIssuers returns issuers. It reads their CA files, but does not call them. [Issuers.Run] must be called.
+// NewIssuers reads the CA files of the issuers and returns the issuers. It does not call them; [Issuers.Run] does.
 func NewIssuers(configs []IssuerConfig, log *zap.Logger) (*Issuers, error) {
 	out := &Issuers{all: map[string]*issuer{}}
 	out.verified, _ = lru.New[[sha256.Size]byte, *access.Identity](maxVerified) // the size is positive
@@ -43,7 +43,8 @@ func NewIssuers(configs []IssuerConfig, log *zap.Logger) (*Issuers, error) {
 	return out, errors.Join(errs...)
 }
 
-// Run reads the endpoints and keys of all issuers, again and again, until ctx ends.
+// Run reads the endpoints of all issuers repeatedly until ctx ends. Before the first answer of an issuer, its tokens
+// cannot be verified.
 func (x *Issuers) Run(ctx context.Context) error {
 	var all errgroup.Group
 	for _, one := range x.all {

@@ -60,7 +60,8 @@ func (p Proxies) NeedCertificates() bool {
 	return slices.ContainsFunc(p, func(one Proxy) bool { return one.Certificate != "" })
 }
 
-// trust reports whether a request was sent by a trusted proxy.
+// trust reports whether a request was sent by a trusted proxy. certificate is the client certificate of the request, if
+// it has one.
 func (p Proxies) trust(r *http.Request, certificate *x509.Certificate) bool {
 	if len(p) == 0 {
 		return false
@@ -74,9 +75,13 @@ func (p Proxies) trust(r *http.Request, certificate *x509.Certificate) bool {
 	})
 }
 
-// Address returns the address of the client. If a trusted proxy has sent the request, that is the last address in
-// X-Forwarded-For that does not belong to a trusted proxy, or the first one if all do. Texts before an invalid one are
-// ignored. Otherwise it is the address of the connection.
+// Address returns the address of the client.
+//
+// If a trusted proxy has sent the request, Address reads X-Forwarded-For from the end. It returns the first address
+// that does not belong to a trusted proxy. If all of them belong to one, it returns the address at the beginning. It
+// does not look beyond a text that is not an address.
+//
+// For all other requests, Address returns the address of the connection.
 func (p Proxies) Address(r *http.Request) netip.Addr {
 	address := remote(r)
 	if !p.trust(r, verified(r)) {

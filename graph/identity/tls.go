@@ -21,16 +21,16 @@ type TLS struct {
 	clients atomic.Pointer[authorities]
 }
 
-// authorities maps the hashes of CA certificates to the CAs of client certificates.
+// authorities maps the SHA-256 of each CA certificate to the CA.
 type authorities map[[sha256.Size]byte]*authority
 
-// authority is a CA. The context removed ends when the CA is removed from the file.
+// authority is a CA of client certificates. The context removed ends when the CA is removed from the file.
 type authority struct {
 	removed context.Context
 	remove  context.CancelFunc
 }
 
-// Certificates has the paths of PEM files.
+// Certificates has the paths of the PEM files for TLS.
 type Certificates struct {
 	// Cert and Key are the certificate of the gateway and its key.
 	Cert, Key string
@@ -97,8 +97,8 @@ func (t *TLS) replaceAuthorities(file []byte) {
 	}
 }
 
-// authority returns the CA of a client certificate, which was verified when its connection was made; nil if the CA was
-// removed since.
+// authority returns the CA at the end of one of the chains, which were verified when the connection was made. It
+// returns nil if that CA was removed since.
 func (t *TLS) authority(chains [][]*x509.Certificate) *authority {
 	known := *t.clients.Load()
 	for _, chain := range chains {

@@ -17,7 +17,7 @@ type Tokens struct {
 	known atomic.Pointer[map[[sha256.Size]byte]*known]
 }
 
-// known is a token of the file.
+// known is a token in the file, with the identity of its caller.
 type known struct {
 	Token
 	identity *access.Identity

@@ -20,7 +20,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// accessQuestion is the state of the commands about rights. All of them have the arguments VERB [KIND [NAME]].
+// accessQuestion is the state of the commands about rights. They all take the arguments VERB [KIND [NAME]].
 type accessQuestion struct {
 	std    terminal.Streams
 	remote remote.Flags

@@ -54,7 +54,7 @@ func ParseGoal(text string) (Goal, error) {
 	return g, fmt.Errorf("for: %q; %s", text, goalForms)
 }
 
-// reached reports whether a resource is in the state, and describes its present state.
+// reached reports whether a resource has reached the goal, and returns a description of its present state.
 func (g Goal) reached(k client.Kind, r *client.Resource) (bool, string, error) {
 	switch {
 	case g.Deleted && r.Metadata.DeletionRequestedAt != nil:

@@ -66,7 +66,7 @@ func (s *PendingGoal) gone() error {
 	return s.Absent()
 }
 
-// hidden returns the error for a resource whose state is not known because the caller may not see it.
+// hidden returns the error for a resource that the caller may not see, so that its state is not known.
 func (s *PendingGoal) hidden() error {
 	return fmt.Errorf("%s %q cannot be seen with your rights%s, so whether it exists is not known",
 		s.Kind.Name, s.Name, resource.InNamespace(s.Namespace))

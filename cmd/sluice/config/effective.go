@@ -31,7 +31,7 @@ func EffectiveSettings(flags *pflag.FlagSet, settings []Setting) []Effective {
 	return out
 }
 
-// plain returns the value in the form of the configuration file.
+// plain returns the value of the setting in the form of the configuration file.
 func (s Setting) plain() string {
 	switch v := s.Value.(type) {
 	case *string:

@@ -54,7 +54,7 @@ func ReadAtMost(path string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// AddAuthorities adds the certificates in a PEM file to a pool.
+// AddAuthorities adds the certificates in the PEM file at path to a pool.
 func AddAuthorities(ctx context.Context, to *x509.CertPool, path string) error {
 	content, err := ReadFile(ctx, path)
 	if err != nil {
@@ -76,7 +76,7 @@ func ReadKeyPair(ctx context.Context, cert, key string) (tls.Certificate, error)
 
 // Variables has the names of the known environment variables.
 type Variables struct {
-	// Own are the variables of the command. Others are the variables of other commands.
+	// Own are the variables of the command that is running. Others are the variables of other commands.
 	Own, Others []string
 }
 
@@ -185,12 +185,12 @@ func readSettings(ctx context.Context, path string) (map[string]any, error) {
 	return values, nil
 }
 
-// foreign matches variables that are not settings: the variables of the project's tests, and those that Kubernetes sets
-// in each container if there is a Service whose name begins with sluice.
+// foreign matches variables that begin with the prefix but are not settings: the variables of the project's tests, and
+// those that Kubernetes sets in each container if there is a Service whose name begins with sluice.
 var foreign = regexp.MustCompile(`^SLUICE_(TEST_.*|(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?))$`)
 
-// check warns about unknown variables that look like settings, and suggests known ones. They are not an error, because
-// other programs or releases may use them.
+// check warns about unknown variables that look like settings, and suggests known ones. An unknown variable is not an
+// error, because another program or release may use it.
 func (v Variables) check(environ []string, warn func(string)) {
 	for _, one := range environ {
 		name, _, _ := strings.Cut(one, "=")

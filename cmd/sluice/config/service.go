@@ -129,9 +129,9 @@ func oneError(problems []string) error {
 // serviceKey is a key in the mapping of a service.
 type serviceKey struct {
 	name string
-	// set sets the field from a JSON value.
+	// set parses the JSON value raw and sets the field.
 	set func(to *Service, raw []byte) error
-	// text returns the value of the field for JSON; nil if it is the default.
+	// text returns the value of the field in a form that can be encoded as JSON; nil if the field has its default.
 	text func(s Service) any
 }
 

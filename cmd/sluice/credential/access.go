@@ -28,7 +28,7 @@ type Access struct {
 	TokenFile string `yaml:"token-file,omitempty"`
 	// TokenCommand is a program with its arguments. It prints the token.
 	TokenCommand []string `yaml:"token-command,omitempty,flow"`
-	// PlaintextToken allows to send the token over http to other hosts.
+	// PlaintextToken allows the token to be sent over http to hosts other than this machine.
 	PlaintextToken bool `yaml:"plaintext-token,omitempty"`
 	// Token is the token. It is never stored in the file of contexts.
 	Token string `yaml:"-"`
@@ -64,8 +64,8 @@ func (a *Access) TLS(ctx context.Context) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// Authorities returns the CAs of the system and those in CA, for calling issuers of tokens; nil for only the CAs of the
-// system.
+// Authorities returns the CAs that are trusted when an issuer of tokens is called: the CAs of the system and those in
+// CA. If CA is empty, it returns nil, which means the CAs of the system.
 func (a *Access) Authorities(ctx context.Context) (*x509.CertPool, error) {
 	if a.CA == "" {
 		return nil, nil
@@ -92,7 +92,8 @@ func (a *Access) certificate(ctx context.Context) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// TokenSource returns a source of tokens; nil if there is no token. The error output of a program is written to said.
+// TokenSource returns a source of tokens; nil if there is no token. If the token comes from a program, the error output
+// of the program is written to said.
 func (a *Access) TokenSource(said io.Writer) client.TokenSource {
 	switch {
 	case a.Token != "":
@@ -114,7 +115,7 @@ func (a *Access) fromFile(ctx context.Context, _ string) (string, error) {
 	return oneToken(a.TokenFile, text)
 }
 
-// oneToken returns the token in a text, without the newline. where is the source of the text, for errors.
+// oneToken returns the token in text, without the newline at its end. where describes the source of the text in errors.
 func oneToken(where string, text []byte) (string, error) {
 	token := strings.TrimSpace(string(text))
 	switch {

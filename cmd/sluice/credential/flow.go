@@ -85,7 +85,7 @@ func stopServer(server *http.Server) {
 	}
 }
 
-// late returns the error of a login that was not completed before ctx ended.
+// late returns the error for the user if the login was not completed before ctx ended.
 func (f Flow) late(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("nobody has logged in within %v", patience)
@@ -98,7 +98,7 @@ type loginResult struct {
 	err  error
 }
 
-// callback handles the redirected request of the browser. It accepts the first one only.
+// callback handles the request with which the browser returns from the issuer. It accepts only the first one.
 type callback struct {
 	issuer, state string
 	result        chan loginResult

@@ -31,7 +31,7 @@ type Issuer struct {
 	Scopes   []string `json:"scopes" yaml:"scopes,flow"`
 }
 
-// Issuers asks a gateway for its issuers.
+// Issuers requests the list of issuers that a gateway trusts.
 func Issuers(ctx context.Context, c *http.Client, server string) ([]Issuer, error) {
 	at, err := url.Parse(server)
 	if err != nil {
@@ -147,7 +147,7 @@ func unreached(at *url.URL, err error) error {
 	return fmt.Errorf("%w from %s://%s: %w", errUnreached, at.Scheme, at.Host, err)
 }
 
-// offline is the scope for a refresh token (OpenID Connect Core, section 11).
+// offline is the scope with which a client asks for a refresh token (OpenID Connect Core, section 11).
 const offline = "offline_access"
 
 // config returns the configuration for requesting tokens. The client has no secret: it is a public client.
@@ -167,13 +167,13 @@ func (i Issuer) config(m metadata) *oauth2.Config {
 	}
 }
 
-// refusedError is an error in the answer of an issuer.
+// refusedError is an error that an issuer has returned in its answer.
 type refusedError struct{ text string }
 
 func (e *refusedError) Error() string { return e.text }
 
-// explain returns an error of one line about the answer of an issuer. It does not contain bodies, which may have
-// tokens.
+// explain returns an error of one line about a failed request for tokens. The error does not contain the body of the
+// answer, which may have tokens.
 func (i Issuer) explain(err error) error {
 	var answer *oauth2.RetrieveError
 	if errors.As(err, &answer) {

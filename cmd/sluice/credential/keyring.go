@@ -50,24 +50,27 @@ const keyringTime = time.Minute
 // loginKeyBytes is the length of the key that encrypts the tokens of a login.
 const loginKeyBytes = 32
 
-// newAccount returns the name under which the keyring has the key of a new login. No two logins have the same name. So
-// the key of a login that is being replaced stays in the keyring until the file has the new login.
+// newAccount returns the name under which the keyring has the key of a new login. Each login gets a different name.
+// Therefore the key of a login that is being replaced stays in the keyring until the file has the new login.
 func newAccount(context string) (string, error) {
 	id := make([]byte, 8)
 	_, err := rand.Read(id)
 	return "login to " + context + " " + hex.EncodeToString(id), err
 }
 
-// secretTokens are the parts of a login that are encrypted.
+// secretTokens are the encrypted fields of a login.
 type secretTokens struct {
 	IDToken      string `json:"idToken"`
 	RefreshToken string `json:"refreshToken,omitempty"`
 }
 
-// StoreLogin stores a new login of a context. The tokens are encrypted with a key, which is stored in the keyring. If
-// the keyring cannot be used, the tokens are stored without encryption; plain is then the reason. A nil ring means that
-// no keyring is used. The key of the login that is replaced is removed from the keyring last. So if the process ends
-// before, one of the two logins can be used.
+// StoreLogin stores a new login of a context.
+//
+// The tokens are encrypted with a key, which is stored in the keyring. If ring is nil, or the keyring cannot be used,
+// the tokens are stored without encryption. If the keyring cannot be used, plain is the reason.
+//
+// At the end, the key of the replaced login is removed from the keyring. If the process ends earlier, one of the two
+// logins can still be used.
 func StoreLogin(ctx context.Context, path, name string, l *Login, ring Keyring) (plain, err error) {
 	if ring == nil {
 		return nil, KeepLogin(ctx, path, name, l)
@@ -117,8 +120,8 @@ func storeKey(ctx context.Context, ring Keyring, account string, key []byte) err
 	return err
 }
 
-// ForgetKey removes the key of a login from the keyring if it is there. A key that remains decrypts nothing once its
-// login is no longer in the file.
+// ForgetKey removes the key of a login from the keyring. It ignores errors, because a key is useless once its login is
+// no longer in the file.
 func (l *Login) ForgetKey(ctx context.Context, ring Keyring) {
 	if l.Key != "" {
 		_, _ = inTime(ctx, func() (string, error) { return "", ring.Delete(l.Key) })
@@ -136,7 +139,7 @@ func inTime(ctx context.Context, call func() (string, error)) (string, error) {
 	return secret, err
 }
 
-// openAgain says what to do about a login whose key the keyring does not return.
+// openAgain is the advice if the keyring does not return the key of a login.
 const openAgain = "unlock the keyring of this system, or log in again with sluice login"
 
 // Open decrypts the tokens of a login if they are encrypted.
@@ -148,8 +151,8 @@ func (l *Login) Open(ctx context.Context, ring Keyring) error {
 	return l.open(key)
 }
 
-// key returns the key of a login, which the keyring has; nil if the tokens are stored unencrypted. It waits for a
-// person who has to unlock the keyring, so the file must not be locked.
+// key returns the key of a login from the keyring; nil if the tokens are not encrypted. A person may have to unlock the
+// keyring first, so the caller must not hold the lock of the file.
 func (l *Login) key(ctx context.Context, ring Keyring) ([]byte, error) {
 	if l.Sealed == "" {
 		return nil, nil
@@ -187,7 +190,7 @@ func (l *Login) open(key []byte) error {
 	return nil
 }
 
-// seal returns the login with encrypted tokens. If key is nil, the login is returned unchanged.
+// seal returns the login with encrypted tokens. If key is nil, it returns the login unchanged.
 func (l *Login) seal(key []byte) (*Login, error) {
 	if key == nil {
 		return l, nil
@@ -207,8 +210,8 @@ func (l *Login) seal(key []byte) (*Login, error) {
 	return &sealed, nil
 }
 
-// bound returns the data that is authenticated together with the tokens: the server and the issuer. So the tokens
-// cannot be sent to another server or issuer after the file was changed.
+// bound returns the server and the issuer. They are authenticated together with the encrypted tokens, so that the
+// tokens cannot be sent to another server or issuer after someone has changed the file.
 func (l *Login) bound() []byte { return []byte(l.Server + "\n" + l.Issuer.URL) }
 
 func loginCipher(key []byte) (cipher.AEAD, error) {

@@ -20,7 +20,7 @@ import (
 
 // Login has the tokens of a login.
 type Login struct {
-	// Server is the gateway for which the tokens are. They are sent to no other server.
+	// Server is the gateway to which the tokens are sent. They are sent to no other server.
 	Server string `yaml:"server"`
 	Issuer Issuer `yaml:"issuer"`
 	// IDToken is sent to the gateway. It is valid from Obtained until Expires.
@@ -32,7 +32,7 @@ type Login struct {
 	// Sealed has both tokens, encrypted with a key in the keyring. If it is empty, they are not encrypted and are in
 	// the fields above.
 	Sealed string `yaml:"sealed,omitempty"`
-	// Key is the name under which the keyring has that key.
+	// Key is the name under which the keyring has the key for Sealed.
 	Key string `yaml:"key,omitempty"`
 }
 
@@ -111,14 +111,14 @@ func KeepLogin(ctx context.Context, path, name string, l *Login) error {
 	return err
 }
 
-// RemoveLogin removes the login of a context from the file. It returns the login, whose key is still in the keyring,
-// and whether there was one.
+// RemoveLogin removes the login of a context from the file. It returns the login and reports whether there was one. The
+// key of the login is still in the keyring; see [Login.ForgetKey].
 func RemoveLogin(ctx context.Context, path, name string) (Login, bool, error) {
 	return replaceLogin(ctx, path, name, nil)
 }
 
-// replaceLogin stores the login of a context, or removes it if l is nil. It returns the one that was there, and
-// whether there was one.
+// replaceLogin stores the login of a context, or removes it if l is nil. It returns the login that was in the file
+// before, and reports whether there was one.
 func replaceLogin(ctx context.Context, path, name string, l *Login) (before Login, found bool, err error) {
 	err = change(ctx, path, func(all logins) error {
 		before, found = all[name]
@@ -193,14 +193,15 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	return "", err
 }
 
-// usable reports whether the ID token of a login can be sent: it is not the one that was refused, and does not expire
-// soon.
+// usable reports whether the ID token of a login can be sent. It returns false if the gateway has refused the token or
+// the token expires soon.
 func (l *Login) usable(refused string) bool {
 	return l != nil && l.IDToken != refused && !l.ending(time.Now())
 }
 
-// renew sets kept to the login in the file, refreshed if it is not usable. found reports whether there is one. The
-// error is errReplaced if the login was replaced before it could be opened or refreshed.
+// renew sets s.kept to the login in the file. If that login is not usable, renew refreshes it. found reports whether
+// there is a login. The error is errReplaced if another process has replaced the login before it was opened or
+// refreshed.
 func (s *Source) renew(ctx context.Context, refused string) (found bool, err error) {
 	l, found, err := FindLogin(s.Path, s.Context)
 	if err != nil || !found {
@@ -235,9 +236,9 @@ func (s *Source) open(ctx context.Context, l *Login) ([]byte, error) {
 	return key, l.open(key)
 }
 
-// refresh refreshes the login in the file, unless another process has done so, and sets kept to it. key is the key of
-// the login in kept. If the login in the file has another key, the error is errReplaced. found reports whether the file
-// has a login.
+// refresh refreshes the login in the file, unless another process has done so, and sets s.kept to it. key is the key of
+// the login in s.kept. If the login in the file has another key, the error is errReplaced. found reports whether the
+// file has a login.
 func (s *Source) refresh(ctx context.Context, refused string, key []byte) (found bool, err error) {
 	err = change(ctx, s.Path, func(all logins) error {
 		l, ok := all[s.Context]
@@ -270,7 +271,7 @@ func (s *Source) refresh(ctx context.Context, refused string, key []byte) (found
 	return found, err
 }
 
-// laterError wraps [client.ErrNoTokenNow] and an error. It has the message of the error.
+// laterError is an error that also matches [client.ErrNoTokenNow]. Its message does not mention that.
 type laterError struct{ error }
 
 func (e laterError) Unwrap() []error { return []error{e.error, client.ErrNoTokenNow} }

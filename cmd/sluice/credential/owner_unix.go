@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a file the owner of the file that it replaces, because root may change files that services read.
+// keepOwner gives a new file the owner of the file that it replaces. Otherwise a service could no longer read its file
+// after root has changed the file.
 func keepOwner(f *os.File, of fs.FileInfo) error {
 	was, ok := of.Sys().(*syscall.Stat_t)
 	if !ok || int(was.Uid) == os.Geteuid() {

@@ -91,8 +91,8 @@ func replace(path string, data []byte) error {
 	return nil
 }
 
-// syncFolder syncs the entries of a folder to the disk, if the system supports that. Only afterwards the caller may
-// remove what the old file needed, such as its key.
+// syncFolder syncs the entries of a folder to the disk, if the system supports that. Afterwards the caller may remove
+// what only the old file needed, such as its key.
 func syncFolder(path string) {
 	folder, err := os.Open(path)
 	if err != nil {

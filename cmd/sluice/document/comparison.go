@@ -16,14 +16,15 @@ import (
 // Comparison is the result of comparing a document with the stored resource.
 type Comparison struct {
 	Key resource.Key
-	// stored is the manifest of the stored resource; empty if there is none. would is the manifest that an apply would
-	// store.
+	// stored is the manifest of the stored resource; empty if there is none. would is the manifest that an apply of the
+	// document would store.
 	stored, would string
 	// Revision is the revision of the stored resource; empty if there is none.
 	Revision string
 	// Outcome is the outcome that an apply would have: CREATED, UPDATED or UNCHANGED.
 	Outcome string
-	// Stale is the error with which an apply would fail without --ignore-revision; nil if it would not.
+	// Stale is the error with which an apply would fail unless --ignore-revision is set; nil if the apply would
+	// succeed.
 	Stale error
 }
 

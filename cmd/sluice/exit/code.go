@@ -40,8 +40,8 @@ func (e NotFoundError) Unwrap() error { return e.error }
 // NotFound returns err as a [NotFoundError].
 func NotFound(err error) error { return NotFoundError{err} }
 
-// PartialError means that some resources were not changed because the gateway cannot read them. All others were
-// changed.
+// PartialError means that the command left out some resources because the gateway cannot read them. It has changed all
+// others.
 type PartialError struct{ error }
 
 func (e PartialError) Unwrap() error { return e.error }

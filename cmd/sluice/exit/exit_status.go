@@ -45,8 +45,8 @@ func (t *Status) Err() error {
 	return nil
 }
 
-// Each calls the function do for each element of a list, and counts its errors. do must print its errors. Each stops
-// when [Status.Halted] returns true.
+// Each calls do for each element of a list, and counts the errors. do must print its error. Each stops when
+// [Status.Halted] returns true.
 func Each[T any](ctx context.Context, std terminal.Streams, t *Status, list []T, do func(T) error) {
 	for i, one := range list {
 		std.Progress(i+1, len(list))
@@ -60,8 +60,8 @@ func Each[T any](ctx context.Context, std terminal.Streams, t *Status, list []T,
 	}
 }
 
-// Halted reports whether nothing more must be sent: after ^C, if the gateway does not answer, or if it does not accept
-// the credential. It then prints how many elements are left.
+// Halted reports whether the command must not send anything more: after ^C, if the gateway does not answer, or if the
+// gateway does not accept the credential. It then prints how many elements are left.
 func (t *Status) Halted(ctx context.Context, std terminal.Streams, err error, left int) bool {
 	if ctx.Err() == nil && !Unauthenticated(err) && !errors.As(err, new(*client.UnansweredError)) {
 		return false

@@ -16,7 +16,7 @@ import (
 // auditing is the audit log of a gateway.
 type auditing struct {
 	*audit.Log
-	// reopen receives signals to begin a new file.
+	// reopen receives the signals after which a new file is begun.
 	reopen chan os.Signal
 }
 

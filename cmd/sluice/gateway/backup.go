@@ -24,13 +24,14 @@ type backupStore interface {
 	Backup(ctx context.Context) (*bolt.Backup, error)
 }
 
-// backups handles requests for backups.
+// backups serves requests for backups.
 type backups struct {
 	on  shared
 	log *zap.Logger
 }
 
-// handler returns the handler of requests. plain reports whether a backup may contain values that are not encrypted.
+// handler returns a handler that sends backups. If plain is false, it refuses a backup that would have secrets without
+// encryption.
 func (b backups) handler(plain bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		store, embedded := b.on.store.(backupStore)

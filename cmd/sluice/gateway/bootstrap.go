@@ -80,7 +80,7 @@ func (f filler) fill(ctx context.Context, store backend.Store) (filled bool, err
 	return false, f.explain(err)
 }
 
-// whole returns an error for a store whose filling was not completed.
+// whole returns an error if filling the store was begun and not completed.
 func whole(ctx context.Context, store backend.Store) error {
 	err := state.Whole(ctx, store)
 	if err != nil && ctx.Err() == nil {
@@ -92,8 +92,8 @@ func whole(ctx context.Context, store backend.Store) error {
 // watchPause is the time between two checks by watchBootstrap.
 const watchPause = time.Second
 
-// watchBootstrap returns an error when another gateway begins to fill the store, and otherwise runs until ctx ends.
-// That can happen only if someone has emptied the store while this gateway serves it. A store with a record of
+// watchBootstrap runs until ctx ends. It returns an error when another gateway begins to fill the store. That can
+// happen only if someone has emptied the store while this gateway serves it, because a store with a record of
 // catalogues is never filled.
 func watchBootstrap(ctx context.Context, store backend.Store) error {
 	for wait.For(ctx, watchPause) {
@@ -105,8 +105,8 @@ func watchBootstrap(ctx context.Context, store backend.Store) error {
 	return nil
 }
 
-// explain returns an error that explains why the file cannot fill a store: in one line, or in one line for each problem
-// with manifests.
+// explain returns an error that tells the user why the file cannot fill a store. It has one line, or one line for each
+// problem with manifests.
 func (f filler) explain(err error) error {
 	switch {
 	case errors.As(err, new(exit.LinesError)):
@@ -118,7 +118,7 @@ func (f filler) explain(err error) error {
 }
 
 // checkFirst checks the file before a store is created on Redis, so that nothing is created if the file is invalid. It
-// returns the result of the check. It returns nil if there is no file, or if the store exists already.
+// returns the result of the check. If there is no file, or the store exists already, it returns nil.
 func (f filler) checkFirst(ctx context.Context, settings storeSettings) (*state.Checked, error) {
 	if f.file == "" || settings.URL == "" {
 		return nil, nil

@@ -37,8 +37,7 @@ type manifestFile struct {
 // textSample is the number of bytes that are examined to find out whether a file is text.
 const textSample = 1 << 10
 
-// holdsManifests reports whether a file has manifests: they are text, while an export is not. It returns true for a
-// folder.
+// holdsManifests reports whether a file has manifests, which are text; an export is not. It returns true for a folder.
 func holdsManifests(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -114,8 +113,8 @@ func sourceOf(docs []input.Document) string {
 	return "manifests " + hex.EncodeToString(sum.Sum(nil))
 }
 
-// writers returns the writers to a store: for the newest version of the API and, if it is served, for the previous
-// major. No service reviews these writes.
+// writers returns a writer for the newest version of the API, and a second one for the previous major if that is
+// served. Services do not review these writes.
 func (m manifestFile) writers(store backend.Store) ([]*service.Writer, error) {
 	kinds := slices.Clone(m.catalogue.Stored)
 	for i := range kinds {
@@ -139,7 +138,7 @@ func (m manifestFile) writers(store backend.Store) ([]*service.Writer, error) {
 	return []*service.Writer{newest.Writer, previous.Writer}, nil
 }
 
-// manifestApplication applies manifests to an empty store in memory.
+// manifestApplication applies manifests to an empty store in memory, and collects why manifests are refused.
 type manifestApplication struct {
 	writers []*service.Writer
 	// owners maps kinds to the resource services that own them.
@@ -190,8 +189,8 @@ func (a *manifestApplication) applyAll(ctx context.Context, docs []input.Documen
 	return a.err(len(docs))
 }
 
-// apply stores a document. If the document would wait for another resource, it is not stored and waits is true, unless
-// anyway is set.
+// apply stores a document. If the document would wait for another resource, apply does not store it and returns true.
+// If anyway is set, apply stores it nevertheless.
 func (a *manifestApplication) apply(ctx context.Context, d input.Document, anyway bool) (waits bool, err error) {
 	if owner := a.owners[d.Kind]; owner != "" {
 		return false, fmt.Errorf("its kind is owned by the resource service %s, which has all resources of it; apply it to a gateway that runs", owner)

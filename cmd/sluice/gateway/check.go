@@ -29,13 +29,14 @@ import (
 
 // Report is the result of a check.
 type Report struct {
-	// Problems are the reasons why a gateway could not serve, or not as its settings demand. Each is a line.
+	// Problems are the reasons why a gateway could not serve, or could not serve as its settings demand. Each is one
+	// line.
 	Problems []string
-	// Notes are lines with what could not be checked, and what else a start would do.
+	// Notes are lines about what could not be checked, and about what a start would create.
 	Notes []string
 }
 
-// problem adds a problem for each line of an error.
+// problem adds each line of err as a problem. The line begins with the name of the setting, if there is one.
 func (r *Report) problem(setting string, err error) {
 	if err == nil {
 		return
@@ -278,7 +279,7 @@ func (s *Gateway) checkAudit(r *Report) {
 	r.problem("audit", err)
 }
 
-// storeCheck checks a store, and whether the store accepts the catalogue.
+// storeCheck checks the store, and checks whether the store accepts the catalogue.
 type storeCheck struct {
 	gateway   *Gateway
 	catalogue *sdl.Catalogue // nil if it cannot be read
@@ -287,7 +288,7 @@ type storeCheck struct {
 	keysGiven bool
 	log       *zap.Logger
 	report    *Report
-	// inUse reports that another process has the embedded store open. It is set by run.
+	// inUse reports whether another process has the embedded store open. It is set by open.
 	inUse bool
 }
 
@@ -362,8 +363,8 @@ func (c *storeCheck) absent(path string) error {
 }
 
 // bootstrap checks the file from which the store would be filled, unless the store was filled before. If there is no
-// file, it checks that no bootstrap of the store is incomplete. store is nil if it does not exist or another process
-// uses it.
+// file, or the gateway is read-only, it checks that no bootstrap of the store is incomplete. store is nil if it does
+// not exist or another process uses it.
 func (c *storeCheck) bootstrap(ctx context.Context, store backend.Store) error {
 	file := c.gateway.Bootstrap
 	switch {

@@ -107,7 +107,7 @@ func fromAnotherSite(r *http.Request) bool {
 	return site == "cross-site" || site == "same-site"
 }
 
-// debugState is the present activity of a gateway: what is waiting, what is locked, what is being loaded, and which
+// debugState describes what a gateway is doing: what is waiting, what is locked, what is being loaded, and which
 // callers cause most of the work. It has names of resources and callers, but no values.
 type debugState struct {
 	Version string       `json:"version"`
@@ -124,7 +124,7 @@ type debugState struct {
 	AuditBehind *uint64 `json:"auditBehind,omitempty"`
 }
 
-// debugStore describes the calls of the store that wait.
+// debugStore describes the calls that wait for the store.
 type debugStore struct {
 	// Kind is "embedded" or "redis".
 	Kind          string      `json:"kind"`
@@ -134,19 +134,17 @@ type debugStore struct {
 
 // debugWrites describes the resources that are being written.
 type debugWrites struct {
-	// Locked is the number of resources that are locked by writers. Busiest are those with the most writers.
+	// Locked is the number of resources that writers have locked. Busiest are the resources with the most writers.
 	Locked  int                 `json:"locked"`
 	Busiest []service.LockState `json:"busiest"`
 }
 
-// debugStreams is the state of streams.
 type debugStreams struct {
 	Subscribers int        `json:"subscribers"`
 	Lagged      uint64     `json:"lagged"`
 	Queues      hub.Queues `json:"queues"`
 }
 
-// debugIndex is the state of the index in memory.
 type debugIndex struct {
 	Bytes     int64  `json:"bytes"`
 	Limit     int64  `json:"limit"`
@@ -159,7 +157,7 @@ type debugIndex struct {
 	Progress []string `json:"progress,omitempty"`
 }
 
-// debugWaiting describes the resources that wait for other resources, or for their deletion.
+// debugWaiting describes the resources that wait for other resources, and those whose deletion waits.
 type debugWaiting struct {
 	Resources      int        `json:"resources"`
 	Since          *time.Time `json:"since,omitempty"`

@@ -35,7 +35,7 @@ type KeySource struct {
 type encryptionKeys struct {
 	// ring is nil if there are no keys.
 	ring *keyring.Keyring
-	// stale is a message about keys that were wrapped with an earlier key of the KMS; empty if there are none.
+	// stale is a message about keys that are wrapped with an earlier key of the KMS; empty if there are none.
 	stale string
 }
 

@@ -32,7 +32,7 @@ const (
 	exportStall = time.Minute
 )
 
-// exports handles requests for exports.
+// exports serves requests for exports.
 type exports struct {
 	on  shared
 	log *zap.Logger
@@ -44,7 +44,7 @@ func newExports(on shared, log *zap.Logger) *exports {
 	return &exports{on: on, log: log, running: make(chan struct{}, maxExports)}
 }
 
-// handler returns the handler of requests. plain reports whether requests may ask for secrets that are not encrypted.
+// handler returns a handler that sends exports. plain reports whether a request may ask for secrets without encryption.
 func (e *exports) handler(plain bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secrets, err := exportSecrets(r, plain)
@@ -140,7 +140,7 @@ type exportWriter struct {
 	control *http.ResponseController
 	// media is the media type of the body.
 	media string
-	// begun is set after the header of the answer was sent. failed is set if the client has disconnected.
+	// begun is set when the header of the answer is sent, failed when the client has disconnected.
 	begun, failed bool
 
 	mu    sync.Mutex // guards ended, and the deadline of the connection

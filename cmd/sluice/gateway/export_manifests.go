@@ -29,7 +29,7 @@ type ExportManifests struct {
 	Kinds     []string
 }
 
-// PrintedManifests has numbers of selected resources.
+// PrintedManifests counts the selected resources.
 type PrintedManifests struct {
 	// Written is the number of resources with a complete manifest.
 	Written int
@@ -38,8 +38,7 @@ type PrintedManifests struct {
 	Lacking int
 }
 
-// Run writes the manifests as YAML documents. It calls the function skipped with a line about everything that is left
-// out.
+// Run writes the manifests as YAML documents. It calls skipped with one line for each thing that it leaves out.
 func (e ExportManifests) Run(
 	ctx context.Context, w io.Writer, skipped func(line string),
 ) (count PrintedManifests, err error) {

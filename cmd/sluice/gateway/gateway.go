@@ -296,7 +296,7 @@ func (s *Gateway) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 	return socket, nil
 }
 
-// rights returns the roles and bindings of the gateway; nil without access control.
+// rights returns the roles and bindings of the gateway; nil if it has no access control.
 func (s *Gateway) rights(
 	store gatewayStore,
 	changes *hub.Hub,
@@ -309,7 +309,7 @@ func (s *Gateway) rights(
 	return policy.New(policy.Config{Store: store, Hub: changes, Kinds: c.Stored, Logger: log})
 }
 
-// shared is what all catalogues of a gateway use. It is not replaced when the catalogue is.
+// shared has the parts of a gateway that all its catalogues use. They remain when the catalogue is replaced.
 type shared struct {
 	store   gatewayStore
 	changes *hub.Hub
@@ -320,7 +320,7 @@ type shared struct {
 	// measures are the metrics that the parts of the gateway update.
 	measures *measures
 	traces   *traces // nil for none
-	// security are the certificates of the connections to Redis; nil for none.
+	// security is the TLS configuration of the connections to Redis; nil if they do not use TLS.
 	security *redisTLS
 }
 
@@ -393,7 +393,7 @@ func (s *Gateway) compiler(on shared, log *zap.Logger) func(sdl.Catalogue) (*ser
 	}
 }
 
-// configureServer sets what the server needs from the gateway.
+// configureServer sets the fields of s.Server that depend on the store and the catalogue.
 func (s *Gateway) configureServer(c *catalogues, on shared, log *zap.Logger) {
 	s.Server.Logger = log
 	s.Server.Tracer = on.traces.Tracer()

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// group runs functions until ctx ends or one of them fails. When it stops, it first waits for the edges, which take
-// requests, and then stops the services below, which running requests need.
+// group runs functions until ctx ends or one of them fails. It stops them in two steps. First it stops the edges, which
+// accept requests, and waits for them. Then it stops the functions in below, because requests need them until the end.
 func group(ctx context.Context, edges []func(context.Context) error, below ...func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -18,8 +18,8 @@ const heapReserve = 64 << 20
 // the heap once needed. Each return costs one garbage collection.
 const returnEvery = time.Minute
 
-// reserveHeap allocates memory that is never touched. It delays garbage collections, but uses no physical memory.
-// release frees it. If GOGC or GOMEMLIMIT is set, nothing is allocated.
+// reserveHeap allocates memory that is never touched. That delays garbage collections and uses no physical memory.
+// release frees the memory. If GOGC or GOMEMLIMIT is set, reserveHeap allocates nothing.
 func reserveHeap() (release func()) {
 	if heapIsSet() {
 		return func() {}

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// leastIndex is the minimum size of an index, in bytes.
+	// leastIndex is the smallest index that is worth having, in bytes. A smaller setting means no index.
 	leastIndex = 1 << 20
-	// indexShare is the divisor that gives the default size of the index from the memory of the process.
+	// indexShare is the divisor of the default: the index may use 1/indexShare of the memory of the process.
 	indexShare = 4
 )
 
-// indexMemory returns the maximum size of the index in bytes: the setting, or by default a share of the process's
-// memory. A negative result means no index.
+// indexMemory returns the maximum size of the index in bytes: the setting, or by default a share of the memory that the
+// process may use. A negative result means no index. 0 means the default of the service, because the memory of the
+// process is not known.
 func indexMemory(setting int64) int64 {
 	switch {
 	case setting >= leastIndex:
@@ -35,11 +36,11 @@ func indexMemory(setting int64) int64 {
 	return max(int64(limit/indexShare), leastIndex)
 }
 
-// answersShare is the divisor that gives the maximum size of kept answers from the size of the index.
+// answersShare limits the kept answers to an eighth of the maximum size of the index.
 const answersShare = 8
 
-// answersMemory returns the maximum size of kept answers in bytes: the setting, but at most a share of the size of the
-// index. A negative result means that no answers are kept.
+// answersMemory returns the maximum size of kept answers in bytes. It is the setting, but at most a share of index, the
+// maximum size of the index. A negative result means that no answers are kept.
 func answersMemory(setting, index int64) int64 {
 	switch {
 	case setting == 0, index < 0: // without an index no answer is kept

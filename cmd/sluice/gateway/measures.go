@@ -81,7 +81,6 @@ func newMeasures() *measures {
 	return m
 }
 
-// collectors returns the metrics.
 func (m *measures) collectors() []prometheus.Collector {
 	return append(
 		m.store.collectors(),
@@ -96,7 +95,7 @@ func (m *measures) collectors() []prometheus.Collector {
 	)
 }
 
-// service returns the observers for a service.
+// service returns observers with which a service updates m.
 func (m *measures) service() service.Observers {
 	return service.Observers{
 		LockWait:    m.lockWait,

@@ -167,8 +167,8 @@ func (s *Gateway) readOnlyMetric() prometheus.Collector {
 	})
 }
 
-// staleCredentials returns the metrics about files of credentials that have changed but could not be read, including
-// those for Redis and for resource services.
+// staleCredentials returns the metrics about files with credentials that have changed but could not be read. clients
+// are the files for Redis and for resource services.
 func (s *Gateway) staleCredentials(clients []*identity.Files) (out []prometheus.Collector) {
 	add := func(f *identity.Files) {
 		out = append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -31,14 +31,14 @@ type owners struct {
 	certificates []shownCertificate
 }
 
-// shownCertificate is a certificate of the gateway that it shows to another server.
+// shownCertificate is a certificate with which the gateway authenticates itself to another server.
 type shownCertificate struct {
 	setting, path string
 	// leaf returns the certificate as it was last read.
 	leaf func() *x509.Certificate
 }
 
-// until returns when the certificate ends.
+// until returns when the certificate expires.
 func (c shownCertificate) until() time.Time { return c.leaf().NotAfter }
 
 // check returns an error if the certificate is not valid at a time.
@@ -126,7 +126,6 @@ func newOwnerClient(cfg remote.Config, mapping string) (client ownerClient, clos
 	return made, made.CloseIdle, nil
 }
 
-// services returns the services by name.
 func (o *owners) services() map[string]owner.Service {
 	out := make(map[string]owner.Service, len(o.clients))
 	for name, client := range o.clients {

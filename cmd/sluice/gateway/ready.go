@@ -23,8 +23,9 @@ func (s *Gateway) readyTimeout() time.Duration {
 	return time.Minute
 }
 
-// ready returns a function that returns an error while the gateway is not ready: while the store cannot serve, and
-// until the index is complete or the timeout has passed.
+// ready returns a function that returns an error while the gateway is not ready. The gateway is not ready while the
+// store cannot serve. After the start it is also not ready until roles and bindings are read and the index is complete,
+// or until the timeout has passed.
 func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(context.Context) error {
 	begin := time.Now()
 	var done atomic.Bool

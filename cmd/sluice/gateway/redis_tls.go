@@ -20,7 +20,7 @@ import (
 // redisTLS is the TLS configuration of the connections to Redis. The certificate of the gateway is read again when its
 // files change, and is used for new connections. The CAs are read only once. It is nil if Redis is used without TLS.
 type redisTLS struct {
-	// roots are the CAs in redis-ca, nil for the CAs of the system. authorities are their certificates.
+	// roots are the CAs in redis-ca; nil means the CAs of the system. authorities are the certificates in redis-ca.
 	roots       *x509.CertPool
 	authorities []*x509.Certificate
 	// files are redis-cert and redis-key; nil if they are not configured.
@@ -84,7 +84,7 @@ func (t *redisTLS) load(content [][]byte) error {
 	return nil
 }
 
-// config returns the configuration of a client.
+// config returns the TLS configuration of a client; nil if Redis is used without TLS.
 func (t *redisTLS) config() *tls.Config {
 	if t == nil {
 		return nil
@@ -106,7 +106,7 @@ func (t *redisTLS) watched() []*identity.Files {
 	return []*identity.Files{t.files}
 }
 
-// certificates returns the certificate of the gateway for Redis, if there is one.
+// certificates returns the certificate that the gateway shows to Redis, if there is one.
 func (t *redisTLS) certificates() []shownCertificate {
 	if t == nil || t.files == nil {
 		return nil

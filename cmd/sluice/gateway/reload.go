@@ -35,24 +35,24 @@ type catalogues struct {
 	log     *zap.Logger
 	compile func(sdl.Catalogue) (*service.Service, error)
 	results *prometheus.CounterVec
-	// replaced, if not nil, is called with the hash of the new catalogue after it was replaced. The context has the
-	// caller who has requested that.
+	// replaced, if not nil, is called after the catalogue was replaced, with the hash of the new one. ctx has the
+	// caller who requested the reload.
 	replaced func(ctx context.Context, hash string)
 	// keys encrypt sensitive values; nil if there are none.
 	keys    *keyring.Keyring
 	exports *exports
 	// numbers is the file of field numbers for standard methods; empty if there are no standard methods.
 	numbers string
-	// turn has an element while a catalogue is being replaced.
+	// turn is a lock that one reload or purge holds at a time. To take it, an element is sent.
 	turn chan struct{}
 
 	mu      sync.Mutex // guards all below
 	served  sdl.Catalogue
 	service *service.Service
 	changed chan struct{} // closed when service is another one
-	// fill begins to fill an index. stop ends that. fill is nil before Run.
+	// fill begins to fill an index, and returns a function that ends the filling. It is nil before Run.
 	fill func(*index.Index) (stop func())
-	// stop ends filling the index of the current catalogue.
+	// stop ends the filling of the current catalogue's index.
 	stop func()
 }
 
@@ -229,11 +229,10 @@ func (c *catalogues) purge(ctx context.Context, r reload.Request) (out reload.An
 	return out, err
 }
 
-// maxTypos is the maximum number of different letters between similar names. For names of up to three letters, the
-// maximum is one.
+// maxTypos is the maximum edit distance between similar names. For names of up to three letters, it is one.
 const maxTypos = 2
 
-// nearKinds returns kinds with names similar to the given one, in which the user may have made a mistake.
+// nearKinds returns the kinds that the user may have meant: those with names similar to name.
 func nearKinds(name string, served catalogue.Outline) (near []string) {
 	typos := min(max(len(name)/2, 1), maxTypos)
 	for kind := range served.Kinds {
@@ -327,8 +326,8 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 	return out, err
 }
 
-// rebinding returns the kinds whose references the next service derives from declarations that differ from those of the
-// current service.
+// rebinding returns the kinds whose references are declared differently in the next service. Their stored references
+// must be derived again.
 func rebinding(current, next *service.Service) (names []string) {
 	for _, k := range next.Kinds() {
 		was, err := current.Kind(k.Name)
@@ -342,8 +341,8 @@ func rebinding(current, next *service.Service) (names []string) {
 // tightenedTime is the time limit of the search for stored resources that violate stricter rules.
 const tightenedTime = 10 * time.Second
 
-// tightened returns lines about stored resources that violate stricter rules of the next service. If all is set, it
-// lists all of them.
+// tightened returns a line for each kind with stored resources that violate stricter rules of the next service. If all
+// is set, it adds a line for each of these resources.
 func (c *catalogues) tightened(ctx context.Context, next *service.Service, all bool) (lines []string) {
 	found, err := next.Tightened(ctx, c.current(), tightenedTime)
 	if err != nil {
@@ -362,8 +361,8 @@ func (c *catalogues) tightened(ctx context.Context, next *service.Service, all b
 // meanwhile. A million resources take about a minute.
 const fillTime = reloadTime - time.Minute
 
-// fillAhead fills the index of a service before the service is used, so that lists need not wait. During that time
-// there are two indexes in memory. It does nothing if the store would refuse the catalogue.
+// fillAhead fills the index of a service before the service is used, so that lists need not wait. Meanwhile there are
+// two indexes in memory. It returns an error if the store would refuse the catalogue.
 func (c *catalogues) fillAhead(
 	ctx context.Context,
 	svc *service.Service,
@@ -452,8 +451,8 @@ func (c *catalogues) read(r reload.Request) (sdl.Catalogue, *reload.Staged, erro
 	return next, staged, nil
 }
 
-// serve begins to serve a catalogue. stop ends filling the index of its service. serve returns the stop function of the
-// previous catalogue.
+// serve begins to serve a catalogue. stop ends the filling of the index of svc. serve returns the stop function of the
+// catalogue that was served before.
 func (c *catalogues) serve(
 	next sdl.Catalogue,
 	svc *service.Service,

@@ -64,7 +64,7 @@ func ownerLine(state service.OwnerState) string {
 	return line
 }
 
-// unconfigured returns a line for each service that kinds name and that is not configured.
+// unconfigured returns a line for each service that kinds name but that is not configured.
 func unconfigured(kinds []descriptor.Kind, configured func(service string) bool) (lines []string) {
 	owned := map[string][]string{}
 	reviewed := map[string][]string{}
@@ -93,7 +93,6 @@ func unconfigured(kinds []descriptor.Kind, configured func(service string) bool)
 	return lines
 }
 
-// logUnconfigured logs the services that kinds name and that are not configured.
 func logUnconfigured(log *zap.Logger, svc *service.Service) {
 	for _, line := range unconfigured(svc.Stored(), svc.Asks) {
 		log.Warn(line)
@@ -113,7 +112,7 @@ func callsMetric() *prometheus.CounterVec {
 	)
 }
 
-// counted returns the services with counters of their calls.
+// counted returns the services, with clients that count their calls.
 func counted(services map[string]owner.Service, calls *prometheus.CounterVec) map[string]owner.Service {
 	out := make(map[string]owner.Service, len(services))
 	for name, s := range services {

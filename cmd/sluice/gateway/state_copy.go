@@ -70,7 +70,7 @@ func anonymousFile() (*os.File, error) {
 	return file, os.Remove(file.Name())
 }
 
-// fill fills the target from a file. confirm returns an error if the target does not have everything.
+// fill fills the target from a file. Then it calls confirm, which returns an error if the target is incomplete.
 func (c StateCopy) fill(
 	ctx context.Context, file *os.File, keys *keyring.Keyring, confirm func() error, log *zap.Logger,
 ) error {

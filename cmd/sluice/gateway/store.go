@@ -21,15 +21,15 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// storeSettings has the settings of a store. It opens the store.
+// storeSettings has the settings with which a store is opened.
 type storeSettings struct {
 	config.Store
-	// lost is called when Redis has lost changes; nil for no call.
+	// lost is called when Redis has lost changes; nil if nobody needs to know.
 	lost     func(redis.History)
 	readOnly bool
 	// observe receives measured values of writes.
 	observe backend.WriteObservers
-	// patience is how long opening is repeated while Redis does not answer.
+	// patience is the time for which opening the store is repeated while Redis does not answer.
 	patience time.Duration
 	// security is the TLS configuration for Redis; nil if it is read from its files when the store is opened.
 	security *redisTLS
@@ -149,7 +149,7 @@ func RedisURLWithoutPassword(url string) string {
 	return at.String()
 }
 
-// openPatiently opens a store on Redis. It repeats that while no server answers, for at most the patience of the
+// openPatiently opens a store on Redis. While no server answers, it tries again, for at most the patience of the
 // settings.
 func (s storeSettings) openPatiently(
 	ctx context.Context, cfg redis.Config, log *zap.Logger,

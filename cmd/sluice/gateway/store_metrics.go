@@ -13,11 +13,11 @@ import (
 	"github.com/sluicegw/sluice/internal/span"
 )
 
-// storeMetrics are the metrics about the calls of a store, and about the groups of batches that it writes.
+// storeMetrics are metrics about the calls of a store, and about the groups in which the store writes batches.
 type storeMetrics struct {
 	calls  *prometheus.HistogramVec
 	errors *prometheus.CounterVec
-	// The metrics about groups, see [backend.WriteObservers].
+	// These are metrics about groups of batches; see [backend.WriteObservers].
 	wait, size, duration, sync prometheus.Histogram
 }
 
@@ -70,12 +70,11 @@ func secondsHistogram(name, help string) prometheus.Histogram {
 	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: storeBuckets()})
 }
 
-// collectors returns the metrics.
 func (m *storeMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.calls, m.errors, m.wait, m.size, m.duration, m.sync}
 }
 
-// writes returns the observers for a driver.
+// writes returns the observers with which a driver updates m.
 func (m *storeMetrics) writes() backend.WriteObservers {
 	return backend.WriteObservers{Wait: m.wait, Size: m.size, Duration: m.duration, Sync: m.sync}
 }
@@ -100,12 +99,11 @@ func (m *storeMetrics) measured(store gatewayStore) gatewayStore {
 	return store
 }
 
-// callsOf returns the measured calls of a store.
 func (m *storeMetrics) callsOf(store measurable) measuredCalls {
 	return measuredCalls{store: store, apply: m.call("apply"), get: m.call("get"), scan: m.call("range")}
 }
 
-// call returns the metrics of one kind of call.
+// call returns the metrics of one operation.
 func (m *storeMetrics) call(operation string) measuredCall {
 	return measuredCall{
 		duration: m.calls.WithLabelValues(operation),
@@ -113,7 +111,7 @@ func (m *storeMetrics) call(operation string) measuredCall {
 	}
 }
 
-// measuredCall has the metrics of one kind of call.
+// measuredCall has the metrics of one operation of the store, such as get.
 type measuredCall struct {
 	duration prometheus.Observer
 	errors   *prometheus.CounterVec
@@ -185,14 +183,14 @@ var (
 	_ backend.Syncer     = measuredRedis{}
 )
 
-// measurable has the methods of all drivers that are measured.
+// measurable has the methods that are measured. All drivers have them.
 type measurable interface {
 	backend.Store
 	backend.Ranger
 	backend.BareGetter
 }
 
-// measuredCalls measures the calls of [measurable].
+// measuredCalls calls a store and measures the calls.
 type measuredCalls struct {
 	store            measurable
 	apply, get, scan measuredCall
@@ -238,7 +236,8 @@ func (s measuredCalls) Ranges(ctx context.Context, rs []backend.Range) ([]backen
 	return pages, err
 }
 
-// remoteCalls measures further calls for which Redis is asked. The embedded store answers them from memory.
+// remoteCalls measures the calls that only a store on Redis sends over the network. The embedded store answers them
+// from memory.
 type remoteCalls struct {
 	store                *redis.Store
 	head, position, sync measuredCall

@@ -11,7 +11,7 @@ import (
 // serviceManager reports the state of the gateway to systemd, see sd_notify(3). Without systemd it does nothing.
 type serviceManager struct {
 	log *zap.Logger
-	// alive waits until the parts of the gateway that every request needs have responded.
+	// alive returns when the parts of the gateway that every request needs have responded.
 	alive func()
 }
 

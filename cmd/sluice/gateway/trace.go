@@ -37,15 +37,15 @@ type traces struct {
 	log      *zap.Logger
 }
 
-// traceSettings are the settings of traces: the setting of the gateway, and environment variables of OpenTelemetry,
-// which lookup returns. The exporter itself reads further ones: OTEL_EXPORTER_OTLP_..., OTEL_BSP_...,
-// OTEL_RESOURCE_ATTRIBUTES.
+// traceSettings are the settings of traces: the setting otel-endpoint, and environment variables of OpenTelemetry. The
+// exporter itself reads further variables: OTEL_EXPORTER_OTLP_..., OTEL_BSP_..., OTEL_RESOURCE_ATTRIBUTES.
 type traceSettings struct {
 	endpoint string // setting otel-endpoint
 	lookup   func(name string) string
 }
 
-// wanted reports whether traces must be exported. It returns an error if a variable has a value that is not supported.
+// wanted reports whether the settings ask for traces. It returns an error if a variable has a value that is not
+// supported.
 func (s traceSettings) wanted() (bool, error) {
 	switch exporter := s.lookup("OTEL_TRACES_EXPORTER"); exporter {
 	case "", "otlp":
@@ -67,7 +67,7 @@ func (s traceSettings) wanted() (bool, error) {
 	) != "", nil
 }
 
-// check returns all errors in the settings; nil if traces are not exported.
+// check returns an error that joins all problems with the settings. If traces are not exported, it returns nil.
 func (s traceSettings) check(ctx context.Context) error {
 	wanted, err := s.wanted()
 	if !wanted && err == nil {
@@ -78,7 +78,7 @@ func (s traceSettings) check(ctx context.Context) error {
 	return errors.Join(err, unknownSampler, malformed, s.checkVariables(ctx))
 }
 
-// aboutGateway returns the attributes of all spans.
+// aboutGateway returns the attributes that describe the gateway in all spans.
 func aboutGateway(ctx context.Context) (*resource.Resource, error) {
 	about, err := resource.New(
 		ctx,
@@ -199,8 +199,8 @@ func (s traceSettings) sampler() (func(parent trace.SpanContext, id trace.TraceI
 	}, nil
 }
 
-// exporter exports spans to the collector. Spans that the collector does not accept are lost. The first failure is
-// logged, and the first success after it.
+// exporter exports spans to the collector. Spans that the collector does not accept are lost. exporter logs the first
+// failure of a series, and the first success after it.
 type exporter struct {
 	sdktrace.SpanExporter
 	log    *zap.Logger

@@ -15,21 +15,22 @@ import (
 )
 
 const (
-	// exporterPrefix is the prefix of the variables of the exporter. The same variables with tracesPrefix take
-	// precedence.
+	// exporterPrefix is the prefix of the exporter's variables. A variable with tracesPrefix takes precedence over the
+	// one with exporterPrefix.
 	exporterPrefix = "OTEL_EXPORTER_OTLP_"
 	tracesPrefix   = exporterPrefix + "TRACES_"
 )
 
-// maxTraceQueue is the maximum number of spans in the queue and in an export. The library allocates both at the start.
+// maxTraceQueue is the maximum number of spans in the queue, and in one export. The library allocates memory for both
+// when it starts.
 const maxTraceQueue = 1 << 20
 
 // headerKey matches the name of a header (RFC 9110, token).
 var headerKey = regexp.MustCompile("^[-!#$%&'*+.^_`|~0-9A-Za-z]+$")
 
-// checkVariables returns all errors in the variables that the library of OpenTelemetry reads. The library passes over
-// malformed values, logs them even if they are secret, and panics if the queue is too large. Errors do not quote values
-// that may be secret.
+// checkVariables returns an error that joins the problems with the variables that the library of OpenTelemetry reads.
+// The library ignores malformed values, logs them even if they are secret, and panics if the queue is too large. The
+// error does not quote values that may be secret.
 func (s traceSettings) checkVariables(ctx context.Context) error {
 	var errs []error
 	for _, prefix := range []string{exporterPrefix, tracesPrefix} {
@@ -106,8 +107,8 @@ func checkCompression(name string) error {
 	return nil
 }
 
-// wholeNumber returns a function that returns an error for other values than whole numbers from least to most. If most
-// is 0, all numbers of 32 bits from least on are accepted.
+// wholeNumber returns a function that returns an error unless a text is a whole number from least to most. If most is
+// 0, the largest int32 is used.
 func wholeNumber(least, most int64) func(string) error {
 	const bits = 32
 	most = cmp.Or(most, 1<<(bits-1)-1)

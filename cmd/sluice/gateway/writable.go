@@ -20,7 +20,7 @@ func writableFolder(path string) error {
 	return writable(path)
 }
 
-// creatableFolder returns an error if this process cannot create files in a folder, or the folder if it does not exist.
+// creatableFolder is like writableFolder. If the folder does not exist, it checks the nearest parent that exists.
 func creatableFolder(path string) error {
 	for {
 		_, err := os.Stat(path)

@@ -110,8 +110,8 @@ func (d Document) line(field string) int {
 	return line
 }
 
-// step follows the first step of a path. It returns the value, the line of its key, and the rest of the path. The value
-// is nil if there is none.
+// step follows the first step of a path, such as spec in spec.mtu. It returns the value, the line of its key, and the
+// rest of the path. If there is no such value, it returns nil.
 func step(n *yaml.Node, path string) (value *yaml.Node, line int, rest string) {
 	for range 2 { // an alias may lead to an alias
 		if n.Kind == yaml.AliasNode {

@@ -19,10 +19,10 @@ const fieldForms = "PATH=value, !=, <, <=, >, >=, ^= (begins with), *= (contains
 // maxTests is the maximum number of tests in one list of a filter of the API.
 const maxTests = 50
 
-// field is a field that filters accept.
+// field is a field that a filter may name.
 type field struct {
 	path string
-	// inAPI is the path in the API; empty if it equals path.
+	// inAPI is the path of the field in the filters of the API; empty if it equals path.
 	inAPI string
 	kind  string // kind of value: String, Int, SafeInt, Float, Boolean, Time or Enum
 	list  bool
@@ -54,8 +54,8 @@ func ParseFilter(k client.Kind, texts []string) (map[string]any, error) {
 	return map[string]any{"and": tests}, nil
 }
 
-// operators returns operators, such as <=, with their names in the API. An operator comes before the shorter operators
-// with which it begins, such as <= before <.
+// operators returns pairs of an operator, such as <=, and its name in the API. If an operator begins with a shorter
+// one, as <= begins with <, it comes first.
 func operators() [][2]string {
 	return [][2]string{
 		{"==", "eq"}, {"!=", "ne"}, {"<=", "lte"}, {">=", "gte"}, {"^=", "startsWith"}, {"*=", "contains"},
@@ -86,7 +86,7 @@ func parseTest(k client.Kind, text string) (map[string]any, error) {
 	return among(k, path, splitCommas(list), word == "notin")
 }
 
-// presence returns a test whether a field has a value.
+// presence returns a test that a field has a value, or if wanted is false, that it has none.
 func presence(k client.Kind, path string, wanted bool) (map[string]any, error) {
 	f, err := find(k, path)
 	if err != nil {
@@ -123,7 +123,7 @@ func compare(k client.Kind, path, operator, text string) (map[string]any, error)
 	return f.nest(map[string]any{operator: v}), nil
 }
 
-// among returns a test whether a field has one of several values, or with not, none of them.
+// among returns a test that a field has one of several values, or if not is set, none of them.
 func among(k client.Kind, path string, texts []string, not bool) (map[string]any, error) {
 	f, err := find(k, path)
 	if err != nil {
@@ -198,7 +198,7 @@ func find(k client.Kind, path string) (field, error) {
 		path, k.Name, strings.Join(Paths(k), ", "), conditions)
 }
 
-// nest returns a filter of the API that applies operators to the field.
+// nest returns a filter of the API in which the operators apply to the field.
 func (f field) nest(operators map[string]any) map[string]any {
 	steps := strings.Split(strings.TrimPrefix(cmp.Or(f.inAPI, f.path), "metadata."), ".")
 	out := operators

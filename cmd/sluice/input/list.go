@@ -19,7 +19,7 @@ import (
 // replaced by its items, as kubectl does. Items may be lists, too.
 type list struct {
 	docs []Document
-	// listed reports whether there is a list in the file.
+	// listed reports whether the file has a list.
 	listed bool
 }
 
@@ -83,8 +83,8 @@ func (l *list) addNode(n *yaml.Node, line, base int) error {
 // textLine matches a line number in an error of package manifest.
 var textLine = regexp.MustCompile(`line (\d+): `)
 
-// inFile returns an error with its line in the file. A line number in err counts from the beginning of the document, so
-// base is added to it. If err has no line number, the parameter line is used.
+// inFile returns err with a line number of the file. A line number in err counts from the beginning of the document, so
+// base is added to it. If err has no line number, line is used.
 func inFile(err error, line, base int) error {
 	message := err.Error()
 	at := textLine.FindStringSubmatchIndex(message)
@@ -131,7 +131,7 @@ func (l *list) addElements(array []byte, line int) error {
 // head has the fields that show whether a document is a list.
 type head struct {
 	kind string
-	// keys are the top-level keys, in order.
+	// keys are the top-level keys in the order of the document.
 	keys []string
 	// named reports whether the metadata has a name.
 	named bool
@@ -161,7 +161,7 @@ func headOfNode(n *yaml.Node) (h head) {
 	return h
 }
 
-// jsonItems are the items of a list as JSON, and the number of lines before them.
+// jsonItems are the items of a list as JSON. line is the number of lines before them.
 type jsonItems struct {
 	text []byte
 	line int

@@ -140,8 +140,8 @@ func shown(path string) string {
 	return path
 }
 
-// split splits a file into documents. YAML is split at its markers, JSON between values, and a list into its elements.
-// listed reports whether there is a list.
+// split splits a file into documents. YAML is split at its markers and JSON between its values. A list is replaced by
+// its elements. listed reports whether there is a list.
 func split(file string, data []byte) (docs []Document, listed bool, err error) {
 	var found list
 	text := bytes.TrimPrefix(data, []byte("\ufeff"))

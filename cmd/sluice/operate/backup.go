@@ -95,7 +95,6 @@ func (f *backupFlags) run(cmd *cobra.Command, std terminal.Streams) error {
 // saveStep is the number of bytes after which a backup is synced.
 const saveStep = 4 << 20
 
-// syncedFile is a file that can be synced.
 type syncedFile interface {
 	io.Writer
 	Sync() error
@@ -120,8 +119,8 @@ func saveBackup(to syncedFile, from io.Reader, std terminal.Streams) (size int64
 	return size, nil
 }
 
-// checkBackup reads a backup completely, prints what is damaged or missing, and returns how much it has read. If
-// anything is damaged, it returns an error. The store has the same damage then.
+// checkBackup reads a whole backup, prints what is damaged or missing, and returns how much it has read. If anything is
+// damaged, it returns an error. The store then has the same damage.
 func checkBackup(ctx context.Context, path string, std terminal.Streams) (read backend.Verified, err error) {
 	store, err := gateway.OpenReader(ctx, path, config.Store{}, zap.NewNop())
 	if err != nil {

@@ -111,7 +111,7 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// folders has the flags for comparing catalogues without a gateway.
+// folders has the flags for comparing two catalogues without a gateway.
 type folders struct {
 	from, fromVersion, toVersion string
 }
@@ -135,7 +135,8 @@ func (f *folders) register(cmd *cobra.Command) {
 	)
 }
 
-// differences returns the changes from the catalogue in the flags to the catalogue in dir, or to one of its versions.
+// differences returns the changes from the catalogue that the flags name to the catalogue in dir, or to one of its
+// released versions.
 func (f *folders) differences(dir string) ([]catalogue.Difference, error) {
 	switch {
 	case f.from != "" && f.fromVersion != "":
@@ -166,7 +167,7 @@ func (f *folders) differences(dir string) ([]catalogue.Difference, error) {
 	return is.Changes(was), nil
 }
 
-// releasedVersion returns a catalogue at the time when a version of it was released. flag is the flag with the name of
+// releasedVersion returns the catalogue as it was when one of its versions was released. flag is the flag that names
 // the version, for errors.
 func releasedVersion(of sdl.Catalogue, flag, name string) (sdl.Catalogue, error) {
 	number, err := release.ParseNumber("v" + strings.TrimPrefix(name, "v"))
@@ -180,14 +181,14 @@ func releasedVersion(of sdl.Catalogue, flag, name string) (sdl.Catalogue, error)
 	return out, err
 }
 
-// finding is a change of a catalogue, with its effect on the resources that are stored by a running gateway.
+// finding is a change of a catalogue, with its effect on the resources that a running gateway has stored.
 type finding struct {
 	catalogue.Difference
-	// Hidden is a line about the stored resources that the change would hide or make unreadable, and about other
-	// resources that could then not be deleted.
+	// Hidden is a line about stored resources that the change would hide or make unreadable, and about other resources
+	// that could then no longer be deleted.
 	Hidden string `json:"hidden,omitempty"`
-	// Violations are lines about stored resources of the kind that violate stricter rules. Only the first change of
-	// each kind has them.
+	// Violations are lines about stored resources of the kind that violate stricter rules. If a kind has several
+	// changes, only the first of them has Violations.
 	Violations []string `json:"violations,omitempty"`
 }
 

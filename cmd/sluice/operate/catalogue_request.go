@@ -55,8 +55,8 @@ func (r *gatewayRequest) registerDryRun(cmd *cobra.Command) {
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = "server"
 }
 
-// named reports whether a running gateway is named on the command line, on the network or by its socket. It returns an
-// error for flags that would have no effect.
+// named reports whether the command line names a running gateway, on the network or by its socket. It returns an error
+// for flags that would have no effect.
 func (r *gatewayRequest) named(cmd *cobra.Command) (bool, error) {
 	network, err := r.overNetwork(cmd)
 	if network || err != nil {
@@ -87,8 +87,8 @@ func (r *gatewayRequest) registerNetwork(cmd *cobra.Command) {
 	remote.RegisterAccess(cmd, &r.remote.Access)
 }
 
-// overNetwork reports whether a gateway on the network is named on the command line. It returns an error for flags that
-// would have no effect.
+// overNetwork reports whether the command line names a gateway on the network. It returns an error for flags that would
+// have no effect.
 func (r *gatewayRequest) overNetwork(cmd *cobra.Command) (bool, error) {
 	flags := cmd.Flags()
 	network := config.Named(flags, "server") || config.Named(flags, "context")
@@ -157,7 +157,6 @@ func (r *gatewayRequest) send(cmd *cobra.Command) (reload.Answer, error) {
 	return answer, nil
 }
 
-// print prints the answer of a gateway.
 func (r *gatewayRequest) print(std terminal.Streams, answer reload.Answer) {
 	printChanges(std, answer)
 	what := map[reload.Result]string{

@@ -67,7 +67,7 @@ func catalogueUsageCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// used counts uses of something, with the times of the first and the last one.
+// used counts the operations of a client, with the times of the first and the last one.
 type used struct {
 	Operations int       `json:"operations" yaml:"operations"`
 	First      time.Time `json:"first" yaml:"first"`
@@ -91,7 +91,8 @@ type clientUsage struct {
 	Version string `json:"version" yaml:"version"`
 	Client  string `json:"client" yaml:"client"`
 	used    `yaml:",inline"`
-	// Deprecated are the deprecated parts that the client uses. names has them by name.
+	// Deprecated are the deprecated parts of the API that the client uses. While logs are read, names maps the name of
+	// each part to its counts.
 	Deprecated []deprecatedUsage `json:"deprecated" yaml:"deprecated"`
 	names      map[string]*used
 }
@@ -103,12 +104,13 @@ type deprecatedUsage struct {
 }
 
 const (
-	// maxUsageClients is the maximum number of pairs of client and version. It is limited because clients choose their
-	// names.
+	// maxUsageClients is the maximum number of pairs of a client and a version. There is a limit because clients choose
+	// their names.
 	maxUsageClients = 10_000
 	// maxLogLine is the maximum length of a line that is read, in bytes.
 	maxLogLine = 1 << 20
-	// otherUsage is the name of all further clients, and of deprecated parts that have no name in the log.
+	// otherUsage is the name under which all further clients are counted, and deprecated parts that have no name in the
+	// log.
 	otherUsage = "(others)"
 )
 
@@ -118,8 +120,8 @@ type usageKey struct{ version, client string }
 // usage adds up access logs.
 type usage struct {
 	byClient map[usageKey]*clientUsage
-	// bad is the number of lines in the current file that do not belong to a log. cut is the error because of which the
-	// rest of the file could not be read.
+	// bad is the number of lines in the current file that are not lines of a log. cut is the error because of which the
+	// rest of the file was not read; nil if it was.
 	bad int
 	cut error
 }
@@ -141,7 +143,7 @@ func (u *usage) addFile(std terminal.Streams, name string) error {
 	return f.Close()
 }
 
-// tell prints which parts of a file could not be read. It reports whether the file was read to its end.
+// tell prints which parts of a file were not read. It reports whether the file was read to its end.
 func (u *usage) tell(std terminal.Streams, name string) (whole bool) {
 	if u.bad > 0 {
 		_, _ = fmt.Fprintf(std.Err, "sluice: warning: %s: %s left out that are no JSON of a log\n",
@@ -236,8 +238,8 @@ func (c *clientUsage) deprecated(name string) *used {
 	return c.names[name]
 }
 
-// clients returns the usages in the order of versions, the oldest first. Within a version, clients with the most
-// operations come first.
+// clients returns the usages, sorted by version from the oldest to the newest. Within a version, the client with the
+// most operations comes first.
 func (u *usage) clients() []clientUsage {
 	out := []clientUsage{}
 	for _, c := range u.byClient {
@@ -273,7 +275,8 @@ func compareVersions(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// usageTable returns a table with a row for each client and version, and one for each deprecated part used by it.
+// usageTable returns a table with one row for each pair of a client and a version, followed by one row for each
+// deprecated part that the client uses.
 func usageTable(clients []clientUsage) command.Table {
 	out := command.Table{Titles: []string{"VERSION", "CLIENT", "DEPRECATED", "OPERATIONS", "FIRST", "LAST"}}
 	for _, c := range clients {

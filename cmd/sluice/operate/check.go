@@ -82,7 +82,7 @@ type damageLine struct {
 	Problem   string `json:"problem"`
 }
 
-// readLine is the JSON of the last line: what was read.
+// readLine is the JSON of the last line, which counts what was read.
 type readLine struct {
 	Records int64 `json:"records"`
 	Entries int64 `json:"entries"`
@@ -105,7 +105,7 @@ func (r *checkReport) progress(read backend.Verified) {
 	r.std.Show(fmt.Sprintf("%d records, %d index entries, %d changes ...", read.Records, read.Entries, read.Changes))
 }
 
-// end prints what was read. It returns an error if there is any damage.
+// end prints what was read. It returns an error if the store has any damage.
 func (r *checkReport) end(read backend.Verified) error {
 	switch {
 	case r.json:

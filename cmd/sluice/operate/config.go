@@ -22,7 +22,7 @@ func ConfigCommand(std terminal.Streams) *cobra.Command {
 	}, configPrintCommand(std))
 }
 
-// credentials matches the user and the password of a URL, in the settings that should have no URL with them.
+// credentials matches the user and the password in a URL. It is applied to settings whose URLs should have neither.
 var credentials = regexp.MustCompile(`://[^/?#\s"]*@`)
 
 func configPrintCommand(std terminal.Streams) *cobra.Command {
@@ -63,8 +63,8 @@ func configPrintCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
-// hideCredentials replaces the credentials in the URLs of settings. The settings accept no credentials, but were not
-// checked.
+// hideCredentials replaces the credentials in the URLs of settings. Valid settings have none, but these settings were
+// not checked.
 func hideCredentials(settings *config.Gateway) {
 	settings.TracesEndpoint = config.WithoutCredentials(settings.TracesEndpoint)
 	for name, service := range settings.Services {
@@ -73,7 +73,6 @@ func hideCredentials(settings *config.Gateway) {
 	}
 }
 
-// settingsTable returns a table of settings.
 func settingsTable(all []config.Effective) command.Table {
 	out := command.Table{Titles: []string{"SETTING", "VALUE", "SOURCE"}}
 	for _, one := range all {

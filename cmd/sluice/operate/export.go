@@ -216,7 +216,7 @@ func piped(ctx context.Context, export gateway.OfflineExport) io.ReadCloser {
 	}}
 }
 
-// pipe is the reader of an export. Close waits until the export has ended.
+// pipe is a reader of an export. Close waits until the export has ended.
 type pipe struct {
 	*io.PipeReader
 	end func()

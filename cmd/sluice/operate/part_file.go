@@ -19,7 +19,7 @@ const partSuffix = ".part"
 // partFile is a file that gets its final name when it is complete and synced.
 type partFile struct {
 	*os.File
-	// path is the final name. Until [partFile.name] is called, the file also has the suffix partSuffix.
+	// path is the final name. Until [partFile.name] is called, the file has this name with the suffix partSuffix.
 	path string
 	info os.FileInfo
 }
@@ -55,7 +55,6 @@ func (p *partFile) complete() error {
 	return p.here()
 }
 
-// name gives the file its final name.
 func (p *partFile) name() error {
 	if err := p.here(); err != nil {
 		return err

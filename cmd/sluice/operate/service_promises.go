@@ -146,7 +146,7 @@ type testedService interface {
 	Close()
 }
 
-// client returns a client of the service. If the service cannot return its SDL itself, the SDL is the second result.
+// client returns a client of the service. If the service cannot return its SDL itself, client also returns the SDL.
 func (t serviceTest) client(ctx context.Context, address string) (testedService, string, error) {
 	if t.mapping == "" {
 		client, err := t.connection.client(ctx, address)
@@ -182,7 +182,6 @@ func (t serviceTest) client(ctx context.Context, address string) (testedService,
 	return client, described.SDL, nil
 }
 
-// print prints the result of a test.
 func (t serviceTest) print(r kit.Result) {
 	_, _ = fmt.Fprintf(t.std.Out, "%-8s %-10s %-18s %s\n", r.Status, output.Printable(r.Kind), r.Promise, r.Says)
 	if r.Detail != "" {

@@ -15,8 +15,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// ownedSDL returns the SDL of a service in the form for a catalogue: each kind names the service as its owner, and has
-// only the verbs that the service supports. Everything else is unchanged. file is the name of the SDL in errors.
+// ownedSDL returns the SDL of a service in the form for a catalogue. In that form each kind names the service as its
+// owner, and has only the verbs that the service supports. Everything else is unchanged. file is the name of the SDL in
+// errors.
 func ownedSDL(d owner.Description, name, file string) (string, error) {
 	if strings.TrimSpace(d.SDL) == "" {
 		return "", errors.New("the service has no SDL; write the kinds by hand, and have Describe return them as sdl")
@@ -90,7 +91,7 @@ func ownedArguments(d *ast.Directive, can owner.Kind, name string) (string, erro
 	return "(" + strings.Join(append(arguments, service, offered), ", ") + ")", nil
 }
 
-// ownedVerbs returns the verbs of a kind in the SDL that the service supports.
+// ownedVerbs returns the verbs that both the SDL declares for a kind and the service supports.
 func ownedVerbs(d *ast.Directive, can owner.Kind) []string {
 	possible := verbsOf(can)
 	given := d.Arguments.ForName("verbs")

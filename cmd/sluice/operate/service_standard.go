@@ -62,10 +62,11 @@ func standardLimits(length, items int) (standard.Limits, error) {
 	return standard.Limits{Length: length, Items: items, Reserved: reserved}, err
 }
 
-// isAddress matches the URL of a service. Other arguments are files.
+// isAddress matches the URL of a service. An argument that it does not match is a file.
 var isAddress = regexp.MustCompile(`^[a-z]+://`)
 
-// descriptors returns the descriptors of an API and the file with them. The file is empty if they come from a service.
+// descriptors returns the descriptors of an API, and the name of the file that has them. The name is empty if the
+// descriptors come from a service.
 func (p servicePull) descriptors(ctx context.Context, from string) (raw []byte, file string, err error) {
 	if !isAddress.MatchString(from) {
 		raw, err = config.ReadAtMost(from, standard.MaxDescriptors)
@@ -154,7 +155,8 @@ func (p servicePull) runStandard(ctx context.Context, from string) error {
 	return err
 }
 
-// kindsIn returns the number of kinds that were refused, as text. A kind may be refused for several reasons.
+// kindsIn returns the number of kinds that were refused, as text. A kind counts once even if it was refused for several
+// reasons.
 func kindsIn(refused []standard.Omitted) string {
 	names := map[string]bool{}
 	for _, one := range refused {
@@ -243,8 +245,8 @@ func (p servicePull) writeDescriptors(m *standard.Mapping, file string, raw []by
 	return nil
 }
 
-// explain prints what was left out or cannot be served, with reasons; the notes about the mapping; and which limits the
-// API does not declare.
+// explain prints what was left out or cannot be served, with reasons. It also prints the notes about the mapping, and
+// which limits the API does not declare.
 func (p servicePull) explain(pulled *standard.Catalogue) {
 	for _, of := range []struct {
 		what  string

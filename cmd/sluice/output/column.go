@@ -100,7 +100,7 @@ func condition(of string, coloured bool) func(*row) (Text, error) {
 // upToDate is the reason of a Progressing condition whose message is not shown.
 const upToDate = "Success"
 
-// message returns what the resource waits for, or why it is not available.
+// message returns what the resource waits for, or else why it is not available.
 func message(r *row) string {
 	progressing, available := r.Condition("Progressing"), r.Condition("Available").Message
 	if available == "" || progressing.Reason != upToDate && progressing.Message != "" {

@@ -48,7 +48,6 @@ func Describe(to io.Writer, d Description) error {
 	return w.Flush()
 }
 
-// metadata writes the metadata.
 func (d Description) metadata(w io.Writer) {
 	m := d.Resource.Metadata
 	line := func(title, text string) {

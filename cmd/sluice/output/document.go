@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// whole fixes the order of the keys in the JSON of a resource.
+// whole is a resource as JSON. It fixes the order of the keys.
 type whole struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
@@ -101,7 +101,7 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// place returns the spec without the fields that manifests of the kind have at the top level, and these fields.
+// place returns the fields that manifests of the kind have at the top level, and the spec without these fields.
 func place(k client.Kind, spec json.RawMessage) (json.RawMessage, map[string]json.RawMessage, error) {
 	top := map[string]string{} // key of the manifest by field
 	for _, f := range k.Fields {

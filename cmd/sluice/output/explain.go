@@ -46,7 +46,8 @@ func (e explanation) ofKind() {
 	e.text("DESCRIPTION", k.Description)
 }
 
-// parts returns the fields of a manifest that are not described in the catalogue.
+// parts returns the top-level fields of the kind's manifests, which the catalogue does not describe: metadata, spec,
+// and status if the kind has one.
 func parts(k client.Kind) []client.Field {
 	out := []client.Field{
 		{Path: "metadata", Type: "Metadata", Required: true, Description: "What every resource has."},
@@ -194,7 +195,8 @@ func (e explanation) ofField(path string) error {
 	return nil
 }
 
-// unknown returns the error for an unknown field. It has the fields of the last object on the path that exists.
+// unknown returns the error for an unknown field. The error names the fields of the last object on the path that
+// exists.
 func (e explanation) unknown(path string) error {
 	at := path
 	for at != "" {
@@ -214,8 +216,8 @@ func (e explanation) unknown(path string) error {
 	return fmt.Errorf("%s has no field at %q", e.kind.Name, path)
 }
 
-// fields writes the fields of an object: with descriptions, or if recursive is set, with the fields of the objects in
-// it.
+// fields writes the fields of the object at a path. If recursive is not set, it adds their descriptions; otherwise it
+// also writes the fields of the objects in it.
 func (e explanation) fields(path, indent string, recursive bool) {
 	for _, f := range e.below(path) {
 		_, _ = fmt.Fprintf(e.w, "%s%s\n", indent, Printable(lastName(f)+" "+signature(f)))
@@ -236,7 +238,7 @@ func (e explanation) text(title, text string) {
 	}
 }
 
-// signature returns the type of a field, with marks such as required.
+// signature returns the type of a field, followed by marks such as required.
 func signature(f client.Field) string {
 	of := f.Type
 	if of == "MapEntry" {
@@ -261,7 +263,7 @@ func signature(f client.Field) string {
 	return out
 }
 
-// limits returns the limits of a field as lines.
+// limits returns a line for each limit of a field.
 func limits(f client.Field) []string {
 	l := f.Limits
 	var out []string

@@ -10,7 +10,7 @@ import (
 // Form is a form of output, without its parameters.
 type Form string
 
-// The forms.
+// The forms that the flag --output accepts.
 const (
 	FormTable    Form = "table"
 	FormWide     Form = "wide"
@@ -72,8 +72,8 @@ func (f Format) Watchable() bool {
 	return f.Form != FormYAML && f.Form != FormManifest && f.Form != FormPath
 }
 
-// Needs returns what must be requested for the form. manifests is the format of manifests, empty if they are not
-// needed. namesOnly reports whether names are enough.
+// Needs returns what must be requested from the gateway for the form. manifests is the format of manifests; it is empty
+// if manifests are not needed. namesOnly reports whether the names of the resources are enough.
 func (f Format) Needs() (manifests client.Format, namesOnly bool) {
 	switch f.Form {
 	case FormManifest:

@@ -60,7 +60,7 @@ func (p Path) Text(tree any) (string, error) {
 	return join(values), err
 }
 
-// join joins several values for a table.
+// join formats values for a table, separated by commas.
 func join(values []any) string {
 	texts := make([]string, len(values))
 	for i, v := range values {

@@ -40,7 +40,7 @@ type Printer struct {
 	kind    client.Kind
 	table   *Table
 	columns []column
-	// items are the resources for a template that is executed at the end.
+	// items are the resources for which a template is executed at the end.
 	items []any
 }
 
@@ -141,7 +141,8 @@ func (p *Printer) document(text []byte) error {
 	return err
 }
 
-// pick executes the template if the resource is written by itself. Otherwise it keeps the resource until the end.
+// pick executes the template for the resource if a single resource was requested or changes are written. Otherwise it
+// keeps the resource, and End executes the template for all of them.
 func (p *Printer) pick(k client.Kind, r *client.Resource) error {
 	tree, err := p.tree(k, r)
 	if err != nil {
@@ -204,7 +205,7 @@ func (p *Printer) row(k client.Kind, r *client.Resource, event string) error {
 	return nil
 }
 
-// tableBlock is the maximum number of rows in memory, so that long lists need little memory.
+// tableBlock is the maximum number of rows in memory. It keeps the memory for long lists small.
 const tableBlock = 500
 
 // begin ends the table of the previous kind, and begins another one.
@@ -269,7 +270,8 @@ func (p *Printer) Flush() error {
 	return p.table.Flush()
 }
 
-// End writes the end of the output.
+// End writes what remains when all resources were written: the end of a list, the last rows, or the result of a
+// template.
 func (p *Printer) End() error {
 	switch {
 	case p.options.Changes:

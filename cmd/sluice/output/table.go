@@ -10,7 +10,7 @@ import (
 // Colour is the colour of a text in a table.
 type Colour string
 
-// The colours. Each is used with one meaning.
+// The colours of texts. Each has one meaning.
 const (
 	Plain  Colour = ""
 	Red    Colour = "\x1b[31m"
@@ -18,8 +18,8 @@ const (
 	Yellow Colour = "\x1b[33m"
 )
 
-// colourOf returns the colour for a word: the status of a condition (True is good), the state of a reference, or the
-// type of a change.
+// colourOf returns the colour for a word in a table. The word is the status of a condition (True is good), the state of
+// a reference, or the type of a change.
 func colourOf(word string) Colour {
 	switch word {
 	case "True", "BOUND":

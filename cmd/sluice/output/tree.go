@@ -53,15 +53,16 @@ type drawing struct {
 	table *Table
 	// namespace is the namespace of the root.
 	namespace *string
-	// children maps the id of each resource to the nodes below it.
+	// children maps the id of each resource to the nodes that are drawn below it.
 	children map[string][]client.TreeNode
-	// first maps the id of each resource to the reference at which it is drawn first.
+	// first maps the id of each resource to the key of the reference at which the resource is drawn first; see
+	// [origin].
 	first map[string]string
 	// repeated is set when the mark (*) was drawn, which must then be explained.
 	repeated bool
 }
 
-// origin returns a key of the reference by which a node is reached.
+// origin returns a key that identifies the reference by which a node is reached.
 func origin(n client.TreeNode) string { return n.From + "\x00" + n.Path }
 
 // part draws the resources in one direction from the root.
@@ -109,7 +110,7 @@ func (d *drawing) below(id, indent string) {
 	}
 }
 
-// name returns the name of a node. It includes the namespace if it differs from that of the root.
+// name returns the name of a node. The name includes the namespace if the root has another one.
 func (d *drawing) name(n client.TreeNode) string {
 	name := Named(n.Kind, n.Namespace, n.Name, d.namespace)
 	if !n.Resource.IsZero() {

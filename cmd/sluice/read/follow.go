@@ -43,8 +43,8 @@ func follow(
 	return nil
 }
 
-// withLost returns a function that passes changes on to the function each. If the caller may no longer see a resource,
-// it adds the metadata that was seen last.
+// withLost returns a function that calls each for every change. If the caller may no longer see a resource, the change
+// does not have it. The function then adds the metadata that was seen last.
 func withLost(each func(*client.Change) error) func(*client.Change) error {
 	seen := map[string]*client.Resource{} // by their ids
 	return func(c *client.Change) error {

@@ -205,7 +205,7 @@ func (g *get) run(ctx context.Context) error {
 	return found.Err()
 }
 
-// printAll prints the resources of one kind. It counts errors about single resources in found.
+// printAll prints the resources of one kind. Errors about single resources are counted in found.
 func (g *get) printAll(ctx context.Context, p *output.Printer, k client.Kind, all listing, found *exit.Status) error {
 	for r, err := range all {
 		switch {

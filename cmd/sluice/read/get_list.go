@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// listing is a sequence of resources. An error is about one of them, or ends the sequence.
+// listing is a sequence of resources. An error is about one resource, or is the last element.
 type listing = iter.Seq2[*client.Resource, error]
 
 // lists returns the listing of each target. If a request is invalid, it returns an error before anything is printed.
@@ -34,8 +34,8 @@ func (g *get) lists(ctx context.Context, found *exit.Status) ([]listing, error) 
 	return out, g.sort(ctx, out, found)
 }
 
-// allowed returns a listing with the same resources. If the caller may not list the kind, the listing is empty, and
-// adds the kind to forbidden.
+// allowed returns a listing with the same resources. If the caller may not list the kind, the new listing is empty and
+// adds the kind to g.forbidden.
 func (g *get) allowed(k client.Kind, all listing) listing {
 	return func(yield func(*client.Resource, error) bool) {
 		begun := false
@@ -69,7 +69,7 @@ func (g *get) read(ctx context.Context, t resource.Target) (listing, error) {
 	}), nil
 }
 
-// sort reads all listings and sorts each. It returns an error if no resource has a value at the path.
+// sort reads each listing and sorts it. It returns an error if no resource has a value at the path.
 func (g *get) sort(ctx context.Context, lists []listing, found *exit.Status) error {
 	count, has := 0, false
 	for i, all := range lists {
@@ -108,7 +108,8 @@ func (g *get) sort(ctx context.Context, lists []listing, found *exit.Status) err
 	return nil
 }
 
-// fetch returns the resources with the given names. An absent one is an error, which does not end the listing.
+// fetch returns a listing of the resources with the given names. For a resource that does not exist it has an error,
+// and continues.
 func fetch(
 	ctx context.Context,
 	c *client.Client,

@@ -91,7 +91,7 @@ func (r *reveal) print(data *client.RevealedValues) error {
 	return err
 }
 
-// label returns a name for a value: its key if all values are in one map, otherwise its path.
+// label returns a name for a value. It is the key of the value if all values are in one map, otherwise the path.
 func label(data *client.RevealedValues, e client.RevealedValue) string {
 	switch {
 	case e.Key == nil:

@@ -32,8 +32,8 @@ func (t *tree) watch(ctx context.Context, id string) error {
 	}
 }
 
-// follow prints the tree now and after each change. It returns when changes may have been missed. All changes during a
-// read lead to only one further read.
+// follow prints the tree now and after each change. It returns when it may have missed changes. If several changes
+// occur while the tree is being read, the tree is read only once more.
 func (t *tree) follow(ctx context.Context, id string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -92,8 +92,8 @@ type waitRun struct {
 // maxWaiting is the maximum number of resources of a kind that can be selected by labels.
 const maxWaiting = 1000
 
-// find returns the resources to wait for: the named ones, or those that have the labels now. To wait for a deletion, it
-// records their uids, because a later resource with the same name is another one.
+// find returns the resources to wait for: the named ones, or those that have the labels now. If the goal is deletion,
+// it records their uids, because a later resource with the same name is another one.
 func (w *waitRun) find(
 	ctx context.Context,
 	namespace string,
@@ -157,8 +157,8 @@ func (w *waitRun) find(
 	return list, nil
 }
 
-// all waits for the resources one after another. Meanwhile, later ones may reach their goals as well. If ctx ends, each
-// of the remaining resources is still read once, with the context late.
+// all waits for the resources one after another. If a resource reaches its goal while all waits for an earlier one, all
+// notices that later. If ctx ends, all reads each of the remaining resources once, with the context late.
 func (w *waitRun) all(ctx, late context.Context, list []await.PendingGoal) error {
 	said := "condition met"
 	if w.goal.Deleted {

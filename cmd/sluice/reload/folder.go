@@ -131,8 +131,8 @@ func onlyFiles(dir string, known func(path string) bool) error {
 	})
 }
 
-// Replace swaps the new folder and the old one atomically. If it fails, nothing has changed. Another call swaps them
-// back.
+// Replace swaps the new folder and the old one atomically. If it fails, nothing has changed. Calling it again restores
+// the old folder.
 func (s *Staged) Replace() error {
 	err := exchange(s.dir, s.target)
 	switch {

@@ -22,12 +22,12 @@ type Request struct {
 	AllowBreaking bool `json:"allowBreaking,omitempty"`
 	// DryRun returns what would happen without changing anything.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Files are the new files of the gateway's folder, by their paths in it. If it is nil, the gateway reads the
-	// present files.
+	// Files are the new files of the gateway's folder. The keys are their paths in the folder. If Files is nil, the
+	// gateway reads the files that are in the folder.
 	Files map[string]string `json:"files,omitempty"`
-	// Folder is the name of the client's folder, for findings.
+	// Folder is the name of the folder on the client's machine. The gateway uses it in findings.
 	Folder string `json:"folder,omitempty"`
-	// Violations requests all stored resources that violate stricter rules, instead of the first of each kind.
+	// Violations requests all stored resources that violate stricter rules, instead of only the first one of each kind.
 	Violations bool `json:"violations,omitempty"`
 	// Purge, if not empty, requests the removal of stored data that no catalogue describes, and nothing else. It is
 	// KIND, or KIND.PATH for a field.
@@ -67,7 +67,7 @@ type Answer struct {
 	Hidden []string `json:"hidden,omitempty"`
 	// Purged is the result of Request.Purge.
 	Purged *catalogue.Purged `json:"purged,omitempty"`
-	// Lines are the reasons why the catalogue was refused, or why the request failed.
+	// Lines are the reasons why the catalogue was refused or the request failed.
 	Lines []string `json:"lines,omitempty"`
 }
 
@@ -141,8 +141,8 @@ func acquire(ctx context.Context, places chan<- struct{}) bool {
 	}
 }
 
-// read reads a request within readTime, and until ctx ends. Unknown fields are an error, because a client may rely on
-// one of them to prevent something.
+// read reads a request within readTime, and until ctx ends. It returns an error for an unknown field, because the
+// client may rely on that field to prevent something.
 func read(ctx context.Context, w http.ResponseWriter, r *http.Request) (req Request, err error) {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(readTime)); err != nil {

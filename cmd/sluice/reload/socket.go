@@ -44,9 +44,9 @@ const maxPath = 103
 type Socket struct {
 	path     string
 	listener *net.UnixListener
-	// file is the file of the socket. By now, another file may be at its path.
+	// file describes the file that was created for the socket. Another file may be at the path by now.
 	file os.FileInfo
-	// lock is held until the process ends. If the lock is free, the process of a socket is known to be dead.
+	// lock is held until the process ends. If the lock of a socket is free, its process is dead.
 	lock *flock.Flock
 }
 

@@ -25,8 +25,8 @@ const (
 	maxCompletions = 500
 )
 
-// Completer finds words for the completion of a command line. It ignores errors, because a message would appear in the
-// line that the user is typing.
+// Completer finds words for the completion of a command line. It ignores errors, because their messages would appear in
+// the line that the user is typing.
 type Completer struct {
 	client *client.Client
 	remote Flags
@@ -68,7 +68,8 @@ func WithoutSpace(f command.Completion) command.Completion {
 	}
 }
 
-// flagsOf returns the values of the flags for calling a gateway. The value of a flag that f does not have is empty.
+// flagsOf returns the values of the flags with which a gateway is called. If f does not have a flag, its value is
+// empty.
 func flagsOf(f *pflag.FlagSet) (r Flags) {
 	values := r.Access.Files()
 	values["server"], values["namespace"], values["context"] = &r.Server, &r.Namespace, &r.Context
@@ -125,7 +126,7 @@ func CompleteTargets(several bool) command.Completion {
 	})
 }
 
-// lastOf splits a text after its last comma, if several is set.
+// lastOf splits a text after its last comma if several is set. Otherwise it returns the whole text as last.
 func lastOf(typed string, several bool) (before, last string) {
 	if i := strings.LastIndexByte(typed, ','); several && i >= 0 {
 		return typed[:i+1], typed[i+1:]
@@ -200,7 +201,8 @@ func (c Completer) kind(args []string) (client.Kind, bool) {
 	return k, err == nil
 }
 
-// labels returns the keys of labels of the kind's resources, or the values of a key.
+// labels returns the keys of the labels of the kind's resources. If typed has a key already, it returns the values of
+// that key.
 func (c Completer) labels(ctx context.Context, args []string, typed string) []string {
 	k, ok := c.kind(args)
 	if !ok {

@@ -92,7 +92,7 @@ func (r *Flags) Resolve(cmd *cobra.Command) error {
 	return r.Access.Validate()
 }
 
-// inherit sets the credentials from the context, unless others are given.
+// inherit sets the credentials from the context, unless the command line or the environment has others.
 func (r *Flags) inherit(c credential.Context, given func(flag string) bool) {
 	if !given("ca") {
 		r.Access.CA = c.CA

@@ -61,7 +61,7 @@ func RegisterAccess(cmd *cobra.Command, a *credential.Access) {
 	)
 }
 
-// Scope returns the namespace for lists and streams of a kind; empty for all namespaces.
+// Scope returns the namespace in which resources of a kind are listed or watched; empty for all namespaces.
 func (r *Flags) Scope(k client.Kind, everywhere bool) string {
 	if everywhere {
 		return ""

@@ -23,7 +23,8 @@ type Catalogue struct {
 	API   *ast.Schema
 	// Previous are the kinds of the previous major version; nil if it is not served.
 	Previous []descriptor.Kind
-	// Stored are the kinds with which resources are stored. They are Kinds, extended by what only Previous has.
+	// Stored are the kinds with which resources are stored. They are Kinds, extended with the fields and kinds that
+	// only Previous has.
 	Stored []descriptor.Kind
 	places catalogue.Places
 	// Files is the hash of the files.
@@ -142,7 +143,7 @@ func refused(err error) error {
 	return exit.Lines(lines)
 }
 
-// Dropped returns the released versions that are not served because a version two majors newer was released.
+// Dropped returns the released versions that are no longer served because a version two majors newer was released.
 func (c Catalogue) Dropped() []*release.Version { return release.Dropped(c.released()) }
 
 // released returns the released versions. Withdrawn versions are included.

@@ -61,7 +61,7 @@ func Text() string {
 	return text(info)
 }
 
-// unknown is the release of builds of which neither release nor commit is known.
+// unknown is the text for a build whose release and commit are both unknown.
 const unknown = "devel"
 
 // text returns the commit of a build in a repository, or the release that `go install MODULE@RELEASE` has built.

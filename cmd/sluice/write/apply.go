@@ -77,9 +77,9 @@ type application struct {
 	createOnly, ignoreRevision bool
 	prune                      prune
 	manager                    document.FieldManager
-	// count has the number of documents with each outcome.
+	// count maps each outcome to the number of documents with it.
 	count map[string]int
-	// stored are the resources of documents that were stored.
+	// stored are the keys of the resources that were stored.
 	stored []resource.Key
 	waits  waits
 }

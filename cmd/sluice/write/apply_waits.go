@@ -17,12 +17,12 @@ const maxWaits = 10
 // waits collects what the resources of documents wait for. It is printed at the end, because a document may wait for a
 // document that is applied later.
 type waits struct {
-	// collect reports whether warnings are kept until the end.
+	// collect reports whether warnings about waiting are kept and printed at the end.
 	collect bool
 	all     []*waited
 }
 
-// waited is something for which resources of a namespace wait.
+// waited is something for which several resources of a namespace may wait.
 type waited struct {
 	namespace, message string
 	by                 []string
@@ -39,8 +39,8 @@ func (w *waits) add(waiting resource.Key, message string) {
 	w.all[i].by = append(w.all[i].by, waiting.String())
 }
 
-// print writes a line for each message in all, but at most maxWaits of them. The messages that concern most resources
-// come first. Messages about resources that were stored in the meantime are left out.
+// print writes one line for each message in w.all, at most maxWaits lines. The message that concerns the most resources
+// comes first. Messages about resources that were stored in the meantime are left out.
 func (w *waits) print(to io.Writer, stored []resource.Key) {
 	left := slices.DeleteFunc(w.all, func(one *waited) bool {
 		return slices.ContainsFunc(stored, func(k resource.Key) bool {

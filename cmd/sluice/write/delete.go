@@ -162,8 +162,9 @@ func (d *deletion) documents(ctx context.Context, docs []input.Document) error {
 // maxRounds is the maximum number of times that a selection is read.
 const maxRounds = 5
 
-// selected deletes the resources of a selection. Each is deleted only at the revision at which it was selected. If it
-// has changed, the selection is read again, and the resource is deleted if it is still selected.
+// selected deletes the resources of a selection. It deletes each resource only at the revision at which it was
+// selected. If a resource has changed, selected reads the selection again, and deletes the resource if it is still
+// selected.
 func (d *deletion) selected(ctx context.Context, s *selection, list []resource.Ref) error {
 	for round := 1; ; round++ {
 		var again []resource.Key

@@ -16,7 +16,7 @@ type pendingDelete struct {
 	// what is the name of the resource for people.
 	what string
 	resource.Ref
-	// uid distinguishes it from a later resource with the same name.
+	// uid distinguishes the resource from a later one with the same name.
 	uid string
 }
 
@@ -93,8 +93,8 @@ func holders(d client.Deletion) string {
 	return what + output.Holders(names, total, hidden) + " hold it"
 }
 
-// blockers returns the names of the resources that prevent a deletion, without duplicates. It returns only those in the
-// answer, which may not have all of them.
+// blockers returns the names of the resources that prevent a deletion, without duplicates. The answer of the gateway
+// may not have all of them.
 func blockers(d client.Deletion) []string {
 	var names []string
 	for _, r := range d.BlockedBy.Nodes {

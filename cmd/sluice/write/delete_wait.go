@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// end waits until all resources are deleted. It returns the error of the command.
+// end waits until all resources are deleted. err is the error so far. end returns the error of the command.
 func (d *deletion) end(ctx context.Context, err error) error {
 	if err != nil && !errors.Is(err, exit.ErrReported) || len(d.waiting) == 0 {
 		return err
@@ -48,7 +48,7 @@ func (d *deletion) end(ctx context.Context, err error) error {
 	return d.failed.Err()
 }
 
-// overdue returns the error for a resource that was not deleted in time. If that can be read, it has what prevents the
+// overdue returns the error for a resource that was not deleted in time. If possible, the error names what prevents the
 // deletion now.
 func (d *deletion) overdue(ctx context.Context, one pendingDelete, err error) error {
 	now, cause := d.client.Delete(ctx, client.DeleteRequest{

@@ -91,8 +91,8 @@ func readStatus(was statusText, edited string) (map[string]any, error) {
 	return now.Status, nil
 }
 
-// checkFields returns an error for fields that the kind does not have. In contrast to the error of the API, it has the
-// fields that exist.
+// checkFields returns an error for fields that the kind does not have. Unlike the error of the API, it names the fields
+// that exist.
 func checkFields(k client.Kind, path string, value any) error {
 	switch v := value.(type) {
 	case []any:

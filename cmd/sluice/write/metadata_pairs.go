@@ -59,7 +59,8 @@ func pairsCommand(std terminal.Streams, field string, cmd *cobra.Command) *cobra
 	return cmd
 }
 
-// pairs are the changes of a map.
+// pairs are the changes of labels or annotations: the values to set, and the keys to remove. overwrite reports whether
+// an existing value may be changed.
 type pairs struct {
 	set       map[string]string
 	remove    []string

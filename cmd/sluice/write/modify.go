@@ -33,8 +33,8 @@ type modification struct {
 	format client.Format
 	// unreadable is printed after the error about a resource that the gateway cannot read; empty for nothing.
 	unreadable string
-	// write changes a resource. was is what was read, and revision the revision that the resource must have. The caller
-	// sets the key and the uid of the result.
+	// write changes a resource. was is the resource that was read, and revision is the revision that it must still
+	// have. The caller of write sets the key and the uid of the result.
 	write func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (writeResult, error)
 }
 

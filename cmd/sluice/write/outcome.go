@@ -15,10 +15,10 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// outcomeForm is the value of -o of a command that writes: the form in which outcomes are printed.
+// outcomeForm is the value of the flag -o of a command that writes. It selects the form in which outcomes are printed.
 type outcomeForm string
 
-// The forms.
+// The forms of outcomes.
 const (
 	outcomeText outcomeForm = "text"
 	outcomeName outcomeForm = "name"
@@ -57,7 +57,7 @@ type writeResult struct {
 	what string
 	// done is CREATED, UPDATED, UNCHANGED, or the state of a deletion.
 	done string
-	// revision is the present revision of the resource; empty after a dry run.
+	// uid and revision belong to the resource. revision is its present one; it is empty after a dry run.
 	uid, revision string
 	dry           command.DryRun
 	// note is printed after the outcome in the form for people.
@@ -77,7 +77,6 @@ func outcomeOf(a *client.Applied, dry command.DryRun) writeResult {
 	return out
 }
 
-// print writes an outcome.
 func (f outcomeForm) print(std terminal.Streams, o writeResult) {
 	switch f {
 	case outcomeName:

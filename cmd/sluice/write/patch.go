@@ -121,7 +121,7 @@ func mergesUnseen(s resource.Ref, patch string) error {
 	return nil
 }
 
-// parent returns the path of the object with a field, followed by a dot.
+// parent returns the path of the object that contains a field, followed by a dot.
 func parent(path string) string { return path[:strings.LastIndex(path, ".")+1] }
 
 // readText reads a file, or stdin for the name "-". The size is limited as for a manifest.

@@ -31,8 +31,10 @@ func (c *selectionFlags) register(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
 }
 
-// resources returns the resources in args. With --selector, args are kinds, and it returns those resources of the kinds
-// that have the labels, together with the selection, which can find them again. It prints a message if there are none.
+// resources returns the resources in args.
+//
+// With --selector, args are kinds. resources then returns the resources of these kinds that have the labels, and the
+// selection, which can find them again. It prints a message if there are none.
 func (c *selectionFlags) resources(cmd *cobra.Command, w *writing, args []string) (*selection, []resource.Ref, error) {
 	ctx := cmd.Context()
 	switch byLabels := cmd.Flags().Changed("selector"); {

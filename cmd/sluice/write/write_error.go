@@ -23,8 +23,8 @@ func explainOf(std terminal.Streams, s resource.Ref, err error) {
 	exit.Explain(std, where, err)
 }
 
-// writeError returns the error of a write for the user. It includes whether the change may have been made although
-// there was no answer, and whether the user has interrupted the command.
+// writeError returns the error of a write for the user. If there was no answer, the error states that the change may
+// have been made. It also states whether the user has interrupted the command.
 func writeError(ctx context.Context, err error, dry command.DryRun) error {
 	var lost *client.UnansweredError
 	unsure := errors.As(err, &lost) && lost.Sent && !bool(dry)
@@ -41,7 +41,7 @@ func writeError(ctx context.Context, err error, dry command.DryRun) error {
 	return err
 }
 
-// appliedError returns the error that means that a change was made but the answer is incomplete; nil if there is none.
+// appliedError returns the error of an answer that is incomplete although the change was made; nil if there is none.
 func appliedError(err error) *client.Error {
 	all := client.Errors{}
 	if errors.As(err, &all) {

@@ -1,3 +1,4 @@
-// Package check renders the chart in deploy/helm/sluice by Helm's own engine, and decodes what comes out strictly by
-// the types of Kubernetes. It is a module of its own, since the gateway needs neither Helm nor Kubernetes.
+// Package check tests the Helm chart in deploy/helm/sluice. The tests render the chart with Helm's own engine and
+// decode the result strictly as objects of Kubernetes. The package is in a separate module because the gateway needs
+// neither Helm nor Kubernetes.
 package check

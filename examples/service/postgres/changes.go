@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// channel is notified of each change.
+// channel is the notification channel of PostgreSQL on which each change is announced.
 const channel = "sluice_changes"
 
 // Changes implements [owner.Service].
@@ -31,7 +31,7 @@ func (s *service) Changes(ctx context.Context, position string, wait time.Durati
 		return owner.Changes{}, err
 	}
 	defer release(conn)
-	// Before the first look, so that no change falls between it and the wait.
+	// Listen before the first read, so that no change is missed between the read and the wait.
 	if _, err := conn.Exec(ctx, "listen "+channel); err != nil {
 		return owner.Changes{}, err
 	}
@@ -52,7 +52,7 @@ func (s *service) Changes(ctx context.Context, position string, wait time.Durati
 	}
 }
 
-// release gives back a connection, which no notification reaches any more: nobody would read them.
+// release returns a connection to the pool. Before, it stops listening, because nobody would read the notifications.
 func release(conn *pgxpool.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -62,8 +62,8 @@ func release(conn *pgxpool.Conn) {
 	conn.Release()
 }
 
-// changesAfter returns what a position does not show. One statement reads the keys and the next position, so that both
-// are of the same snapshot.
+// changesAfter returns the changes that the snapshot in position does not show. One statement reads the keys and the
+// next position, so both belong to the same snapshot.
 func changesAfter(ctx context.Context, conn *pgx.Conn, position string) (owner.Changes, error) {
 	var now string
 	err := conn.QueryRow(ctx, "select id || '/' || pg_current_snapshot() from history").Scan(&now)
@@ -74,7 +74,8 @@ func changesAfter(ctx context.Context, conn *pgx.Conn, position string) (owner.C
 	if !strings.HasPrefix(now, history+"/") {
 		return owner.Changes{Position: now, Expired: true}, nil
 	}
-	// A row has the keys of a change, and one without a key has the position if there is no change.
+	// Each row has the position and the key of a change. If there is no change, a single row has the position and no
+	// key.
 	rows, err := conn.Query(ctx, `
 		select history.id || '/' || pg_current_snapshot(), pg_snapshot_xmax($1::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()),
 			coalesce(change.kind, ''), coalesce(change.namespace, ''), coalesce(change.name, '')

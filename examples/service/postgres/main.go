@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// run serves until ctx is done.
+// run serves requests until ctx is done.
 func run(ctx context.Context, database, listen string) error {
 	pool, err := pgxpool.New(ctx, database)
 	if err != nil {

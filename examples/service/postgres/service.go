@@ -20,7 +20,6 @@ var sdl string
 //go:embed schema.sql
 var tables string
 
-// project is the kind of the service.
 const project = "Project"
 
 // service keeps resources in a database.
@@ -28,7 +27,7 @@ type service struct{ pool *pgxpool.Pool }
 
 var _ owner.Service = (*service)(nil)
 
-// open makes the tables that are not there yet.
+// open creates the tables that do not exist yet.
 func open(ctx context.Context, pool *pgxpool.Pool) (*service, error) {
 	const oneAtATime = 7310 // two processes may start at once
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
@@ -47,7 +46,7 @@ func (s *service) Describe(context.Context) (owner.Description, error) {
 	return owner.Description{Service: "projects", Kinds: []owner.Kind{kind}, SDL: sdl}, nil
 }
 
-// columns are those of a resource, in the order of [scan].
+// columns are the columns of a resource, in the order in which [scan] reads them.
 const columns = `kind, namespace, name, uid::text, tag::text, write_id, labels, annotations, description, spec, status, created_at`
 
 func scan(row pgx.CollectableRow) (r owner.Resource, err error) {
@@ -56,8 +55,8 @@ func scan(row pgx.CollectableRow) (r owner.Resource, err error) {
 	return r, err
 }
 
-// List implements [owner.Service]. A token is the place of the last resource of a page, so that writes between two
-// pages move nothing.
+// List implements [owner.Service]. A page token has the namespace and the name of the last resource on the page.
+// Therefore writes between two pages neither skip nor repeat other resources.
 func (s *service) List(ctx context.Context, kind, token string, size int) (owner.Page, error) {
 	const most = 1000
 	if size <= 0 || size > most {
@@ -120,7 +119,7 @@ func (s *service) Get(ctx context.Context, keys []backend.Key) ([]owner.Got, err
 	return got, nil
 }
 
-// find returns the resource under a key, or nil.
+// find returns the resource with a key; nil if there is none.
 func find(ctx context.Context, tx pgx.Tx, key backend.Key) (*owner.Resource, error) {
 	rows, err := tx.Query(ctx, "select "+columns+" from resource where kind = $1 and namespace = $2 and name = $3",
 		key.Kind, key.Namespace, key.Name)

@@ -13,16 +13,16 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// errUndone undoes a transaction that is not to change anything.
+// errUndone rolls back a transaction that must not change anything.
 var errUndone = errors.New("nothing is to change")
 
-// change calls decide in a transaction, with what is under a key. Nobody else changes the key meanwhile. The changes
-// are undone if dry, and unless the answer is DONE.
+// change calls decide in a transaction, with the resource that has the key. No other transaction changes the key
+// meanwhile. The changes of decide are rolled back if dry is set, or the outcome is not DONE.
 func (s *service) change(
 	ctx context.Context, key backend.Key, dry bool, decide func(tx pgx.Tx, was *owner.Resource) (owner.Answer, error),
 ) (answer owner.Answer, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		// The row is locked until the end, also if no resource is under the key.
+		// This locks the row of the key until the end of the transaction, even if there is no resource with the key.
 		_, err := tx.Exec(ctx, `insert into change values ($1, $2, $3, pg_current_xact_id())
 			on conflict (kind, namespace, name) do update set transaction = pg_current_xact_id()`,
 			key.Kind, key.Namespace, key.Name)
@@ -49,7 +49,7 @@ func (s *service) change(
 	return answer, err
 }
 
-// refusal returns the answer to a write or a delete whose conditions do not hold, or nil.
+// refusal returns the answer to a write or a delete whose conditions do not hold; nil if they hold.
 func refusal(was *owner.Resource, tag, uid string) *owner.Answer {
 	switch {
 	case was == nil:
@@ -112,14 +112,14 @@ func orEmpty(m map[string]string) map[string]string {
 	return m
 }
 
-// unstorable reports whether the database cannot store a text at all: one with a NUL character.
+// unstorable reports whether the database cannot store a text, because the text has a NUL character.
 func unstorable(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "22021" || pg.Code == "22P05")
 }
 
-// violations returns what of a resource is not acceptable. The gateway judges by the SDL before it asks; other callers
-// may not.
+// violations returns the rules that a resource violates. The gateway checks the rules of the SDL before it calls the
+// service, but other callers may not.
 func violations(r owner.Resource) []owner.Violation {
 	if r.Kind != project || r.Name == "" {
 		return []owner.Violation{{Path: "kind", Rule: "kind", Message: "a named Project is accepted"}}

@@ -27,7 +27,7 @@ type Issuer struct {
 	Lifetime time.Duration
 	// Deny is the error with which logins and refreshes are refused; empty for none.
 	Deny string
-	// Metadata has values that replace fields of the discovery document.
+	// Metadata has values that replace the fields with the same names in the discovery document.
 	Metadata map[string]string
 	// Answer has query parameters that are set in the redirects to the client.
 	Answer url.Values
