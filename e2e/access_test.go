@@ -19,7 +19,8 @@ type guarded struct {
 	*gateway
 	tokens *tokenFile
 	// admin may do everything, user what [guarded.may] says.
-	admin, user *caller
+	admin, user           *caller
+	adminToken, userToken string
 }
 
 func startGuarded(t *testing.T) *guarded {
@@ -29,6 +30,7 @@ func startGuarded(t *testing.T) *guarded {
 	g := &guarded{gateway: start(t, "", "--tokens", tokens.path, "--admin-group", "token:admins", "--limit-caller-steps", "1000000000"), tokens: tokens}
 	plain := g.caller(nil)
 	g.admin, g.user = plain.with(admin), plain.with(user)
+	g.adminToken, g.userToken = admin, user
 	return g
 }
 

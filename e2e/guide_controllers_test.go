@@ -30,8 +30,14 @@ func TestClientsGuideOfControllers(t *testing.T) {
 	if err := os.WriteFile(script, js[1], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("in Go", func(t *testing.T) { testFolderController(t, programs["folder"]) })
-	t.Run("in JavaScript", func(t *testing.T) { testFolderController(t, "node", script) })
+	t.Run("in Go", func(t *testing.T) {
+		testFolderController(t, programs["folder"])
+		testFolderControllerOfNetworksAlone(t, programs["folder"])
+	})
+	t.Run("in JavaScript", func(t *testing.T) {
+		testFolderController(t, "node", script)
+		testFolderControllerOfNetworksAlone(t, "node", script)
+	})
 }
 
 // testFolderController has a controller of the page keep a file for each network, while
@@ -103,4 +109,53 @@ func testFolderController(t *testing.T, command string, args ...string) {
 	h.gone("Network", "waits")
 	h.gone("Network", "after")
 	files(0)
+}
+
+// testFolderControllerOfNetworksAlone has a controller that may see only networks keep the file of a deleted network
+// while a subnet, which is hidden from it, relies on the network.
+func testFolderControllerOfNetworksAlone(t *testing.T, command string, args ...string) {
+	g, folder := startGuarded(t), t.TempDir()
+	g.may(rule{Kinds: []string{"Network"}, Verbs: []string{"GET", "LIST", "WATCH", "STATUS", "FINALIZE", "CONTROL"}})
+	t.Setenv("SLUICE_SERVER", g.address)
+	h := &controlled{T: t}
+	var err error
+	if h.client, err = client.New(client.Config{Server: g.address, Token: client.FixedToken(g.adminToken)}); err != nil {
+		t.Fatal(err)
+	}
+	if h.kinds, err = h.client.Kinds(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.credentials()
+	h.spec("Network", "net", `resource: {}`)
+	h.spec("Subnet", "subnet", `resource: {networkRef: net, ipVersion: 4, cidr: 10.0.0.0/24}`)
+	t.Setenv("SLUICE_TOKEN", g.userToken)
+	launch(t, command, append(args, folder)...)
+	available := func(name string) {
+		t.Helper()
+		h.until(name+" is available", func() error {
+			if a := h.get("Network", name).Condition("Available"); a.Message != "The file is there" {
+				return fmt.Errorf("%+v", a)
+			}
+			return nil
+		})
+	}
+	available("net")
+	h.until("the subnet relies on the network", func() error {
+		got, err := h.client.Delete(t.Context(), client.DeleteRequest{Kind: h.kind("Network"), Name: "net", DryRun: true})
+		if err == nil && len(got.BlockedBy.Nodes) == 0 {
+			err = fmt.Errorf("it is %s", got.State)
+		}
+		return err
+	})
+	h.delete("Network", "net")
+	h.spec("Network", "later", `resource: {}`)
+	available("later") // so the controller has seen the deletion before
+	if files, _ := filepath.Glob(filepath.Join(folder, "*.json")); len(files) != 2 {
+		t.Errorf("it has the files %q", files)
+	}
+	h.delete("Subnet", "subnet")
+	h.gone("Network", "net")
+	if files, _ := filepath.Glob(filepath.Join(folder, "*.json")); len(files) != 1 {
+		t.Errorf("it has the files %q", files)
+	}
 }

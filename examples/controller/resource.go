@@ -79,7 +79,7 @@ const readDocument = `query Read($kind: String!, $namespace: String, $name: Stri
     specJSON
     statusJSON
     dependencies(first: 1000) { nodes { path name state guarded resource { statusJSON } } }
-    blockedBy(first: 1) { nodes { name } }
+    blockedBy(first: 1) { nodes { name } hiddenCount }
   }
 }`
 
@@ -89,7 +89,10 @@ func (c *controller) read(ctx context.Context, k key) (*resource, error) {
 		Resource *struct {
 			client.Resource
 			Dependencies struct{ Nodes []need }
-			BlockedBy    struct{ Nodes []struct{} }
+			BlockedBy    struct {
+				Nodes       []struct{}
+				HiddenCount int
+			}
 		}
 	}
 	vars := map[string]any{"kind": k.Kind, "name": k.Name}
@@ -100,7 +103,14 @@ func (c *controller) read(ctx context.Context, k key) (*resource, error) {
 		return nil, err
 	}
 	got := out.Resource
-	r := &resource{Resource: got.Resource, key: k, kind: c.kinds[k.Kind], needs: got.Dependencies.Nodes, blocked: len(got.BlockedBy.Nodes) > 0, stored: map[string]any{}}
+	r := &resource{
+		Resource: got.Resource,
+		key:      k,
+		kind:     c.kinds[k.Kind],
+		needs:    got.Dependencies.Nodes,
+		blocked:  len(got.BlockedBy.Nodes) > 0 || got.BlockedBy.HiddenCount > 0,
+		stored:   map[string]any{},
+	}
 	err := json.Unmarshal(got.Spec, &r.spec)
 	if len(got.Status) > 0 {
 		err = errors.Join(err, json.Unmarshal(got.Status, &r.status), json.Unmarshal(got.Status, &r.stored))
