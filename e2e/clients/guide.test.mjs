@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { gql } from "@apollo/client";
 import { build } from "esbuild";
 import { JSDOM } from "jsdom";
-import { liveList, resolve } from "@sluicegw/client";
+import { failureOf, liveList, resolve } from "@sluicegw/client";
 import { apolloTransport } from "@sluicegw/client/apollo";
 import WebSocket, { WebSocketServer } from "ws";
 import { base, create, data, newNamespace, patience, spec, within } from "./gateway.mjs";
@@ -46,7 +46,7 @@ async function isLive(t, namespace, list) {
   await until("the changes", () => names(list) === "a aa c");
 }
 
-// isSaved lets a second writer change another field, and then the same one, before a save.
+// isSaved lets a second writer change another field, then the same one, and then delete the network, before a save.
 async function isSaved(namespace, save) {
   await describe(namespace, "conflict", "before");
   let seen = await read(namespace, "conflict");
@@ -62,6 +62,9 @@ async function isSaved(namespace, save) {
     assert.equal(now.spec.resource.mtu, side === "mine" ? 1200 : 1300);
     await describe(namespace, "conflict", "theirs", 1400);
   }
+  seen = await read(namespace, "conflict");
+  await remove(namespace, "conflict");
+  await assert.rejects(save(seen, { mtu: 1200 }, () => assert.fail("asked")), (error) => failureOf(error).code === "NOT_FOUND");
 }
 
 test("fetch", async (t) => {
@@ -75,7 +78,14 @@ test("fetch", async (t) => {
     for await (const network of all(namespace, 2)) seen.push(network.metadata.name);
     assert.deepEqual(seen, ["a", "b", "c"]);
   });
-  await t.test("a change, with somebody who was faster", async () => isSaved(namespace, (await load("fetch/update.js")).save).finally(() => remove(namespace, "conflict")));
+  await t.test("a change, with somebody who was faster", async () => isSaved(namespace, (await load("fetch/update.js")).save));
+  await t.test("a change of a network that is deleted after the conflict", async () => {
+    const { saver } = await load("shared/save.js");
+    const conflict = Object.assign(new Error("changed"), { errors: [{ message: "changed", extensions: { code: "CONFLICT" } }] });
+    const save = saver(() => Promise.reject(conflict), async () => ({ network: null }));
+    const seen = { id: "a", metadata: { revision: "1" }, spec: { resource: { mtu: 1500 } } };
+    await assert.rejects(save(seen, { mtu: 1200 }, () => assert.fail("asked")), /the network was deleted/);
+  });
   await t.test("the changes, and those after the last one that was dealt with", async () => {
     const { follow } = await load("fetch/changes.js");
     const heard = [];
@@ -219,7 +229,7 @@ test("Apollo", async (t) => {
     await more(shown);
     await until("the next page", () => edges() === "a b c");
   });
-  await t.test("a change, with somebody who was faster", async () => isSaved(namespace, (await load("apollo/update.js")).save).finally(() => remove(namespace, "conflict")));
+  await t.test("a change, with somebody who was faster", async () => isSaved(namespace, (await load("apollo/update.js")).save));
   await t.test("a live list, and a change that is shown at once", async (t) => {
     const { query } = watchNetworks(namespace, 2);
     const subscription = query.subscribe(({ data }) => (shown = data?.networks));
@@ -249,7 +259,7 @@ test("urql", async (t) => {
     const both = await page(namespace, 2, first.pageInfo.endCursor);
     assert.deepEqual(both.edges.map((e) => e.node.metadata.name), ["a", "b", "c"]);
   });
-  await t.test("a change, with somebody who was faster", async () => isSaved(namespace, (await load("urql/update.js")).save).finally(() => remove(namespace, "conflict")));
+  await t.test("a change, with somebody who was faster", async () => isSaved(namespace, (await load("urql/update.js")).save));
   await t.test("a live list, and a change that is shown at once", async (t) => {
     const { liveNetworks, networksQuery } = await load("urql/live.js");
     let rows;
@@ -324,7 +334,7 @@ test("Relay", async (t) => {
     await until("the changes", () => shown() === "a 1500, aa 1500, c 1500");
   });
   await t.test("a change, with somebody who was faster", async () => {
-    await isSaved(namespace, (...args) => update.save(environment, ...args)).finally(() => remove(namespace, "conflict"));
+    await isSaved(namespace, (...args) => update.save(environment, ...args));
     await until("the list", () => shown() === "a 1500, aa 1500, c 1500");
   });
   await t.test("a change that is shown at once, and taken back if it is refused", async () => {

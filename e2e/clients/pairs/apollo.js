@@ -21,6 +21,7 @@ const page = {
   },
   open: (namespace) => follow(namespace, first),
   cached,
+  optimistically: (network) => network && client.cache.readFragment({ id: `Network:${network.id}`, fragment: row, optimistic: true }),
   names: () => (shown?.edges ?? []).map(({ node }) => node.metadata.name),
   more: () => more(shown),
   save,

@@ -17,9 +17,9 @@ class Scene {
   }
 
   // theirs is a change of somebody else.
-  theirs(resource) {
+  theirs(resource, name = "a") {
     const spec = { cloudCredentialsRef: { secretName: "cloud-config", cloudName: "openstack" }, resource };
-    return this.ask(`mutation ($input: UpsertNetworkInput!) { upsertNetwork(input: $input) { created } }`, { input: { namespace: this.namespace, name: "a", spec } });
+    return this.ask(`mutation ($input: UpsertNetworkInput!) { upsertNetwork(input: $input) { created } }`, { input: { namespace: this.namespace, name, spec } });
   }
 
   async stored() {
@@ -44,6 +44,19 @@ class Scene {
       if (Date.now() > late) throw new Error(`after ${patience} ms not so: ${what}\n${await this.places()}`);
       await new Promise((again) => setTimeout(again, 5));
     }
+  }
+
+  // shown is the value on the page, optimistic changes included.
+  shown() {
+    return (this.client.optimistically ?? this.client.cached)(this.listed())?.spec.resource.mtu;
+  }
+
+  shownAs(mtu) {
+    return this.until(`the page shows ${mtu}; it shows ${this.shown()}`, () => this.shown() === mtu);
+  }
+
+  stillShows(mtu) {
+    if (this.shown() !== mtu) throw new Error(`the page shows ${this.shown()}, not ${mtu} as before`);
   }
 
   // lists waits until the list has a value.
@@ -79,21 +92,25 @@ class Scene {
 
 /**
  * hold keeps back the answer to the next change of the page itself. `answered` is kept once the gateway has answered.
+ * With `unsent`, the request is kept back too, until `send` is called.
  */
-function hold() {
+function hold({ unsent = false } = {}) {
   const { fetch } = globalThis;
-  let release, answer;
+  let release, answer, send;
   const released = new Promise((resolve) => (release = resolve));
   const answered = new Promise((resolve) => (answer = resolve));
+  const sent = new Promise((resolve) => (send = resolve));
+  if (!unsent) send();
   globalThis.fetch = async (url, options) => {
     if (!String(options?.body).includes("patchNetwork")) return fetch(url, options);
     globalThis.fetch = fetch;
+    await sent;
     const response = await fetch(url, options);
     answer();
     await released;
     return response;
   };
-  return { answered, release };
+  return { answered, send, release };
 }
 
 // late makes two changes of the page; each is answered when the list has a later change of somebody else.
@@ -143,6 +160,35 @@ export const scenarios = {
     await scene.shows({ mtu: 1500 });
     await scene.optimistic(1400);
     await scene.shows({ mtu: 1400 });
+  },
+  async "an optimistic change is shown before the gateway has it, and no event undoes it"(scene) {
+    const { send, answered, release } = hold({ unsent: true });
+    const changed = scene.optimistic(1400);
+    await scene.shownAs(1400);
+    await scene.theirs({ mtu: 1500 }, "b");
+    await scene.until("the event of another network", () => scene.client.names(scene.namespace).includes("b"));
+    scene.stillShows(1400);
+    send();
+    await answered;
+    await scene.lists(1400);
+    scene.stillShows(1400);
+    release();
+    await changed;
+    scene.stillShows(1400);
+    await scene.shows({ mtu: 1400 });
+  },
+  async "an optimistic change that is refused after an event is taken back, and theirs is shown"(scene) {
+    const { send, release } = hold({ unsent: true });
+    const conflict = refused(scene.optimistic(1400), "CONFLICT");
+    await scene.shownAs(1400);
+    await scene.theirs({ mtu: 1300 });
+    await scene.lists(1300);
+    scene.stillShows(1400);
+    send();
+    release();
+    await conflict;
+    await scene.shows({ mtu: 1300 });
+    if (scene.shown() !== 1300) throw new Error(`not taken back: ${scene.shown()}`);
   },
   async "an optimistic change at an old revision is a conflict, and theirs is shown"(scene) {
     const before = scene.listed();
