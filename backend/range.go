@@ -54,7 +54,7 @@ type Page struct {
 	Count int
 	// Unreadable are the keys of resources that were left out because they cannot be decoded, in the order of the
 	// range. If there are more pages, it has the keys up to the page's last resource, so no two pages report the same
-	// key. A key that cannot be decoded either is zero. With Range.Count there are none.
+	// key. If not even the key of a resource can be decoded, a zero Key stands for it. With Range.Count there are none.
 	Unreadable []Key
 }
 

@@ -12,7 +12,7 @@ const (
 	Looked = 2
 	// Counted is the price of a resource that a store counts without reading it: backend/service/query/page.
 	Counted = 4
-	// Object is the price of an object with handwritten resolvers, without its fields: graph/engine.
+	// Object is the price of an object with handwritten resolvers. Its fields cost extra, see Field: graph/engine.
 	Object = 75
 	// Field is the price of a field of such an object: graph/engine.
 	Field = 15

@@ -25,7 +25,7 @@ type attempt struct {
 	current *storedResource
 	// was is the state of current; nil if current is nil or cannot be read.
 	was *kind.State
-	// concealed reports whether was lacks the sensitive values because they could not be decrypted.
+	// concealed reports whether the sensitive values are missing in the field was, because they could not be decrypted.
 	concealed bool
 	// keepsSealed reports whether the write leaves the encrypted record of sensitive values as it is.
 	keepsSealed bool

@@ -16,7 +16,7 @@ import (
 type DownloadRequest struct {
 	Path  string
 	Query url.Values
-	// Preparation is the maximum time before the answer starts, but at least [Config.Silence].
+	// Preparation is the maximum time before the answer starts. A value below [Config.Silence] means that value.
 	Preparation time.Duration
 }
 

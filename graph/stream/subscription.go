@@ -32,8 +32,8 @@ type Subscription struct {
 	cancel    context.CancelFunc
 	group     atomic.Pointer[group] // nil while it is alone; changes under the locks of both groups
 
-	// The fields below are set only by the goroutine that runs the subscription. The group reads ctx and the execution
-	// of the loop.
+	// The fields below are set only by the goroutine that runs the subscription. The group reads two of them: ctx, and
+	// loop for its execution.
 	ctx    context.Context
 	after  string        // the cursor from which the transport resumes
 	events Events        // nil before it has begun

@@ -56,9 +56,9 @@ func (m *Mirror) Store(ctx context.Context, w Answered) (*backend.Resource, erro
 	return nil, m.applied(w.Key, err)
 }
 
-// applied returns the error for a change that the service has applied and that is not mirrored because of err. If err
-// is nil, the resource was already deleted again. The error does not wrap err, because no caller may retry the write
-// because of err.
+// applied returns the error for a change that the service has applied but the gateway could not mirror. err is the
+// reason; nil if the resource was deleted after the change. The result does not wrap err: a caller that recognised err
+// would repeat a write that was made.
 func (m *Mirror) applied(key backend.Key, err error) error {
 	e := &failure.Error{
 		Code:    failure.CodeUnavailable,

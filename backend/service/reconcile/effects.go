@@ -111,7 +111,7 @@ func (r *Reconciler) getFirst(
 	return out, err
 }
 
-// release records that another resource is no longer bound to the resource with a key.
+// release records that one of the resources that were bound to key, and so held it, no longer is.
 func (c *effects) release(key backend.Key) {
 	if c.released == nil {
 		c.released = map[backend.Key]bool{}

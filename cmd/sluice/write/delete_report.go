@@ -25,7 +25,8 @@ func (p pendingDelete) outcome(state string, dry command.DryRun) writeResult {
 	return writeResult{Key: p.Key(), what: p.what, done: state, uid: p.uid, dry: dry}
 }
 
-// report prints the state of a deletion, and which resources prevent it: the first ones, or after a dry run all.
+// report prints the state of a deletion, and resources that prevent it. After a dry run it prints all of these,
+// otherwise only the first.
 func (d *deletion) report(p pendingDelete, deletion client.Deletion) {
 	o := p.outcome(deletion.State, d.dry)
 	held := holders(deletion)

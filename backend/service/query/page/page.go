@@ -63,7 +63,7 @@ type Read struct {
 	Matches int
 	// Groups has the number of matching resources for each combination of values of Want.By, if By is set. The key of a
 	// group is the concatenation of [filter.Values.AppendKey] for each element of By. There are at most [MaxGroups]+1
-	// groups. If there is one more than the maximum, there are too many.
+	// groups. That many groups mean that there are too many, and that others are missing.
 	Groups map[string]*int
 
 	plan *plan.Plan
