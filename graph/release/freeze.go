@@ -93,7 +93,8 @@ func write(target string, sources map[string]string, api *ast.Schema) (err error
 	return os.Rename(next, target)
 }
 
-// Freeze releases a version, which must be a candidate. It changes the states file of the catalogue.
+// Freeze releases a version, which must be a candidate, by removing it from the states file of the catalogue. It returns
+// an error if the file does not have the version.
 func Freeze(dir string, number Number) error {
 	name := filepath.Join(dir, Folder, StatesFile)
 	text, err := os.ReadFile(name)
@@ -104,8 +105,14 @@ func Freeze(dir string, number Number) error {
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	states := doc.Content[0] // it has the candidate
-	at := slices.IndexFunc(states.Content, func(n *yaml.Node) bool { return n.Value == number.String() })
+	at := -1
+	if len(doc.Content) > 0 && doc.Content[0].Kind == yaml.MappingNode {
+		at = slices.IndexFunc(doc.Content[0].Content, func(n *yaml.Node) bool { return n.Value == number.String() })
+	}
+	if at < 0 { // the file was changed after it was read with the catalogue
+		return fmt.Errorf("%s does not have the candidate %s", name, number)
+	}
+	states := doc.Content[0]
 	states.Content = slices.Delete(states.Content, at, at+2) // a candidate has no other key
 	if len(states.Content) == 0 {
 		return os.Remove(name)

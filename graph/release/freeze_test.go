@@ -93,6 +93,28 @@ func TestFreeze_ReleasesACandidate(t *testing.T) {
 	}
 }
 
+// TestFreeze_RefusesAVersionThatTheFileLacks: somebody may change the file between the reading of the catalogue and the
+// release.
+func TestFreeze_RefusesAVersionThatTheFileLacks(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, release.Folder, release.StatesFile)
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "# nothing\n", "[v1.1]\n", "v1.1\n", "v1.0: {deprecated: 2030-01-31}\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := release.Freeze(dir, release.Number{Major: 1, Minor: 1})
+		if err == nil || !strings.Contains(err.Error(), "does not have the candidate v1.1") {
+			t.Errorf("%q: %v", text, err)
+		}
+		if left, err := os.ReadFile(name); err != nil || string(left) != text {
+			t.Errorf("%q became %q: %v", text, left, err)
+		}
+	}
+}
+
 // TestCheck_ACandidatePromisesWhatItIsServedFrom: the catalogue may break its clients, but must have all its parts.
 func TestCheck_ACandidatePromisesWhatItIsServedFrom(t *testing.T) {
 	versions, err := readStates(t, "v1.0: {candidate: true}")
