@@ -111,7 +111,7 @@ func TestOutputForProgramsIsAsPromised(t *testing.T) {
 		}
 		return out
 	}
-	written := promised(t, "and `finalize`, one", "a line, each key")
+	written := promised(t, "and `finalize` print one", "a line. Keys")
 	manifest := "apiVersion: openstack.k-orc.cloud/v1alpha1\nkind: Network\nmetadata: {name: net-a}\nspec: {cloudCredentialsRef: {secretName: s, cloudName: c}, resource: {}}\n"
 	for _, args := range [][]string{
 		{"create", "-f", "-"}, {"apply", "-f", "-"}, {"label", "network", "net-a", "a=b"}, {"annotate", "network", "net-a", "a=b"},

@@ -16,7 +16,7 @@ func explanations() []explanation {
 	return []explanation{
 		{CodeNotFound, "a write names a resource that does not exist", "create it, or leave it"},
 		{CodeAlreadyExists, "a create names a resource that exists already", "update or upsert it"},
-		{CodeConflict, "the resource has changed since the expected revision; `currentRevision` is the present one. A new status conflicts only with writes of the status", "read it again, and repeat the change"},
+		{CodeConflict, "the resource has changed since the expected revision; `currentRevision` is the present one. If only the status has changed, only a write of the whole status is refused", "read it again, and repeat the change"},
 		{CodeAborted, "other writers were faster again and again; nothing was changed, and the expected revision, if any, was not stale", "send it again"},
 		{CodeBeingDeleted, "the deletion of the resource was requested, so its spec cannot change", "wait until it is gone. Its status can be written, and finalizers removed by a patch of nothing else"},
 		{CodeValidationFailed, "a value breaks a constraint or a rule: `path`, `field`, `rule`, and `limit` (a number) or `expected`. There is an error for each", "correct the values"},
@@ -30,7 +30,7 @@ func explanations() []explanation {
 		{CodeUnauthenticated, "the gateway needs a credential, and there is none, or it is wrong, expired or revoked. HTTP: status 401; WebSocket: closed with 4403; event stream: completes", "log in or get another token, and resume"},
 		{CodeForbidden, "the gateway does not do this for you ([causes](#causes-of-forbidden))", "depends on the cause"},
 		{CodeLimitExceeded, "the request exceeds the limit named by `setting`, at the place `selection` of the document. With `retryAfter`, the caller was too fast or had too much at a time (status 429)", "ask for less; if `retryable`, ask later"},
-		{CodeUnavailable, "the store, the issuer of a token, or the service that owns the resource does not answer", "if `retryable`, send it again later. Look at `outcome`"},
+		{CodeUnavailable, "the store, the issuer of a token, or the service that owns or reviews the resource does not answer; the gateway is read-only or shutting down; or its memory for requests is used up (`setting` is limit-memory)", "if `retryable`, send it again later. Look at `outcome`"},
 		{CodeTimeout, "the request took longer than it may; nothing was changed", "send it again, or ask for less"},
 		{CodeInternal, "a fault of the gateway; its log has the cause, with `requestId`", "tell the operator"},
 		{CodeParseFailed, "the document is not valid GraphQL syntax", "correct the document"},
@@ -56,7 +56,7 @@ An error has a ` + "`message` for people, and `extensions`" + ` for programs:
 		"| `outcome` | the change may have been made, or was made | UNKNOWN: the change may have been made; read before you send it again. APPLIED: it was made, but its answer cannot be given |\n" +
 		"| `kind`, `namespace`, `name` | errors about a resource | the resource |\n" +
 		"| `path`, `field` | errors about a value of the request | where it is: as a list from the argument on (`[\"input\", \"spec\", \"resource\", \"tags\", 1]`), and as text (`input.spec.resource.tags[1]`) |\n" + `
-In the next table, other words in backquotes are keys of extensions, too.
+The next table names more of these keys in backquotes.
 
 | code | means | then |
 |---|---|---|
@@ -76,8 +76,8 @@ In the next table, other words in backquotes are keys of extensions, too.
 
 ## Failures of the store
 
-How failures of the store are answered. At a revision conflict, the gateway first tries again until the time of the request is over. This
-is not a CONFLICT, which is about the revision that the client expects.
+How failures of the store are answered. After a revision conflict, the gateway tries again until the time of the request
+is over. CONFLICT is something else: it is about the revision that the client expects.
 
 | failure | code | retryable | outcome |
 |---|---|---|---|
