@@ -27,6 +27,7 @@ func kind() *descriptor.Kind {
 			{Name: "float", Type: descriptor.TypeFloat}, {Name: "bool", Type: descriptor.TypeBoolean}, {Name: "enum", Type: descriptor.TypeEnum, Enum: colour},
 			{Name: "map", Type: descriptor.TypeMap}, {Name: "texts", Type: descriptor.TypeString, List: true}, {Name: "ints", Type: descriptor.TypeInt, List: true},
 			{Name: "floats", Type: descriptor.TypeFloat, List: true}, {Name: "bools", Type: descriptor.TypeBoolean, List: true}, {Name: "enums", Type: descriptor.TypeEnum, Enum: colour, List: true},
+			{Name: "time", Type: descriptor.TypeTime}, {Name: "times", Type: descriptor.TypeTime, List: true},
 		}, more...)
 	}
 	inner := &descriptor.Shape{Name: "Inner", Fields: fields(descriptor.Field{Name: "need", Type: descriptor.TypeInt, Required: true})}
@@ -101,19 +102,25 @@ func scalar(raw []byte) any {
 		return true
 	case 'f':
 		return false
+	case '{', '[': // instead of a time
+		return decoded(string(raw))
 	}
 	return json.Number(raw)
 }
 
-// reference says by encoding/json what a text means, nil if it is unreadable.
-func reference(text string) map[string]any {
+// decoded is what encoding/json reads from a text, nil if it reads nothing.
+func decoded(text string) (v any) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
-	var v any
 	if !json.Valid([]byte(text)) || dec.Decode(&v) != nil {
 		return nil
 	}
-	top, ok := v.(map[string]any)
+	return v
+}
+
+// reference says by encoding/json what a text means, nil if it is unreadable.
+func reference(text string) map[string]any {
+	top, ok := decoded(text).(map[string]any)
 	if !ok {
 		return nil
 	}
@@ -141,6 +148,10 @@ func known(s *descriptor.Shape, m map[string]any) (map[string]any, bool) {
 			if f.Required {
 				return nil, false
 			}
+			continue
+		}
+		if f.Type == descriptor.TypeTime && !f.List {
+			out[f.Name] = v
 			continue
 		}
 		if !f.List {
@@ -280,7 +291,7 @@ func bodies() []string {
 		`{}`, `{ }`, `{"a":"b"}`, `{"a":null}`, `{"a":1}`, `{"a":"b",}`, `{"a"}`, `{a:1}`, `{"need":1}`, `{"need":null}`, `{"need":1,"need":2}`, `{"need":1,"need":null}`, `{"n\u0065ed":1}`, `{"need":1,"unknown":[{"a":[1,{"b":"\u0041"}]},null,1.5e3,"x"]}`,
 		`"dark-red"`, `"violet"`, `"dark\u002dred"`, strings.Repeat("[", 120) + strings.Repeat("]", 120),
 	} {
-		for _, name := range []string{"text", "int", "int64", "float", "bool", "enum", "map", "texts", "ints", "floats", "bools", "enums", "one", "many", "unknown"} {
+		for _, name := range []string{"text", "int", "int64", "float", "bool", "enum", "map", "texts", "ints", "floats", "bools", "enums", "time", "times", "one", "many", "unknown"} {
 			out = append(out, fmt.Sprintf(`{"spec":{%q:%s}}`, name, value))
 		}
 		out = append(out, fmt.Sprintf(`{"metadata":%s,"spec":{}}`, value), fmt.Sprintf(`{"metadata":{"labels":%s},"spec":{}}`, value), fmt.Sprintf(`{"version":%s,"spec":{},"other":%[1]s}`, value))

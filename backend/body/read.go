@@ -249,7 +249,8 @@ func (r *parser) objects(i int, f *Field) (Span, int, error) {
 	return Span{int32(first), n<<1 | 1}, i + 1, nil // never zero, also for an empty list
 }
 
-// scalars parses a list of scalars. A null is an error.
+// scalars parses a list of scalars. A null is an error. Unlike a single time, each time must be a string, because
+// [Body.Scalars] finds only the ends of scalars.
 func (r *parser) scalars(i int, f *Field) (Span, int, error) {
 	if !r.is(i, '[') {
 		return Span{}, i, r.bad(i, "a list")
@@ -258,6 +259,9 @@ func (r *parser) scalars(i int, f *Field) (Span, int, error) {
 	i = r.space(i + 1)
 	all = all && i == begin+1
 	for !r.is(i, ']') {
+		if f.Type == descriptor.TypeTime && !r.is(i, '"') {
+			return Span{}, i, r.bad(i, "a string")
+		}
 		end, ready, err := r.scalar(i, f.Type)
 		if err != nil {
 			return Span{}, i, err
