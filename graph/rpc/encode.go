@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
 // resourceFields are the fields of the resource message of a kind.
@@ -171,13 +169,13 @@ func (k *kind) metadata(e *encoder, b *body.Body) {
 	e.text(fields.ByName("description"), b.Text(b.At(table, body.SlotDescription)))
 	e.text(fields.ByName("updated_by"), b.Text(b.At(table, body.SlotUpdatedBy)))
 	if span := b.At(table, body.SlotGeneration); !span.IsZero() {
-		if n, ok := jsontree.Integer(json.Number(b.Bytes(span))); ok && n != 0 {
+		if n := integer(b.Bytes(span)); n != 0 {
 			e.varint(fields.ByName("generation"), uint64(n))
 		}
 	}
 	e.entries(fields.ByName("labels"), b, b.At(table, body.SlotLabels))
 	e.entries(fields.ByName("annotations"), b, b.At(table, body.SlotAnnotations))
-	if t, err := descriptor.ParseTime(b.Text(b.At(table, body.SlotDeletionRequestedAt))); err == nil {
+	if t, ok := storedTime(b.Text(b.At(table, body.SlotDeletionRequestedAt))); ok {
 		e.time(fields.ByName("delete_time"), t)
 	}
 	if span := b.At(table, body.SlotFinalizers); !span.IsZero() {
@@ -250,14 +248,28 @@ func (f *field) packed(e *encoder, b *body.Body, span body.Span) {
 	e.end(at)
 }
 
-// scalar encodes a stored scalar, or an element of a list that is not packed. It leaves out a stored time that cannot be
-// parsed.
+// integer returns a stored integer. It may be greater than a SafeInt if it was not stored by this version of the
+// catalogue.
+func integer(raw []byte) int64 {
+	n, _ := strconv.ParseInt(string(raw), 10, 64) // reading the body has checked it
+	return n
+}
+
+// storedTime parses a stored time. ok is false if it cannot be parsed, or if a google.protobuf.Timestamp cannot have it:
+// a Timestamp begins with the year 1, but the API accepts the year 0 too.
+func storedTime(text string) (t time.Time, ok bool) {
+	t, err := descriptor.ParseTime(text)
+	return t, err == nil && t.Unix() >= minTime
+}
+
+// scalar encodes a stored scalar, or an element of a list that is not packed. It leaves out a time that storedTime does
+// not accept.
 func (f *field) scalar(e *encoder, raw []byte) {
 	switch f.Type {
 	case descriptor.TypeString:
 		e.string(f.message, raw)
 	case descriptor.TypeTime:
-		if t, err := descriptor.ParseTime(unquote(raw)); err == nil {
+		if t, ok := storedTime(unquote(raw)); ok {
 			e.timestamp(f.message, t)
 		}
 	case descriptor.TypeFloat:
@@ -279,11 +291,7 @@ func (f *field) number(e *encoder, raw []byte) {
 		e.data = protowire.AppendVarint(e.data, protowire.EncodeBool(raw[0] == 't'))
 	case descriptor.TypeEnum:
 		e.data = protowire.AppendVarint(e.data, uint64(f.numbers[unquote(raw)]))
-	case descriptor.TypeInt:
-		n, _ := jsontree.Integer(json.Number(raw))
-		e.data = protowire.AppendVarint(e.data, uint64(int32(n)))
-	default:
-		n, _ := jsontree.Integer(json.Number(raw))
-		e.data = protowire.AppendVarint(e.data, uint64(n))
+	default: // a negative number has ten bytes, whether it has 32 bits or 64
+		e.data = protowire.AppendVarint(e.data, uint64(integer(raw)))
 	}
 }
