@@ -101,7 +101,8 @@ func startGizmos(t *testing.T) (*standardtest.Server, *gateway) {
 	}
 	writeFile(t, filepath.Join(kinds, "boxes.graphqls"), boxes)
 	writeFile(t, filepath.Join(dir, "sluice.yaml"),
-		"services: {gizmos: {address: '"+server.URL+"', mapping: "+mapping+"}}\n")
+		"services: {gizmos: {address: '"+server.URL+"', mapping: "+mapping+
+		", compare-interval: 5s}}\n")
 	numbers := filepath.Join(dir, "numbers.txt")
 	if _, errOut, code := sluice(t, "", "proto", "print", kinds, "--numbers", numbers); code != 0 {
 		t.Fatal(errOut)
@@ -140,6 +141,29 @@ func TestGRPCService_AFieldWithAReservedNameIsServed(t *testing.T) {
 	rpc.service = "GizmoService"
 	if got, err := rpc.call("GetGizmo", `{"name": "a"}`); err != nil || !strings.Contains(got, `"x-2"`) {
 		t.Errorf("over gRPC %s is shown: %v", got, err)
+	}
+}
+
+func TestGRPCService_WhatCannotBeMirroredIsListed(t *testing.T) {
+	t.Parallel()
+	service, g := startGizmos(t)
+	g.must(`mutation { createGizmo(input: {name: "mirrored", spec: {big: 1}}) { gizmo { id } } }`)
+	for _, name := range []string{"mirrored", "new"} {
+		service.Put(name, func(m protoreflect.Message) {
+			at, f := standardtest.Field(m, "spec.big")
+			at.Set(f, protoreflect.ValueOfInt64(1<<53+1))
+		})
+	}
+	var out string
+	eventually(t, "both gizmos are listed with the reason", func() bool {
+		out, _, _ = g.cli("", "get", "gizmos", "--unreadable")
+		return strings.Count(out, "spec: big: 9007199254740993 is not within 2^53") == 2
+	})
+	if !strings.Contains(out, "mirrored") || !strings.Contains(out, "new") {
+		t.Errorf("%s", out)
+	}
+	if shown := g.must(`{ gizmo(name: "mirrored") { spec { big } } }`); shown.get("gizmo", "spec", "big") != 1.0 {
+		t.Errorf("the last state that was mirrored is not shown: %v", shown)
 	}
 }
 

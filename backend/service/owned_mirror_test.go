@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -175,6 +176,50 @@ func TestOwnedMirror_AServiceWhoseChangesAlwaysFailIsAskedLessAndLess(t *testing
 		synctest.Wait()
 		if asked == 0 || asked > 500 { // pauses are 2.5 s in the mean
 			t.Errorf("it was asked %d times", asked)
+		}
+	})
+}
+
+// TestOwnedMirror_WhatCannotBeMirroredIsListed: the gateway lists the resources that it cannot mirror, with and without
+// a record, as far as they are in the namespace, and no longer once they can be mirrored.
+func TestOwnedMirror_WhatCannotBeMirroredIsListed(t *testing.T) {
+	inTeamWorld(t, 0, func(t *testing.T, w *teamWorld) {
+		w.teams.Put(ownedTeam("readable", 1))
+		w.teams.Put(ownedTeam("mirrored", 1))
+		w.teams.MakeUnreadable(teamKey("damaged"), "it is damaged")
+		svc := w.begin(w.teams)
+		w.settle()
+		bad := ownedTeam("mirrored", 2)
+		bad.Spec = []byte(`{"size":`)
+		w.teams.Put(bad)
+		elsewhere := backend.Key{Kind: "Team", Namespace: "a", Name: "elsewhere"}
+		w.teams.MakeUnreadable(elsewhere, "its disk is full")
+		w.settle()
+		listed := func(namespace *string) (out []string) {
+			found, err := svc.Reader.Unreadables(t.Context(), "Team", namespace)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, u := range found {
+				out = append(out, u.Key.Namespace+"/"+u.Key.Name+": "+u.Reason)
+			}
+			return out
+		}
+		const cannot = "it is not what the kind can have: the service cannot show it: "
+		want := []string{"a/elsewhere: " + cannot + "its disk is full", "n/damaged: " + cannot + "it is damaged", "n/mirrored: spec: "}
+		got := listed(nil)
+		if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || !strings.HasPrefix(got[2], want[2]) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if got := listed(&elsewhere.Namespace); !slices.Equal(got, want[:1]) {
+			t.Errorf("%q, want %q", got, want[:1])
+		}
+		w.teams.Put(ownedTeam("mirrored", 2))
+		w.teams.Put(ownedTeam("damaged", 1))
+		w.teams.Remove(elsewhere)
+		w.settle()
+		if got := listed(nil); len(got) > 0 {
+			t.Errorf("%q", got)
 		}
 	})
 }

@@ -217,6 +217,7 @@ func New(cfg Config) (*Service, error) {
 		Index:      s.index,
 		Access:     cfg.Access,
 		Policy:     s.cfg.Policy,
+		Unmirrored: func(k *kind.Kind) map[backend.Key]string { return s.Writer.mirrors.Unreadable(k) },
 	})
 	s.Feed = change.New(change.Config{
 		Store:            cfg.Store,

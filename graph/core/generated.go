@@ -694,9 +694,10 @@ enum RevealedEncoding {
 `, BuiltIn: false},
 	{Name: "../../schema/core/unreadable.graphqls", Input: `extend type Query {
   """
-  The stored resources of a kind that this gateway cannot read, in the order of namespace and name, as far as the caller
-  may LIST and GET them; at most 1,000. No connection, stream or summary has them. For a kind that is not in memory, the
-  gateway reads all its resources.
+  The resources of a kind that this gateway cannot read, in the order of namespace and name, as far as the caller may
+  LIST and GET them; at most 1,000. No connection, stream or summary has them. If a service of another team owns the
+  kind, the resources that the gateway cannot mirror are listed too: connections have the state that was mirrored last.
+  For a kind that is not in memory, the gateway reads all its resources.
   """
   unreadables(
     "Name, singular, plural or short name of the kind, in any case: one of those that the field kinds lists."
@@ -706,7 +707,7 @@ enum RevealedEncoding {
   ): [ResourceUnreadable!] @semanticNonNull
 }
 
-"A stored resource that this gateway cannot read."
+"A resource that this gateway cannot read."
 type ResourceUnreadable {
   "Global id of the resource."
   resourceId: ID!
@@ -716,7 +717,7 @@ type ResourceUnreadable {
   namespace: String
   "Name of the resource."
   name: String!
-  "What is wrong with what is stored, by the names of its fields."
+  "Why the resource cannot be read."
   reason: String!
 }
 `, BuiltIn: false},

@@ -186,7 +186,7 @@ type Mutation struct {
 type Query struct {
 }
 
-// A stored resource that this gateway cannot read.
+// A resource that this gateway cannot read.
 type ResourceUnreadable struct {
 	// Global id of the resource.
 	ResourceID string `json:"resourceId"`
@@ -196,7 +196,7 @@ type ResourceUnreadable struct {
 	Namespace *string `json:"namespace,omitzero"`
 	// Name of the resource.
 	Name string `json:"name"`
-	// What is wrong with what is stored, by the names of its fields.
+	// Why the resource cannot be read.
 	Reason string `json:"reason"`
 }
 

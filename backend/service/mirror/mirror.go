@@ -107,6 +107,28 @@ func (s *Mirrors) Remove(k *kind.Kind, key backend.Key) {
 	}
 }
 
+// Unreadable returns the resources of a kind that its service has and that cannot be mirrored, with the reasons. It
+// returns nil if there are none, or if the service of the kind is not configured on this gateway.
+func (s *Mirrors) Unreadable(k *kind.Kind) map[backend.Key]string {
+	m := s.byName[k.Service]
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out map[backend.Key]string
+	for key, why := range m.unreadable {
+		if key.Kind != k.Name {
+			continue
+		}
+		if out == nil {
+			out = map[backend.Key]string{}
+		}
+		out[key] = why
+	}
+	return out
+}
+
 // Mirror is the mirror of a service.
 type Mirror struct {
 	cfg     Config

@@ -29,6 +29,7 @@ type Reader struct {
 	fetch      *page.Fetcher
 	pages      *page.Scanner
 	policies   *policies
+	unmirrored func(*kind.Kind) map[backend.Key]string
 	// declared has the declared references of each kind, by the name of the kind.
 	declared map[string][]declared
 }
@@ -45,6 +46,9 @@ type Config struct {
 	Access access.Config
 	// Policy provides the roles and bindings. It is required if access control is on.
 	Policy *policy.Source
+	// Unmirrored returns the resources of a kind that its service has and that cannot be mirrored, with the reasons.
+	// It may be nil.
+	Unmirrored func(*kind.Kind) map[backend.Key]string
 }
 
 // New returns a reader.
@@ -58,6 +62,10 @@ func New(cfg Config) *Reader {
 		pages:      page.NewScanner(f, cfg.Index),
 		declared:   declaredOf(cfg.Kinds),
 		policies:   new(policies),
+		unmirrored: cfg.Unmirrored,
+	}
+	if r.unmirrored == nil {
+		r.unmirrored = func(*kind.Kind) map[backend.Key]string { return nil }
 	}
 	r.policies.cfg = cfg.Access
 	r.policies.source = cfg.Policy

@@ -1,8 +1,10 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/sluicegw/sluice/backend"
@@ -13,16 +15,18 @@ import (
 // MaxUnreadables is the maximum number of resources that [Reader.Unreadables] returns.
 const MaxUnreadables = 1000
 
-// UnreadableResource is a stored resource that this gateway cannot read. Lists leave it out.
+// UnreadableResource is a resource that this gateway cannot read. If it is stored, lists leave it out. If a service has
+// it and it cannot be mirrored, lists show the state that was mirrored last, or leave it out if there is none.
 type UnreadableResource struct {
 	Key backend.Key
-	// Reason describes the problem. It may name fields, but has no values of the resource.
+	// Reason describes the problem. For a stored resource it may name fields, but has no values of the resource. For a
+	// resource of a service it may have the service's message and the value that cannot be mirrored.
 	Reason string
 }
 
-// Unreadables returns the resources of a kind that cannot be read and that the caller may list and see, sorted by key.
-// It returns at most [MaxUnreadables]. A nil namespace means all namespaces. If the kind is not in memory, all its
-// resources are read, within the limits of the caller.
+// Unreadables returns the resources of a kind that cannot be read or mirrored, and that the caller may list and see,
+// sorted by key. It returns at most [MaxUnreadables]. A nil namespace means all namespaces. If the kind is not in
+// memory, all its resources are read, within the limits of the caller.
 func (r *Reader) Unreadables(ctx context.Context, kindName string, namespace *string) ([]UnreadableResource, error) {
 	t := r.lister(ctx)
 	var q connection
@@ -41,7 +45,40 @@ func (r *Reader) Unreadables(ctx context.Context, kindName string, namespace *st
 		out = append(out, UnreadableResource{Key: key, Reason: reasonOf(err)})
 		return len(out) < MaxUnreadables
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return p.withUnmirrored(ctx, out)
+}
+
+// withUnmirrored adds the resources that cannot be mirrored to those that cannot be read. A resource that is both keeps
+// the reason why it cannot be read.
+func (p *Page) withUnmirrored(ctx context.Context, out []UnreadableResource) ([]UnreadableResource, error) {
+	unmirrored := p.reader.unmirrored(p.query.Kind.Whole())
+	if len(unmirrored) == 0 {
+		return out, nil
+	}
+	if err := budget.From(ctx).Spend(budget.Steps, len(unmirrored)*budget.Run); err != nil {
+		return nil, err
+	}
+	for _, u := range out {
+		delete(unmirrored, u.Key)
+	}
+	namespace := p.query.asked()
+	for key, reason := range unmirrored {
+		if (namespace == "" || key.Namespace == namespace) && p.query.sees(key) {
+			out = append(out, UnreadableResource{Key: key, Reason: reason})
+		}
+	}
+	slices.SortFunc(out, func(a, b UnreadableResource) int {
+		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
+	})
+	return out[:min(len(out), MaxUnreadables)], nil
+}
+
+// sees reports whether the caller may see a resource of the connection's kind.
+func (c *connection) sees(key backend.Key) bool {
+	return c.Scope == nil || c.Scope.Has(key.Namespace, key.Name)
 }
 
 // readAll reads all resources of a request, so that those which cannot be read are remembered.
@@ -87,8 +124,7 @@ func (p *Page) Unreadable(ctx context.Context) (n int, err error) {
 // eachUnreadable calls yield for each resource that Unreadable counts, sorted by key, until yield returns false. If
 // there are none, it charges nothing.
 func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, err error) bool) error {
-	k, scope := p.query.Kind, p.query.Scope
-	visible := func(key backend.Key) bool { return scope == nil || scope.Has(key.Namespace, key.Name) }
+	k := p.query.Kind
 	namespace := p.query.asked()
 	if p.view == nil {
 		found, err := p.reader.unreadable.Find(ctx, k, namespace)
@@ -96,7 +132,7 @@ func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, e
 			return err
 		}
 		for _, damaged := range found {
-			if visible(damaged.Key) && !yield(damaged.Key, damaged.Err) {
+			if p.query.sees(damaged.Key) && !yield(damaged.Key, damaged.Err) {
 				break
 			}
 		}
@@ -115,7 +151,7 @@ func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, e
 		if err := spent.Spend(budget.Steps, budget.Run); err != nil {
 			return err
 		}
-		if !e.ExpiredAt(p.view.Now()) && visible(e.Resource.Key) && !yield(e.Resource.Key, e.Err) {
+		if !e.ExpiredAt(p.view.Now()) && p.query.sees(e.Resource.Key) && !yield(e.Resource.Key, e.Err) {
 			break
 		}
 	}

@@ -3,6 +3,7 @@ package query_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -10,11 +11,15 @@ import (
 	"time"
 	"unsafe"
 
+	"go.uber.org/zap"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
@@ -117,5 +122,60 @@ func TestUnreadable_AMarkOfAnUnreadableResourceKeepsNothingOfTheRequest(t *testi
 			}
 			runtime.KeepAlive(svc)
 		})
+	}
+}
+
+// TestUnreadables_OfAServiceAreListedWithinTheRightsOfTheCaller: of the resources that cannot be mirrored, a caller is
+// shown those that it may list, once each and in order, and only up to the maximum.
+func TestUnreadables_OfAServiceAreListedWithinTheRightsOfTheCaller(t *testing.T) {
+	store := servicetest.OpenMemory(t)
+	f := servicetest.Guarded(t, store, 0, servicetest.Widget())
+	f.Store = store
+	key := func(namespace, name string) backend.Key {
+		return backend.Key{Kind: "Widget", Namespace: namespace, Name: name}
+	}
+	f.Put(key("b", "w1"), backend.Put{UID: "u", Caller: true, Body: backend.EncodeBody([]byte(`{`))})
+	read := access.Rule{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList}}
+	f.StorePolicy(access.RoleKind, "role", access.Role{Rules: []access.Rule{read}})
+	f.StorePolicy(access.BindingKind, "one", access.Binding{
+		Roles: []string{"role"}, Users: []string{"token:one"}, Namespaces: []string{"b"},
+	})
+	kinds, err := kind.Compile(append(servicetest.PolicyKinds(t), servicetest.Widget()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unmirrored := map[backend.Key]string{key("b", "w0"): "too large", key("b", "w1"): "both", key("a", "w2"): "too large"}
+	r := query.New(query.Config{
+		Store:      store,
+		Kinds:      kinds,
+		Unreadable: kind.NewUnreadable(store, zap.NewNop(), kind.NewUnreadableCounter(func(string) {})),
+		Access:     access.Config{Enabled: true, AdminGroup: servicetest.AdminGroup},
+		Policy:     f.Reader.PolicySource(),
+		Unmirrored: func(*kind.Kind) map[backend.Key]string { return maps.Clone(unmirrored) },
+	})
+	listed := func(caller access.Caller, namespace *string) (out []query.UnreadableResource) {
+		out, err := r.Unreadables(access.WithCaller(t.Context(), caller), "Widget", namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	damaged := query.UnreadableResource{Key: key("b", "w1"), Reason: "the record does not decode"}
+	if got := listed(servicetest.Admin(), nil); len(got) != 3 || got[0].Key != key("a", "w2") || got[2].Key != damaged.Key {
+		t.Errorf("an administrator is shown %v", got)
+	}
+	got := listed(servicetest.As("token:one"), nil)
+	want := []query.UnreadableResource{{Key: key("b", "w0"), Reason: "too large"}, damaged}
+	if len(got) != 2 || got[0] != want[0] || got[1].Key != damaged.Key || got[1].Reason == "both" {
+		t.Errorf("the caller is shown %v, want %v", got, want)
+	}
+	if got := listed(servicetest.As("token:one"), servicetest.Pointer("a")); len(got) != 0 {
+		t.Errorf("of another namespace the caller is shown %v", got)
+	}
+	for i := range 2 * query.MaxUnreadables {
+		unmirrored[key("c", fmt.Sprintf("w%04d", i))] = "too large"
+	}
+	if got := listed(servicetest.Admin(), nil); len(got) != query.MaxUnreadables || got[3].Key != key("c", "w0000") {
+		t.Errorf("%d are listed, after the others %v", len(got), got[3])
 	}
 }
