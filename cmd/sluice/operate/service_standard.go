@@ -165,7 +165,8 @@ func kindsIn(refused []standard.Omitted) string {
 	return output.Plural(len(names), "kind")
 }
 
-// withoutUnservable removes the kinds that a catalogue cannot have, such as those with reserved names.
+// withoutUnservable removes the kinds that a catalogue cannot have, such as those with reserved names. Of kinds that
+// cannot be in one catalogue, such as those with equal plurals, it keeps one.
 func (p servicePull) withoutUnservable(
 	d *standard.Descriptors, pulled *standard.Catalogue, given *standard.Mapping, name string,
 ) (*standard.Catalogue, error) {
@@ -176,33 +177,125 @@ func (p servicePull) withoutUnservable(
 	if err != nil {
 		return nil, err
 	}
-	refused := pulled.Refused
-	var good []string
+	s := selection{
+		check:     func(sdl string) string { return p.unservable(sdl, name) },
+		catalogue: func(kinds []string) (*standard.Catalogue, error) { return d.Catalogue(name, kinds, given, limits) },
+		refused:   pulled.Refused,
+	}
+	var others []candidate
 	for _, kind := range pulled.Kinds {
-		asked := kind
-		if given.Kinds[kind] == nil {
-			asked = pulled.Mapping.Kinds[kind].Message // since several messages may have the name
+		one := candidate{kind: kind, asked: kind, message: pulled.Mapping.Kinds[kind].Message}
+		if given.Kinds[kind] != nil {
+			s.kinds = append(s.kinds, one)
+			continue
 		}
-		one, err := d.Catalogue(name, []string{asked}, given, limits)
+		one.asked = one.message // since several messages may have the name
+		others = append(others, one)
+	}
+	s.kinds = append(s.kinds, others...)
+	if err := s.removeUnservable(); err != nil {
+		return nil, err
+	}
+	return s.removeClashing()
+}
+
+// unservable returns why a catalogue cannot have an SDL; "" if it can. The SDL is not written, so its lines are not
+// named.
+func (p servicePull) unservable(sdl, name string) string {
+	_, err := p.check(sdl, name)
+	if err == nil {
+		return ""
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		if rest, own := strings.CutPrefix(line, filepath.Join(filepath.Dir(p.to), p.file(name))+":"); own {
+			_, lines[i], _ = strings.Cut(rest, ": ")
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
+// selection selects the kinds of a service that a catalogue can have together.
+type selection struct {
+	// check returns why a catalogue cannot have an SDL; "" if it can.
+	check func(sdl string) string
+	// catalogue returns the SDL of kinds.
+	catalogue func(asked []string) (*standard.Catalogue, error)
+	// kinds are the kinds that were not refused. Those of the given mapping are the first, so they are preferred to
+	// others.
+	kinds []candidate
+	// refused lists the kinds that were refused.
+	refused []standard.Omitted
+}
+
+// candidate is a kind of a selection. asked is the name by which Catalogue knows it. message is the message of its
+// resources.
+type candidate struct{ kind, asked, message string }
+
+// try returns the SDL of kinds. why is the reason if a catalogue cannot have it.
+func (s *selection) try(kinds []candidate) (made *standard.Catalogue, why string, err error) {
+	asked := make([]string, len(kinds))
+	for i, one := range kinds {
+		asked[i] = one.asked
+	}
+	if made, err = s.catalogue(asked); err != nil {
+		return nil, "", err
+	}
+	return made, s.check(made.SDL), nil
+}
+
+// removeUnservable removes the kinds that no catalogue can have.
+func (s *selection) removeUnservable() error {
+	all := s.kinds
+	s.kinds = nil
+	for _, one := range all {
+		_, why, err := s.try([]candidate{one})
+		switch {
+		case err != nil:
+			return err
+		case why != "":
+			s.refused = append(s.refused, standard.Omitted{Path: one.kind, Why: fmt.Sprintf(
+				"%s; a kind of another name in the mapping can have the message %s", why, one.message)})
+		default:
+			s.kinds = append(s.kinds, one)
+		}
+	}
+	return nil
+}
+
+// removeClashing removes kinds until a catalogue can have the others together, and returns their SDL. It removes a kind
+// that a catalogue cannot have together with the kinds before it.
+func (s *selection) removeClashing() (*standard.Catalogue, error) {
+	served := 0 // the number of the first kinds that are known to go together
+	for len(s.kinds) > 0 {
+		made, why, err := s.try(s.kinds)
 		if err != nil {
 			return nil, err
 		}
-		if _, err = p.check(one.SDL, name); err != nil {
-			refused = append(refused, standard.Omitted{Path: kind, Why: fmt.Sprintf(
-				"%v; a kind of another name in the mapping can have the message %s", err, pulled.Mapping.Kinds[kind].Message)})
-			continue
+		if why == "" {
+			made.Refused = append(s.refused, made.Refused...)
+			return made, nil
 		}
-		good = append(good, asked)
+		fails := len(s.kinds) // the number of the first kinds that are known not to go together, because of why
+		for served+1 < fails {
+			middle := (served + fails) / 2
+			_, not, err := s.try(s.kinds[:middle])
+			switch {
+			case err != nil:
+				return nil, err
+			case not == "":
+				served = middle
+			default:
+				fails = middle
+				why = not
+			}
+		}
+		s.refused = append(s.refused, standard.Omitted{
+			Path: s.kinds[served].kind, Why: why + "; --kind chooses which of them is served",
+		})
+		s.kinds = slices.Delete(s.kinds, served, served+1)
 	}
-	if len(good) == 0 {
-		return &standard.Catalogue{Refused: refused}, nil
-	}
-	out, err := d.Catalogue(name, good, given, limits)
-	if err != nil {
-		return nil, err
-	}
-	out.Refused = append(refused, out.Refused...)
-	return out, nil
+	return &standard.Catalogue{Refused: s.refused}, nil
 }
 
 // givenMapping reads the file of the mapping. If the file does not exist, the mapping is empty.

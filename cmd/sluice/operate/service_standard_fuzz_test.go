@@ -13,6 +13,7 @@ import (
 func FuzzServicePull(f *testing.F) {
 	f.Add(standardtest.Compile(f, nil, standardtest.FooFile))
 	f.Add(standardtest.Compile(f, nil, standardtest.LibraryFile))
+	f.Add(compileClashing(f))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		d, err := standard.ReadDescriptors(raw)
 		if err != nil {

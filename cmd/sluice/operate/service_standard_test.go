@@ -1,10 +1,12 @@
 package operate
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -145,5 +147,82 @@ func TestServicePull_SaysWhatItCannotTakeOfAGRPCService(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "x.graphqls")); err == nil {
 		t.Error("a file was written")
+	}
+}
+
+// clashing has two pairs of kinds with equal plurals.
+const clashing = `syntax = "proto3";
+package example.box.v1;
+message Box { string name = 1; string title = 2; }
+message Boxe { string name = 1; string title = 2; }
+message Lid { string name = 1; string title = 2; }
+message Lidd { string name = 1; string title = 2; }
+message GetRequest { string name = 1; }
+message ListRequest { int32 page_size = 1; string page_token = 2; }
+message BoxList { repeated Box boxes = 1; string next_page_token = 2; }
+message BoxeList { repeated Boxe boxes = 1; string next_page_token = 2; }
+message LidList { repeated Lid lids = 1; string next_page_token = 2; }
+message LiddList { repeated Lidd lids = 1; string next_page_token = 2; }
+service One {
+  rpc GetBox(GetRequest) returns (Box);
+  rpc ListBoxes(ListRequest) returns (BoxList);
+  rpc GetLid(GetRequest) returns (Lid);
+  rpc ListLids(ListRequest) returns (LidList);
+}
+service Other {
+  rpc GetBoxe(GetRequest) returns (Boxe);
+  rpc ListBoxes(ListRequest) returns (BoxeList);
+  rpc GetLidd(GetRequest) returns (Lidd);
+  rpc ListLids(ListRequest) returns (LiddList);
+}
+`
+
+// compileClashing returns the descriptors of clashing.
+func compileClashing(t testing.TB) []byte {
+	return standardtest.Compile(t, func(path string) (io.ReadCloser, error) {
+		if path == "box.proto" {
+			return io.NopCloser(strings.NewReader(clashing)), nil
+		}
+		return standardtest.Open(path)
+	}, "box.proto")
+}
+
+// TestServicePull_OfKindsThatClashOneIsServed: the others are served, and the error names the kinds and the reason.
+// Kinds of the mapping are preferred. If two of them clash, nothing is written.
+func TestServicePull_OfKindsThatClashOneIsServed(t *testing.T) {
+	raw := compileClashing(t)
+	for given, want := range map[string]struct{ served, refused string }{
+		"kinds: {}":                      {"Box Lid", "Boxe Lidd"},
+		"kinds: {Boxe: {}}":              {"Boxe Lid", "Box Lidd"},
+		"kinds: {Lidd: {}, Boxe: {}}":    {"Boxe Lidd", "Box Lid"},
+		"kinds: {Lid: {}}":               {"Box Lid", "Boxe Lidd"},
+		"kinds: {Boxe: {}, Box: {}}":     {"", "Boxe Lidd"},
+		"kinds: {Crate: {message: Box}}": {"Crate Lid", "Boxe Lidd"},
+	} {
+		dir := t.TempDir()
+		file := commandtest.WriteFile(t, dir, "boxes.binpb", string(raw))
+		mapping := commandtest.WriteFile(t, dir, "boxes.yaml", strings.Replace(given, "message: ", "message: example.box.v1.", 1))
+		to := filepath.Join(dir, "boxes.graphqls")
+		_, errOut, code := commandtest.Run(t, newRoot,
+			"service", "pull", "--grpc", file, "--to", to, "--mapping", mapping, "--name", "boxes")
+		sdl, err := os.ReadFile(to)
+		if wrote := err == nil; wrote != (want.served != "") || wrote != (code == 0) {
+			t.Errorf("%s: exit %d, %v: %s", given, code, err, errOut)
+		}
+		for _, kind := range strings.Fields(want.served) {
+			if !strings.Contains(string(sdl), "\ntype "+kind+"\n") {
+				t.Errorf("%s: the SDL has no kind %s", given, kind)
+			}
+		}
+		for _, kind := range strings.Fields(want.refused) {
+			line := regexp.MustCompile(`(?m)^sluice: cannot be served: ` + kind + `: kind \w+: "(boxes|lids)" means kind \w+ too,.*` +
+				`; --kind chooses which of them is served$`)
+			if !line.MatchString(errOut) || strings.Contains(string(sdl), "\ntype "+kind+"\n") {
+				t.Errorf("%s: it does not say that %s was left out: %s", given, kind, errOut)
+			}
+		}
+		if want.served != "" {
+			commandtest.Must(t, newRoot, "catalogue", "check", dir)
+		}
 	}
 }
