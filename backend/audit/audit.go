@@ -94,9 +94,11 @@ type Config struct {
 type Log struct {
 	cfg Config
 
-	turn chan struct{} // has an element while the file and at are used
+	turn chan struct{} // has an element while the file, at and lineTime are used
 	// at is the position of the last line.
 	at backend.Position
+	// lineTime is the time in the last line, or the time when the log was opened if there was no line.
+	lineTime time.Time
 	// written is a copy of at, which Behind can read without a lock.
 	written atomic.Pointer[backend.Position]
 	// rotated has an element when renamed files must be removed or compressed.
@@ -147,11 +149,14 @@ func (l *Log) failed(f Failure) { l.failures[f].Add(1) }
 // no line. [Log.Run] must then be called to write changes.
 func Open(ctx context.Context, cfg Config) (*Log, error) {
 	l := &Log{cfg: cfg, turn: make(chan struct{}, 1), rotated: make(chan struct{}, 1)}
-	var err error
-	if l.at, err = cfg.To.open(); err != nil {
+	last, err := cfg.To.open()
+	if err != nil {
 		return nil, err
 	}
+	l.at = last.at
+	l.lineTime = last.time
 	if l.at.IsZero() {
+		l.lineTime = time.Now().UTC()
 		if l.at, err = l.now(ctx); err != nil {
 			l.cfg.To.close()
 			return nil, err
@@ -320,8 +325,22 @@ func (l *Log) skip(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var lastLine time.Time
+	if err := l.alone(ctx, func() error {
+		lastLine = l.lineTime
+		return nil
+	}); err != nil {
+		return err
+	}
 	l.failed(MissingChanges)
-	l.cfg.Logger.Error("the audit log has a gap: the store's log did not reach back to its end")
+	l.cfg.Logger.Error(
+		"the audit log lacks changes: those after its last line were removed from the store's log before this gateway "+
+			"wrote them, and a GAP line marks the place; look for them in the audit logs of other gateways; "+
+			"retain-entries, retain-bytes and retain-age say how long the store keeps changes",
+		zap.Time("lastLine", lastLine),
+		zap.Stringer("after", l.at),
+		zap.Stringer("until", at),
+	)
 	return l.write(ctx, at, Line{Time: time.Now().UTC(), Event: Gap, Position: at.String()})
 }
 
@@ -401,6 +420,9 @@ func (l *Log) append(lines ...Line) error {
 			l.requestTidying()
 		}
 		return err
+	}
+	if len(lines) > 0 {
+		l.lineTime = lines[len(lines)-1].Time
 	}
 	if to.untidy {
 		to.untidy = false

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/audit"
@@ -34,6 +35,7 @@ type world struct {
 	store *memory.Store
 	hub   *hub.Hub
 	path  string
+	log   *zap.Logger
 	n     int
 	// stored maps each stored key to its revision.
 	stored map[backend.Key]backend.Revision
@@ -57,7 +59,7 @@ func newWorld(t *testing.T, cfg memory.Config) *world {
 		running.Wait()
 		_ = store.Close()
 	})
-	return &world{t: t, store: store, hub: h, path: filepath.Join(t.TempDir(), "audit.log"), stored: map[backend.Key]backend.Revision{}}
+	return &world{t: t, store: store, hub: h, path: filepath.Join(t.TempDir(), "audit.log"), log: zap.NewNop(), stored: map[backend.Key]backend.Revision{}}
 }
 
 // put changes a resource.
@@ -79,7 +81,7 @@ func (w *world) put(kind, name, actor string) {
 // run runs the log over a file until stop.
 func (w *world) run(file *audit.File) (l *audit.Log, stop func()) {
 	w.t.Helper()
-	l, err := audit.Open(w.t.Context(), audit.Config{Hub: w.hub, Sensitive: func(kind string) bool { return kind == "Secret" }, To: file, Logger: zap.NewNop()})
+	l, err := audit.Open(w.t.Context(), audit.Config{Hub: w.hub, Sensitive: func(kind string) bool { return kind == "Secret" }, To: file, Logger: w.log})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -259,12 +261,24 @@ func TestAudit_AGapIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until(func() bool { return w.hub.Position().Covers(head) })
+	before := w.lines()
+	last := before[len(before)-1]
+	core, logged := observer.New(zap.ErrorLevel)
+	w.log = zap.New(core)
 	_, stop = w.run(&audit.File{Path: w.path})
 	defer stop()
 	w.until(func() bool {
 		lines := w.lines()
 		return lines[len(lines)-1].Event == audit.Gap
 	})
+	said := logged.FilterMessageSnippet("the audit log lacks changes: those after its last line").All()
+	if len(said) == 0 {
+		t.Fatalf("the log has %v", logged.All())
+	}
+	fields := said[0].ContextMap()
+	if at, _ := fields["lastLine"].(time.Time); !at.Equal(last.Time) || fields["after"] != last.Position {
+		t.Errorf("the last line is %+v, and the log has %v", last, fields)
+	}
 	w.put("Network", "after", "")
 	if got := w.wait(1); got[len(got)-1].Name != "after" {
 		t.Errorf("%+v", got)

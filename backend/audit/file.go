@@ -59,30 +59,30 @@ type File struct {
 
 // open opens the file and returns the position of its last line. If it has no line, open returns the position of the
 // last line of the newest renamed file, or zero if there is none.
-func (f *File) open() (at backend.Position, err error) {
+func (f *File) open() (last lastWritten, err error) {
 	if f.Size == 0 {
 		f.Size = DefaultSize
 	}
 	if f.Path == "" {
-		return at, nil
+		return last, nil
 	}
 	if err := f.reopen(); err != nil {
-		return at, err
+		return last, err
 	}
 	var whole int64
-	if at, whole, err = lastLine(f.file, f.size); err == nil && whole < f.size {
+	if last, whole, err = lastLine(f.file, f.size); err == nil && whole < f.size {
 		err = f.file.Truncate(whole)
 	}
 	if err != nil {
 		f.close()
-		return at, fmt.Errorf("%s: %w", f.Path, err)
+		return last, fmt.Errorf("%s: %w", f.Path, err)
 	}
 	f.size = whole
 	f.untidy = true
 	if whole == 0 {
-		at = f.renamed()
+		last = f.renamed()
 	}
-	return at, nil
+	return last, nil
 }
 
 // CheckFile returns an error if the file at a path cannot be continued as an audit log, [fs.ErrNotExist] if there is no
@@ -108,32 +108,39 @@ func CheckFile(path string) error {
 
 func notRegular(path string) error { return fmt.Errorf("%s is no regular file", path) }
 
-// lastLine returns the position in the last whole line of a file, and the offset of the end of that line.
-func lastLine(file io.ReaderAt, size int64) (at backend.Position, whole int64, err error) {
+// lastWritten is the position and the time in the last line of a file. It is zero if there is no line.
+type lastWritten struct {
+	at   backend.Position
+	time time.Time
+}
+
+// lastLine returns the position and the time in the last whole line of a file, and the offset of the end of that line.
+func lastLine(file io.ReaderAt, size int64) (last lastWritten, whole int64, err error) {
 	size, err = sizeWithoutZeros(file, size)
 	if err != nil {
-		return at, 0, err
+		return last, 0, err
 	}
 	tail, from, err := readTail(file, size)
 	if err != nil {
-		return at, 0, err
+		return last, 0, err
 	}
 	end := bytes.LastIndexByte(tail, '\n') + 1
 	if end == 0 {
 		if from > 0 {
 			err = errors.New("its end is no audit log")
 		}
-		return at, 0, err
+		return last, 0, err
 	}
 	var line Line
 	begin := bytes.LastIndexByte(tail[:end-1], '\n') + 1
 	if err := json.Unmarshal(tail[begin:end], &line); err != nil {
-		return at, 0, errors.New("its last line is no line of an audit log")
+		return last, 0, errors.New("its last line is no line of an audit log")
 	}
+	last.time = line.Time
 	if line.Position != "" {
-		at, err = backend.ParsePosition(line.Position)
+		last.at, err = backend.ParsePosition(line.Position)
 	}
-	return at, from + int64(end), err
+	return last, from + int64(end), err
 }
 
 // readTail returns the last part of a file, at most maxLine bytes, and its offset. size is the size of the file.
@@ -162,22 +169,22 @@ func sizeWithoutZeros(file io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// renamed returns the position of the last line in the newest renamed file, zero if there is none. A renamed file is
+// renamed returns the position and the time of the last line in the newest renamed file, zero if there is none. A renamed file is
 // one whose name begins with the name of this file, so this package or logrotate may have renamed it. This position is
 // needed if the process was killed after a renaming, before the new file had a line. If the newest file of this package
 // cannot be read, an older one is used: then some lines are written twice, but none is missing.
-func (f *File) renamed() (at backend.Position) {
+func (f *File) renamed() (last lastWritten) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	if err != nil {
-		return at
+		return last
 	}
 	for _, candidate := range renamedFiles(path) {
-		at, err := lastPosition(candidate)
-		if err == nil && !at.IsZero() {
-			return at
+		last, err := lastOfRenamed(candidate)
+		if err == nil && !last.at.IsZero() {
+			return last
 		}
 	}
-	return at
+	return last
 }
 
 // renamedFiles returns the paths of the renamed files whose last line the audit log at a path may continue, the newest
@@ -223,12 +230,12 @@ func renamedFiles(path string) (out []string) {
 	return append([]string{foreign}, out...)
 }
 
-// lastPosition returns the position of the last line of a renamed file. The error may mean that the file is
-// compressed in another way than this package compresses.
-func lastPosition(path string) (at backend.Position, err error) {
+// lastOfRenamed returns the position and the time of the last line of a renamed file. The error may mean that the file
+// is compressed in another way than this package compresses.
+func lastOfRenamed(path string) (last lastWritten, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return at, err
+		return last, err
 	}
 	defer func() { _ = file.Close() }()
 	if strings.HasSuffix(path, compressedSuffix) {
@@ -236,10 +243,10 @@ func lastPosition(path string) (at backend.Position, err error) {
 	}
 	info, err := file.Stat()
 	if err != nil {
-		return at, err
+		return last, err
 	}
-	at, _, err = lastLine(file, info.Size())
-	return at, err
+	last, _, err = lastLine(file, info.Size())
+	return last, err
 }
 
 // reopen opens the file at Path, unless that file is open already.

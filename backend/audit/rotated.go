@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-
-	"github.com/sluicegw/sluice/backend"
 )
 
 // The form of the names of rotated files, for example audit.log.20261127T160000.000000, or
@@ -278,15 +276,15 @@ func (w *tailWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func lastCompressedLine(file io.Reader) (at backend.Position, err error) {
+func lastCompressedLine(file io.Reader) (last lastWritten, err error) {
 	lines, err := gzip.NewReader(file)
 	if err != nil {
-		return at, err
+		return last, err
 	}
 	var end tailWriter
 	if _, err := io.Copy(&end, lines); err != nil {
-		return at, err
+		return last, err
 	}
-	at, _, err = lastLine(bytes.NewReader(end.tail), int64(len(end.tail)))
-	return at, err
+	last, _, err = lastLine(bytes.NewReader(end.tail), int64(len(end.tail)))
+	return last, err
 }
