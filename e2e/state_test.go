@@ -66,7 +66,7 @@ func exported(t *testing.T, g *gateway, args ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state.gz")
 	out, errOut, code := g.cli("", append([]string{"export", "--to", path}, args...)...)
-	if code != 0 || !strings.Contains(out, "records") {
+	if code != 0 || !strings.Contains(out, " resource") {
 		t.Fatalf("exit %d %s%s", code, out, errOut)
 	}
 	return path

@@ -149,8 +149,8 @@ func (f *exportFlags) run(cmd *cobra.Command, std terminal.Streams, args []strin
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(std.Out, "%s: %s and %s, secrets %s\n",
-		output.Printable(f.to), output.Plural(written.end.Records, "record"), output.Plural(written.end.Changes, "change"), written.header.Secrets)
+	_, err = fmt.Fprintf(std.Out, "%s: %s, secrets %s\n",
+		output.Printable(f.to), output.Plural(written.resources, "resource"), written.header.Secrets)
 	for _, id := range written.end.Keys {
 		if id != written.header.Key {
 			_, _ = fmt.Fprintf(std.Err, "sluice: warning: some secrets are encrypted with key %q, which the exporter does not have: "+
@@ -233,8 +233,10 @@ const maxNamed = 10
 
 // savedExport describes an export that was written to a file.
 type savedExport struct {
-	header     state.Header
-	end        state.End
+	header state.Header
+	end    state.End
+	// resources is the number of resources, as a bootstrap counts them.
+	resources  int
 	unreadable []string
 }
 
@@ -266,10 +268,12 @@ func checkExport(from io.Reader, std terminal.Streams) (out savedExport, err err
 	}
 	defer std.Show("")
 	out.header = in.Header()
+	var resources state.ResourceCounter
 	for n := 1; ; n++ {
 		l, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			out.end = in.End()
+			out.resources = resources.Count()
 			return out, nil
 		}
 		if err != nil {
@@ -278,8 +282,9 @@ func checkExport(from io.Reader, std terminal.Streams) (out savedExport, err err
 		if l.Unreadable && len(out.unreadable) < maxNamed {
 			out.unreadable = append(out.unreadable, l.Resource.Key.String())
 		}
+		resources.Add(&l)
 		if n%1000 == 0 {
-			std.Show(fmt.Sprintf("%d records ...", n))
+			std.Show(fmt.Sprintf("%d resources ...", resources.Count()))
 		}
 	}
 }
