@@ -57,9 +57,17 @@ func Register(f *pflag.FlagSet, settings []Setting) {
 			panic(fmt.Sprintf("setting %s: %T", s.Name, s.Value))
 		}
 		if s.Auto != "" { // Help has it
-			f.Lookup(s.Name).DefValue = ""
+			f.Lookup(s.Name).DefValue = hiddenDefault(s.Value)
 		}
 	}
+}
+
+// hiddenDefault returns the default for which pflag prints none in the help. value is a pointer to the value.
+func hiddenDefault(value any) string {
+	if _, ok := value.(*int); ok {
+		return "0"
+	}
+	return ""
 }
 
 // Check returns an error that joins all problems with the values. f has the flags, which show which settings were
