@@ -68,7 +68,7 @@ spec: {roles: [viewer], groups: ["token:viewers"], namespaces: ["*"]}
 	if out, errOut, code := over("admin", "catalogue", "apply", narrow); code != 2 || !strings.Contains(errOut, lost) || out != "" {
 		t.Errorf("a break: %d %s%s", code, out, errOut)
 	}
-	if out, errOut, code := over("admin", "catalogue", "apply", next, "--dry-run"); code != 0 || !strings.HasPrefix(out, isNew) || !strings.HasSuffix(out, "is served; nothing was changed\n") || s.sdl() != racks {
+	if out, errOut, code := over("admin", "catalogue", "apply", next, "--dry-run"); code != 0 || !strings.HasPrefix(out, isNew) || !strings.HasSuffix(out, " would be served; nothing was changed\n") || s.sdl() != racks {
 		t.Errorf("dry run: %d %s%s", code, out, errOut)
 	}
 	if s.sdl() != racks {

@@ -164,7 +164,10 @@ func (r *gatewayRequest) print(std terminal.Streams, answer reload.Answer) {
 		reload.Unchanged: "is served already",
 	}[answer.Result]
 	if r.req.DryRun {
-		what = "is served; nothing was changed"
+		what = map[reload.Result]string{
+			reload.Replaced:  "would be served; nothing was changed",
+			reload.Unchanged: "is served already; nothing was changed",
+		}[answer.Result]
 	}
 	_, _ = fmt.Fprintf(std.Out, "catalogue %s, files %s %s\n",
 		output.Printable(answer.Hash), output.Printable(answer.Files), what)
