@@ -206,12 +206,12 @@ func TestATreeThatCannotBeReadForAWhileIsReadAgainWithoutAChange(t *testing.T) {
 func TestADeletionThatWaitsSaysWhatHoldsTheResource(t *testing.T) {
 	t.Parallel()
 	g := wiredNetwork(t, "a", "b", "c", "d", "e")
-	g.expect(0, "Network net-a PENDING (dry run): subnet/a, subnet/b, subnet/c and 2 more hold it\n  subnet/a\n  subnet/b\n  subnet/c\n  subnet/d\n  subnet/e\n", "", "delete", "network", "net-a", "--dry-run")
+	g.expect(0, "Network net-a PENDING (dry run): subnet/a, subnet/b, subnet/c and 2 more hold it; once requested, the deletion cannot be cancelled\n  subnet/a\n  subnet/b\n  subnet/c\n  subnet/d\n  subnet/e\n", "", "delete", "network", "net-a", "--dry-run")
 	if out, _, _ := g.cli("", "get", "networks"); strings.Contains(out, "deleting") {
 		t.Errorf("a dry run:\n%s", out)
 	}
 	g.expect(0, "Subnet default/e UPDATED: finalizers example.org/x, example.org/y\n", "", "finalize", "subnet/e", "--add", "example.org/x", "--add", "example.org/y")
-	g.expect(0, "Network net-a PENDING: subnet/a, subnet/b, subnet/c and 2 more hold it\n", "", "delete", "network", "net-a")
+	g.expect(0, "Network net-a PENDING: subnet/a, subnet/b, subnet/c and 2 more hold it; the deletion cannot be cancelled\n", "", "delete", "network", "net-a")
 	if out, _, _ := g.cli("", "get", "networks"); !strings.Contains(out, ", deleting\n") {
 		t.Errorf("get:\n%s", out)
 	}
@@ -224,8 +224,8 @@ func TestADeletionThatWaitsSaysWhatHoldsTheResource(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		g.expect(0, "Subnet "+name+" DELETED\n", "", "delete", "subnet", name)
 	}
-	g.expect(0, "Subnet e FINALIZING: finalizers example.org/x and example.org/y hold it\n", "", "delete", "subnet/e")
-	g.expect(1, "Network net-a PENDING: subnet/e holds it\n", "sluice: Network net-a: not gone after 3s: PENDING: subnet/e holds it\n", "delete", "network", "net-a", "--wait", "--timeout", "3s")
+	g.expect(0, "Subnet e FINALIZING: finalizers example.org/x and example.org/y hold it; the deletion cannot be cancelled\n", "", "delete", "subnet/e")
+	g.expect(1, "Network net-a PENDING: subnet/e holds it; the deletion cannot be cancelled\n", "sluice: Network net-a: not gone after 3s: PENDING: subnet/e holds it\n", "delete", "network", "net-a", "--wait", "--timeout", "3s")
 	if _, errOut, code := g.cli("", "delete", "network", "net-a", "--wait", "--dry-run"); code != 2 || !strings.Contains(errOut, "dry run") {
 		t.Errorf("exit %d %s", code, errOut)
 	}
@@ -259,7 +259,7 @@ func TestADeletionThatIsRequestedIsToldSoThoughWhatBlocksItCannotBeListed(t *tes
 	if out, errOut, code := g.cli("", "delete", "network", "net-a", "--dry-run"); code != 1 || out != "" || !strings.Contains(errOut, "(LIMIT_EXCEEDED)") {
 		t.Errorf("a dry run: exit %d\n%s%s", code, out, errOut)
 	}
-	const told = "Network net-a: the deletion was requested; what blocks it could not be listed: "
+	const told = "Network net-a: the deletion was requested and cannot be cancelled; what blocks it could not be listed: "
 	for _, args := range [][]string{{"delete", "network", "net-a"}, {"delete", "networks", "-l", "team=web"}} {
 		if out, errOut, code := g.cli("", args...); code != 0 || errOut != "" || !strings.Contains(out, told[strings.Index(told, ":"):]) || !strings.HasSuffix(out, "(LIMIT_EXCEEDED)\n") {
 			t.Errorf("%v: exit %d\n%s%s", args, code, out, errOut)
@@ -341,7 +341,7 @@ func TestNoCommandThatWritesPassesOverADryRun(t *testing.T) {
 	if _, errOut, code := s.cli("", "finalize", "note", "a", "--add", "x.y/z", "--dry-run=none"); code != 0 {
 		t.Error(errOut)
 	}
-	if out, errOut, code := s.cli("", "delete", "note", "a"); code != 0 || out != "Note a FINALIZING (dry run): finalizer x.y/z holds it\n" {
+	if out, errOut, code := s.cli("", "delete", "note", "a"); code != 0 || out != "Note a FINALIZING (dry run): finalizer x.y/z holds it; once requested, the deletion cannot be cancelled\n" {
 		t.Errorf("exit %d\n%s%s", code, out, errOut)
 	}
 }

@@ -173,7 +173,10 @@ func TestScreenOfATreeThatIsWatched(t *testing.T) {
 func TestScreenOfADeletionThatWaits(t *testing.T) {
 	t.Parallel()
 	s := openTerminal(t, map[string]string{"a.yaml": wired("sub-a", "sub-b", "sub-c", "sub-d")})
-	s.runs("sluice apply -f a.yaml", "sluice delete network net-a --dry-run", "sluice finalize subnet sub-d --add example.org/cloud", "sluice delete network net-a",
+	s.runs("sluice apply -f a.yaml", "sluice delete network net-a --dry-run")
+	s.records("what would wait")
+	s.types("clear")
+	s.runs("sluice finalize subnet sub-d --add example.org/cloud", "sluice delete network net-a",
 		"sluice get networks", "sluice delete subnets -l '!team'", "sluice delete network net-a --wait --timeout 3s; echo exit $?")
 	s.records("others rely on it")
 	s.types("clear; sluice delete network net-a --wait; echo exit $?")

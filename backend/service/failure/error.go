@@ -167,7 +167,7 @@ func translations() []translation {
 			retryable: true,
 			text:      "%s was changed by others all the time; try again",
 		},
-		{is: backend.ErrDeleting, code: CodeBeingDeleted, text: "%s is being deleted"},
+		{is: backend.ErrDeleting, code: CodeBeingDeleted, text: "%s is being deleted, which cannot be cancelled"},
 		{is: backend.ErrTooLarge, code: CodeLimitExceeded, text: "%s is larger than a resource may be (1 MiB)"},
 		{is: backend.ErrDeadline, code: CodeTimeout, retryable: true, text: "the store did not get to the change in time; nothing was changed"},
 		{is: backend.ErrPositionExpired, code: CodePositionExpired, text: "the changes after this cursor are no longer available: watch with snapshot: true, or list again and watch after the changeCursor of the first page"},

@@ -30,9 +30,7 @@ func (p pendingDelete) outcome(state string, dry command.DryRun) writeResult {
 func (d *deletion) report(p pendingDelete, deletion client.Deletion) {
 	o := p.outcome(deletion.State, d.dry)
 	held := holders(deletion)
-	if held != "" {
-		o.note = ": " + held
-	}
+	o.note = noteOf(deletion.State, held, bool(d.dry))
 	d.form.print(d.std, o)
 	if held == "" || d.form != outcomeText {
 		return
@@ -51,6 +49,22 @@ func (d *deletion) report(p pendingDelete, deletion client.Deletion) {
 	}
 }
 
+// noteOf returns the note for the state of a deletion. held is what prevents the deletion; empty if that is not known.
+// dry reports whether the deletion was not requested.
+func noteOf(state, held string, dry bool) string {
+	if state == "DELETED" {
+		return ""
+	}
+	final := "the deletion cannot be cancelled"
+	if dry {
+		final = "once requested, the deletion cannot be cancelled"
+	}
+	if held == "" {
+		return ": " + final
+	}
+	return ": " + held + "; " + final
+}
+
 // reportUnseen prints that a deletion was requested, but that its state could not be read.
 func (d *deletion) reportUnseen(p pendingDelete, cause *client.Error) {
 	if d.form != outcomeText {
@@ -62,7 +76,7 @@ func (d *deletion) reportUnseen(p pendingDelete, cause *client.Error) {
 		slices.Contains(strings.Split(cause.Extensions.Selection, "."), "blockedBy") {
 		missing = "what blocks it could not be listed"
 	}
-	_, _ = fmt.Fprintf(d.std.Out, "%s: the deletion was requested; %s: %s (%s)\n",
+	_, _ = fmt.Fprintf(d.std.Out, "%s: the deletion was requested and cannot be cancelled; %s: %s (%s)\n",
 		output.Printable(p.what), missing, output.Printable(cause.Message), output.Printable(cause.Extensions.Code))
 }
 

@@ -34,7 +34,7 @@ func (d *deletion) end(ctx context.Context, err error) error {
 		case err == nil:
 			d.form.print(d.std, one.outcome("DELETED", false))
 		case ctx.Err() != nil:
-			_, _ = fmt.Fprintf(d.std.Err, "sluice: interrupted; %d deletions are requested and wait\n",
+			_, _ = fmt.Fprintf(d.std.Err, "sluice: interrupted; %d deletions are requested, wait, and cannot be cancelled\n",
 				len(d.waiting)-i)
 			return exit.ErrReported
 		case timed.Err() != nil:
