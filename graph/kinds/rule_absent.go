@@ -20,7 +20,7 @@ func HoldsWithout(s, known *descriptor.Shape, rule string) bool {
 		return false
 	}
 	compiled, issues := env.Compile(rule)
-	if issues.Err() != nil || !judgesNewAlone(compiled, known) {
+	if issues.Err() != nil || !usesOnlyNewFields(compiled, known) {
 		return false
 	}
 	program, err := env.Program(compiled, cel.CostLimit(absentCost))
@@ -40,24 +40,24 @@ func HoldsWithout(s, known *descriptor.Shape, rule string) bool {
 // absentCost is the maximum cost of evaluating a rule in HoldsWithout, in CEL's cost units.
 const absentCost = 1_000_000
 
-// judgesNewAlone reports whether a rule uses self and oldSelf only to select fields that known lacks.
-func judgesNewAlone(rule *cel.Ast, known *descriptor.Shape) bool {
+// usesOnlyNewFields reports whether a rule uses self and oldSelf only to select fields that known lacks.
+func usesOnlyNewFields(rule *cel.Ast, known *descriptor.Shape) bool {
 	mentions := 0
 	for _, e := range celast.MatchDescendants(celast.NavigateAST(rule.NativeRep()), celast.AllMatcher()) {
 		if e.Kind() != celast.IdentKind || e.AsIdent() != "self" && e.AsIdent() != "oldSelf" {
 			continue
 		}
 		mentions++
-		if !leadsToNew(e, known) {
+		if !selectsNewField(e, known) {
 			return false
 		}
 	}
 	return mentions > 0
 }
 
-// leadsToNew reports whether e, which is self or oldSelf, is used to select a field that known lacks. An example is
+// selectsNewField reports whether e, which is self or oldSelf, is used to select a field that known lacks. An example is
 // self.resource.mtu, if known has resource but not mtu.
-func leadsToNew(e celast.NavigableExpr, known *descriptor.Shape) bool {
+func selectsNewField(e celast.NavigableExpr, known *descriptor.Shape) bool {
 	for in := known; in != nil; {
 		parent, ok := e.Parent()
 		if !ok || parent.Kind() != celast.SelectKind {
