@@ -183,11 +183,11 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		}
 	case len(list.Hashes) > 0:
 		breaking = Breaking(Diff(newest, outline))
-		again, err := g.comeback(ctx, list.Hashes, newest, outline)
+		earlier, err := g.earlierBreaking(ctx, list.Hashes, newest, outline)
 		if err != nil {
 			return err
 		}
-		for _, c := range again {
+		for _, c := range earlier {
 			if !slices.Contains(breaking, c) {
 				breaking = append(breaking, c)
 			}
