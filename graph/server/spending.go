@@ -49,7 +49,7 @@ func (a *api) Open(ctx context.Context) context.Context {
 	if op.Operation.Operation != ast.Subscription {
 		ctx = a.traceOperation(ctx, op)
 	}
-	if asked(op, "explain") {
+	if requestsExtension(op, "explain") {
 		ctx, _ = plan.WithExplanation(ctx)
 	}
 	return ctx
@@ -65,22 +65,22 @@ func (a *api) Close(ctx context.Context, res *graphql.Response) {
 	}
 	a.account(ctx, op, spent)
 	a.endOperation(ctx, op, res, spent)
-	if asked(op, "cost") {
-		tell(res, "cost", cost(spent))
+	if requestsExtension(op, "cost") {
+		setExtension(res, "cost", cost(spent))
 	}
-	if asked(op, "explain") {
-		tell(res, "explain", plan.ExplanationFrom(ctx).Reads())
+	if requestsExtension(op, "explain") {
+		setExtension(res, "explain", plan.ExplanationFrom(ctx).Reads())
 	}
 }
 
-// asked reports whether a request asks for an extension of the answer.
-func asked(op *graphql.OperationContext, name string) bool {
+// requestsExtension reports whether a request asks for an extension of the answer.
+func requestsExtension(op *graphql.OperationContext, name string) bool {
 	wanted, _ := op.Extensions[name].(bool)
 	return wanted
 }
 
-// tell adds an extension to an answer. res may be nil.
-func tell(res *graphql.Response, name string, value any) {
+// setExtension adds an extension to an answer. res may be nil.
+func setExtension(res *graphql.Response, name string, value any) {
 	if res == nil {
 		return
 	}
