@@ -138,7 +138,7 @@ func (c *proxied) replies() {
 			}
 			n++
 		}
-		if _, err := c.client.Write(c.p.told(m.raw)); err != nil {
+		if _, err := c.client.Write(c.p.replaced(m.raw)); err != nil {
 			return
 		}
 	}

@@ -187,8 +187,8 @@ func (p *Proxy) Lie(truth, said string) {
 	p.lies = append(p.lies, lie{truth, said})
 }
 
-// told returns a reply after the replacements of [Proxy.Lie].
-func (p *Proxy) told(raw []byte) []byte {
+// replaced returns a reply after the replacements of [Proxy.Lie].
+func (p *Proxy) replaced(raw []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.lies {
