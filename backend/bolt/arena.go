@@ -55,7 +55,7 @@ func (a *arena) resource(k backend.Key, key, form []byte) (*backend.Resource, er
 	r.Deleting, r.SpecRevision = flags&flagDeleting != 0, d.revision()
 	r.CreatedAt, r.UpdatedAt = d.time(), d.time()
 	r.UID = string(d.bytes())
-	r.Declared = again(d.bytes(), like.Declared)
+	r.Declared = reuse(d.bytes(), like.Declared)
 	r.BindingVersion = d.bindingVersion()
 	if a.bare {
 		d.rest = nil
@@ -84,8 +84,8 @@ func (a *arena) references(d *decoder, namespace string, like []backend.Ref) []b
 			kind = like[i].Key.Kind
 		}
 		refs[i].Key = backend.Key{
-			Kind:      again(d.bytes(), kind),
-			Namespace: again(d.bytes(), namespace),
+			Kind:      reuse(d.bytes(), kind),
+			Namespace: reuse(d.bytes(), namespace),
 			Name:      string(d.bytes()),
 		}
 		bound := d.byte()
@@ -95,8 +95,8 @@ func (a *arena) references(d *decoder, namespace string, like []backend.Ref) []b
 	return refs
 }
 
-// again converts bytes to a string. If like has the same bytes, like is returned, so that nothing is allocated.
-func again(b []byte, like string) string {
+// reuse converts bytes to a string. If like has the same bytes, like is returned, so that nothing is allocated.
+func reuse(b []byte, like string) string {
 	if string(b) == like {
 		return like
 	}
@@ -120,5 +120,5 @@ func (a *arena) key(kind string, rest []byte) (backend.Key, error) {
 	if a.last != nil {
 		like = a.last.Namespace
 	}
-	return backend.Key{Kind: kind, Namespace: again(namespace, like), Name: string(name)}, nil
+	return backend.Key{Kind: kind, Namespace: reuse(namespace, like), Name: string(name)}, nil
 }

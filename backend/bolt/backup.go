@@ -95,7 +95,7 @@ func (c *core) backup(ctx context.Context) (out *Backup, err error) {
 			return err
 		}
 		db := tx.DB()
-		_, err := tx.WriteTo(&syncedWriter{to: to, proceed: func() error { return c.holds(ctx, db) }})
+		_, err := tx.WriteTo(&syncedWriter{to: to, proceed: func() error { return c.mayContinue(ctx, db) }})
 		return err
 	})
 	if err == nil {
@@ -104,9 +104,9 @@ func (c *core) backup(ctx context.Context) (out *Backup, err error) {
 	return out, err
 }
 
-// holds returns an error if a backup of db must stop. That is so if ctx has ended, if the store is closed, or if the
+// mayContinue returns an error if a backup of db must stop. That is so if ctx has ended, if the store is closed, or if the
 // file is being reopened, which waits for the transactions of db.
-func (c *core) holds(ctx context.Context, db *bbolt.DB) error {
+func (c *core) mayContinue(ctx context.Context, db *bbolt.DB) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

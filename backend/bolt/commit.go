@@ -23,7 +23,7 @@ import (
 //	                   |                              |
 //	           take    |  a group                     |
 //	           beginGroup   file, space, transaction  |  else ErrUnavailable for all
-//	           judge        conditions and changes    |  a call's own error; nothing changed
+//	           evaluate     conditions and changes    |  a call's own error; nothing changed
 //	           commit       pages and sync            |  no space: outOfSpace; else commitFailed
 //	           publish      state, tail, watchers     |
 //	           answer  -------------------------------+
@@ -296,7 +296,7 @@ func (c *core) commitGroup(group []*call) {
 	}
 	var w *writer
 	err = guarded(func() (err error) {
-		w, err = c.judge(tx, group)
+		w, err = c.evaluate(tx, group)
 		return err
 	})
 	if errors.Is(err, backend.ErrDamaged) {
@@ -352,9 +352,9 @@ func (c *core) beginGroup() (*bbolt.Tx, error) {
 	return tx, nil
 }
 
-// judge checks the conditions of the calls, one after the other, and makes their changes in the transaction. Errors of
+// evaluate checks the conditions of the calls, one after the other, and makes their changes in the transaction. Errors of
 // single calls are stored in them; the error that is returned is an error of the file.
-func (c *core) judge(tx *bbolt.Tx, group []*call) (*writer, error) {
+func (c *core) evaluate(tx *bbolt.Tx, group []*call) (*writer, error) {
 	w, err := newWriter(c, tx, len(group))
 	if err != nil {
 		return nil, err
@@ -379,15 +379,15 @@ func finishAll(group []*call, err error) {
 }
 
 // refuse sets the errors of a group that was not committed, and answers its calls. A call that would have succeeded
-// gets the error uncommitted. A call whose condition was not met gets the error unjudged, because another change in the
+// gets the error uncommitted. A call whose condition was not met gets the error undecided, because another change in the
 // same group may have been the reason. Other errors are kept.
-func refuse(group []*call, uncommitted, unjudged error) {
+func refuse(group []*call, uncommitted, undecided error) {
 	for _, call := range group {
 		var ce *backend.ConditionError
 		if call.err == nil {
 			call.err = uncommitted
 		} else if errors.As(call.err, &ce) {
-			call.err = unjudged
+			call.err = undecided
 		}
 	}
 	answer(group)

@@ -34,7 +34,7 @@ func (s *Store) Verify(ctx context.Context, v backend.Verification) (backend.Ver
 		err := s.core.view(ctx, func(tx *bbolt.Tx) error { return part(ctx, tx) })
 		var d *damage
 		if errors.As(err, &d) {
-			c.Tell(backend.Damage{Part: backend.PartPage, Problem: "a page cannot be read, and what is behind it was not looked at: " + d.cause})
+			c.Report(backend.Damage{Part: backend.PartPage, Problem: "a page cannot be read, and what is behind it was not looked at: " + d.cause})
 			err = nil
 		}
 		if err != nil {
@@ -63,7 +63,7 @@ func (c *verifier) pages() (err error) {
 		return backend.FormatErrorf("no page says where the data is")
 	}
 	if wrong := verifyPages(f, meta, size); wrong != nil {
-		c.Tell(backend.Damage{Part: backend.PartPage, Problem: wrong.Error()})
+		c.Report(backend.Damage{Part: backend.PartPage, Problem: wrong.Error()})
 	}
 	return nil
 }
@@ -88,13 +88,13 @@ func walk(ctx context.Context, b *bbolt.Bucket, visit func(k, v []byte) error) e
 func (c *verifier) record(k, v []byte) (backend.Key, *backend.Resource) {
 	key, err := backend.DecodeKey(k)
 	if err != nil {
-		c.Tell(backend.Damage{Part: backend.PartRecord, Problem: fmt.Sprintf("the key %q is none: %v", k, err)})
+		c.Report(backend.Damage{Part: backend.PartRecord, Problem: fmt.Sprintf("the key %q is none: %v", k, err)})
 		return key, nil
 	}
 	c.memory = arena{}
 	r, err := c.memory.resource(key, k, v)
 	if err != nil {
-		c.Tell(backend.Damage{Part: backend.PartRecord, Key: key, Problem: err.Error()})
+		c.Report(backend.Damage{Part: backend.PartRecord, Key: key, Problem: err.Error()})
 		return key, nil
 	}
 	return key, r
@@ -105,7 +105,7 @@ func (c *verifier) record(k, v []byte) (backend.Key, *backend.Resource) {
 func (c *verifier) records(ctx context.Context, tx *bbolt.Tx) error {
 	log, err := readLogRecord(tx)
 	if err != nil {
-		c.Tell(backend.Damage{Part: backend.PartHead, Problem: err.Error()})
+		c.Report(backend.Damage{Part: backend.PartHead, Problem: err.Error()})
 		return nil
 	}
 	deleting := tx.Bucket([]byte(deletingBucket)).Cursor()
@@ -119,24 +119,24 @@ func (c *verifier) records(ctx context.Context, tx *bbolt.Tx) error {
 			return nil
 		}
 		if r.Deleting && !has(deleting, k) {
-			c.Tell(backend.Damage{
+			c.Report(backend.Damage{
 				Part: backend.PartDeletion, Key: key, Problem: "its deletion was requested, and no entry leads to it",
 			})
 		}
 		for _, ref := range r.RefEntries() {
 			entry, value := refEntry(key, ref)
 			if !bytes.Equal(valueOf(refs, entry), value) {
-				c.Tell(backend.Damage{
+				c.Report(backend.Damage{
 					Part: backend.PartReference, Key: key,
 					Problem: fmt.Sprintf("it refers to %s, and no entry leads to it from there", ref.Key),
 				})
 			}
 		}
 		if !r.ExpiresAt.IsZero() && !has(expiry, expiryKey(r.ExpiresAt, k)) {
-			c.Tell(backend.Damage{Part: backend.PartExpiry, Key: key, Problem: "it expires, and no entry leads to it"})
+			c.Report(backend.Damage{Part: backend.PartExpiry, Key: key, Problem: "it expires, and no entry leads to it"})
 		}
 		if !key.Internal() && r.Revision.Compare(log.State.Trimmed) > 0 && !has(entries, entryKey(r.Revision)) {
-			c.Tell(backend.Damage{
+			c.Report(backend.Damage{
 				Part: backend.PartLog, Key: key, Revision: r.Revision, Problem: "the log has no entry of its last change",
 			})
 		}
@@ -149,9 +149,9 @@ func has(c *bbolt.Cursor, key []byte) bool {
 	return bytes.Equal(k, key)
 }
 
-// leads checks the entries of an index bucket. target returns the key of the record to which an entry belongs. agrees
+// checkIndex checks the entries of an index bucket. target returns the key of the record to which an entry belongs. agrees
 // reports whether the record should have that entry.
-func (c *verifier) leads(
+func (c *verifier) checkIndex(
 	ctx context.Context, tx *bbolt.Tx, bucket, part string,
 	target func(k, v []byte) ([]byte, error), agrees func(entry []byte, r *backend.Resource) bool,
 ) error {
@@ -164,18 +164,18 @@ func (c *verifier) leads(
 			key, err = backend.DecodeKey(to)
 		}
 		if err != nil {
-			c.Tell(backend.Damage{Part: part, Problem: fmt.Sprintf("the entry %q leads to no key", k)})
+			c.Report(backend.Damage{Part: part, Problem: fmt.Sprintf("the entry %q leads to no key", k)})
 			return nil
 		}
 		form := valueOf(resources, to)
 		if form == nil {
-			c.Tell(backend.Damage{Part: part, Key: key, Problem: "an entry leads to it, and it is not stored"})
+			c.Report(backend.Damage{Part: part, Key: key, Problem: "an entry leads to it, and it is not stored"})
 			return nil
 		}
 		c.memory = arena{}
 		r, err := c.memory.resource(key, to, form)
 		if err == nil && !agrees(k, r) { // verifier.records reports a record that does not decode
-			c.Tell(backend.Damage{
+			c.Report(backend.Damage{
 				Part: part, Key: key, Problem: fmt.Sprintf("an entry leads to it that it does not have: %q", k),
 			})
 		}
@@ -184,23 +184,23 @@ func (c *verifier) leads(
 }
 
 func (c *verifier) deletions(ctx context.Context, tx *bbolt.Tx) error {
-	return c.leads(ctx, tx, deletingBucket, backend.PartDeletion,
+	return c.checkIndex(ctx, tx, deletingBucket, backend.PartDeletion,
 		func(k, _ []byte) ([]byte, error) { return k, nil },
 		func(_ []byte, r *backend.Resource) bool { return r.Deleting })
 }
 
 func (c *verifier) references(ctx context.Context, tx *bbolt.Tx) error {
-	leadsBack := func(entry []byte, r *backend.Resource) bool {
+	hasEntry := func(entry []byte, r *backend.Resource) bool {
 		return slices.ContainsFunc(r.RefEntries(), func(ref backend.Ref) bool {
 			own, _ := refEntry(r.Key, ref)
 			return bytes.Equal(own, entry)
 		})
 	}
-	return c.leads(ctx, tx, refBucket, backend.PartReference, entryTarget, leadsBack)
+	return c.checkIndex(ctx, tx, refBucket, backend.PartReference, entryTarget, hasEntry)
 }
 
 func (c *verifier) expiries(ctx context.Context, tx *bbolt.Tx) error {
-	return c.leads(ctx, tx, expiryBucket, backend.PartExpiry,
+	return c.checkIndex(ctx, tx, expiryBucket, backend.PartExpiry,
 		func(k, _ []byte) ([]byte, error) { return backend.SkipElement(k) },
 		func(entry []byte, r *backend.Resource) bool {
 			return !r.ExpiresAt.IsZero() && bytes.Equal(entry, expiryKey(r.ExpiresAt, r.Key.Append(nil)))
@@ -226,7 +226,7 @@ func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
 		c.Count(&c.Verified.Changes)
 		rev, err := decodeEntryKey(k)
 		if err != nil {
-			c.Tell(backend.Damage{Part: backend.PartLog, Problem: fmt.Sprintf("the key %x is none", k)})
+			c.Report(backend.Damage{Part: backend.PartLog, Problem: fmt.Sprintf("the key %x is none", k)})
 			return nil
 		}
 		count++
@@ -236,7 +236,7 @@ func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
 			gap = rev.Seq != 1 || known && end != last.Seq
 		}
 		if gap {
-			c.Tell(backend.Damage{
+			c.Report(backend.Damage{
 				Part: backend.PartLog, Revision: rev,
 				Problem: fmt.Sprintf("it follows %s: changes are missing in between", last),
 			})
@@ -244,30 +244,30 @@ func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
 		last = rev
 		e, err := decodeEvent(rev, v)
 		if err != nil {
-			c.Tell(backend.Damage{Part: backend.PartLog, Revision: rev, Problem: err.Error()})
+			c.Report(backend.Damage{Part: backend.PartLog, Revision: rev, Problem: err.Error()})
 			return nil
 		}
 		size += int64(e.Size())
-		c.holds(resources, absent, &e)
+		c.checkStored(resources, absent, &e)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	if end, known := ends[last.Epoch]; known && last.Seq != end {
-		c.Tell(backend.Damage{
+		c.Report(backend.Damage{
 			Part: backend.PartHead, Problem: fmt.Sprintf("the log ends at %s, and should at %d-%d", last, last.Epoch, end),
 		})
 	}
 	if c.Verified.Damaged == 0 && (count != log.Count || size != log.Bytes) {
-		c.Tell(backend.Damage{Part: backend.PartHead, Problem: fmt.Sprintf("the log has %d entries of %d bytes, and should have %d of %d", count, size, log.Count, log.Bytes)})
+		c.Report(backend.Damage{Part: backend.PartHead, Problem: fmt.Sprintf("the log has %d entries of %d bytes, and should have %d of %d", count, size, log.Count, log.Bytes)})
 	}
-	return c.tellAbsent(ctx, tx, absent)
+	return c.reportAbsent(ctx, tx, absent)
 }
 
-// holds reports damage if the stored resource is older than a log entry of it. If the resource is not stored, holds
+// checkStored reports damage if the stored resource is older than a log entry of it. If the resource is not stored, checkStored
 // notes its key in absent.
-func (c *verifier) holds(resources *bbolt.Cursor, absent *storekit.Absent, e *backend.Event) {
+func (c *verifier) checkStored(resources *bbolt.Cursor, absent *storekit.Absent, e *backend.Event) {
 	key := e.Resource.Key
 	form := valueOf(resources, key.Append(nil))
 	if form == nil {
@@ -280,12 +280,12 @@ func (c *verifier) holds(resources *bbolt.Cursor, absent *storekit.Absent, e *ba
 		return // verifier.records has reported it
 	}
 	if order := r.Revision.Compare(e.Revision); order < 0 || order == 0 && e.Type == backend.Deleted {
-		c.Tell(backend.Damage{Part: backend.PartRecord, Key: key, Revision: e.Revision, Problem: fmt.Sprintf("the log has a change that is not stored: what is stored is of %s", r.Revision)})
+		c.Report(backend.Damage{Part: backend.PartRecord, Key: key, Revision: e.Revision, Problem: fmt.Sprintf("the log has a change that is not stored: what is stored is of %s", r.Revision)})
 	}
 }
 
-// tellAbsent reports resources that are not stored although their last log entry is not a deletion.
-func (c *verifier) tellAbsent(ctx context.Context, tx *bbolt.Tx, absent *storekit.Absent) error {
+// reportAbsent reports resources that are not stored although their last log entry is not a deletion.
+func (c *verifier) reportAbsent(ctx context.Context, tx *bbolt.Tx, absent *storekit.Absent) error {
 	if absent.Len() == 0 {
 		return nil
 	}
@@ -295,7 +295,7 @@ func (c *verifier) tellAbsent(ctx context.Context, tx *bbolt.Tx, absent *storeki
 			return nil
 		}
 		if e, err := decodeEvent(rev, v); err == nil && absent.Take(e.Resource.Key) {
-			c.Tell(backend.Damage{Part: backend.PartRecord, Key: e.Resource.Key, Revision: rev, Problem: "the log has its changes and no deletion that can be read, and it is not stored"})
+			c.Report(backend.Damage{Part: backend.PartRecord, Key: e.Resource.Key, Revision: rev, Problem: "the log has its changes and no deletion that can be read, and it is not stored"})
 		}
 		return nil
 	})

@@ -78,7 +78,7 @@ func (w *writer) run(call *call) error {
 		call.purged, w.trims = w.purge(now), true
 		return nil
 	}
-	res, changes, err := storekit.Judge(call.batch, now, &w.log.State, w)
+	res, changes, err := storekit.Evaluate(call.batch, now, &w.log.State, w)
 	if err != nil {
 		return err
 	}

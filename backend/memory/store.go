@@ -86,7 +86,7 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 		return backend.Result{}, err
 	}
 	now := s.Now()
-	res, changes, err := storekit.Judge(b, now, &s.data.state, s.data)
+	res, changes, err := storekit.Evaluate(b, now, &s.data.state, s.data)
 	if err != nil {
 		return backend.Result{}, err
 	}

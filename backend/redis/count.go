@@ -61,7 +61,7 @@ func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *shardRange
 		for _, m := range page.Val() {
 			if k, err := expiryMember(m); err != nil {
 				sc.store.core.skip("count", k, err)
-			} else if n.holds(string(k.Append([]byte{memberName}))) {
+			} else if n.contains(string(k.Append([]byte{memberName}))) {
 				gone++
 			}
 			from = "(" + m
@@ -72,5 +72,5 @@ func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *shardRange
 	}
 }
 
-// holds reports whether a member lies in the run.
-func (n *shardRange) holds(m string) bool { return m >= n.first.from[1:] && m < n.first.to[1:] }
+// contains reports whether a member lies in the run.
+func (n *shardRange) contains(m string) bool { return m >= n.first.from[1:] && m < n.first.to[1:] }

@@ -97,8 +97,8 @@ type logOnce struct {
 	keys map[string]bool // guarded by mu
 }
 
-// once calls tell, unless once was called with the same key before.
-func (t *logOnce) once(key string, tell func()) {
+// once calls log, unless once was called with the same key before.
+func (t *logOnce) once(key string, log func()) {
 	t.mu.Lock()
 	known := t.keys[key]
 	if t.keys == nil {
@@ -107,7 +107,7 @@ func (t *logOnce) once(key string, tell func()) {
 	t.keys[key] = true
 	t.mu.Unlock()
 	if !known {
-		tell()
+		log()
 	}
 }
 

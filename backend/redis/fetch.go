@@ -111,7 +111,7 @@ func (sc *scanner) resource(
 		sc.skip(k, err)
 		return nil, nil
 	}
-	if !f.leads(record) {
+	if !f.matches(record) {
 		sc.moved = !sc.last
 		return nil, nil
 	}

@@ -34,8 +34,8 @@ func find(prefix int, m string) (f found) {
 	return f
 }
 
-// leads reports whether a record has the property that the member represents.
-func (f *found) leads(record string) bool {
+// matches reports whether a record has the property that the member represents.
+func (f *found) matches(record string) bool {
 	if f.text[0] == memberName {
 		return true
 	}

@@ -110,17 +110,17 @@ func (c *verifier) scanned(ctx context.Context, node goredis.UniversalClient, ke
 			err = fmt.Errorf("it lies in shard %d", sh.index)
 		}
 		if sh.item == "" || err != nil {
-			c.Tell(backend.Damage{Part: backend.PartRecord, Problem: fmt.Sprintf("the key %q is none of a record", key)})
+			c.Report(backend.Damage{Part: backend.PartRecord, Problem: fmt.Sprintf("the key %q is none of a record", key)})
 			continue
 		}
 		r, err := decodeRecord(k, cmds[i].Val())
 		if err != nil {
-			c.Tell(backend.Damage{Part: backend.PartRecord, Key: k, Problem: err.Error()})
+			c.Report(backend.Damage{Part: backend.PartRecord, Key: k, Problem: err.Error()})
 			continue
 		}
 		found = append(found, storedRecord{shard: sh, resource: r})
 	}
-	return c.leadTo(ctx, node, found)
+	return c.checkRecords(ctx, node, found)
 }
 
 // storedRecord is a decoded record, and the shard in which it lies.
@@ -138,37 +138,37 @@ func (c *verifier) shardOfItem(key string) *shard {
 	return &shard{}
 }
 
-// leadTo checks that the index has all members of the records, and that the log has entries of their last changes.
-func (c *verifier) leadTo(ctx context.Context, node goredis.UniversalClient, found []storedRecord) error {
+// checkRecords checks that the index has all members of the records, and that the log has entries of their last changes.
+func (c *verifier) checkRecords(ctx context.Context, node goredis.UniversalClient, found []storedRecord) error {
 	if len(found) == 0 {
 		return nil
 	}
 	pipe := node.Pipeline()
-	asked := make([]*recordQuestion, len(found))
+	checks := make([]*recordCheck, len(found))
 	for i, one := range found {
-		asked[i] = askOfRecord(ctx, pipe, one)
+		checks[i] = newRecordCheck(ctx, pipe, one)
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
 		return err
 	}
 	for i, one := range found {
-		if asked[i].wrong() == nil {
+		if checks[i].wrong() == nil {
 			continue
 		}
-		if err := c.lookAgain(ctx, node, one); err != nil {
+		if err := c.recheck(ctx, node, one); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lookAgain reads a record, its index members and its last log entry in one step of the server, and reports what is
+// recheck reads a record, its index members and its last log entry in one step of the server, and reports what is
 // wrong.
-func (c *verifier) lookAgain(ctx context.Context, node goredis.UniversalClient, one storedRecord) error {
+func (c *verifier) recheck(ctx context.Context, node goredis.UniversalClient, one storedRecord) error {
 	for {
 		pipe := node.TxPipeline()
 		record := pipe.Get(ctx, one.shard.key(one.resource.Key))
-		asked := askOfRecord(ctx, pipe, one)
+		check := newRecordCheck(ctx, pipe, one)
 		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
 			return err
 		}
@@ -177,12 +177,12 @@ func (c *verifier) lookAgain(ctx context.Context, node goredis.UniversalClient, 
 		}
 		now, err := decodeRecord(one.resource.Key, record.Val())
 		if err != nil { // it was changed meanwhile, and the new state does not decode
-			c.Tell(backend.Damage{Part: backend.PartRecord, Key: one.resource.Key, Problem: err.Error()})
+			c.Report(backend.Damage{Part: backend.PartRecord, Key: one.resource.Key, Problem: err.Error()})
 			return nil
 		}
 		if now.Revision == one.resource.Revision && now.BindingVersion == one.resource.BindingVersion {
-			for _, d := range asked.wrong() {
-				c.Tell(d)
+			for _, d := range check.wrong() {
+				c.Report(d)
 			}
 			return nil
 		}
@@ -190,8 +190,8 @@ func (c *verifier) lookAgain(ctx context.Context, node goredis.UniversalClient, 
 	}
 }
 
-// recordQuestion has the commands that read the index members and the last log entry of a record.
-type recordQuestion struct {
+// recordCheck has the commands that read the index members and the last log entry of a record.
+type recordCheck struct {
 	of      storedRecord
 	members [][]byte
 	present []*goredis.IntCmd         // parallel to members
@@ -199,10 +199,10 @@ type recordQuestion struct {
 	trimmed *goredis.StringCmd
 }
 
-func askOfRecord(ctx context.Context, pipe goredis.Pipeliner, of storedRecord) *recordQuestion {
-	q := &recordQuestion{of: of, members: membersOf(of.resource)}
+func newRecordCheck(ctx context.Context, pipe goredis.Pipeliner, of storedRecord) *recordCheck {
+	q := &recordCheck{of: of, members: membersOf(of.resource)}
 	for _, m := range q.members {
-		q.present = append(q.present, askMember(ctx, pipe, of.shard, string(m)))
+		q.present = append(q.present, countMember(ctx, pipe, of.shard, string(m)))
 	}
 	if !of.resource.Key.Internal() {
 		id := streamID(of.resource.Revision)
@@ -212,13 +212,13 @@ func askOfRecord(ctx context.Context, pipe goredis.Pipeliner, of storedRecord) *
 	return q
 }
 
-// askMember adds a command that counts a member in the index.
-func askMember(ctx context.Context, pipe goredis.Pipeliner, sh *shard, m string) *goredis.IntCmd {
+// countMember adds a command that counts a member in the index.
+func countMember(ctx context.Context, pipe goredis.Pipeliner, sh *shard, m string) *goredis.IntCmd {
 	return pipe.ZLexCount(ctx, sh.members, "["+m, "["+m)
 }
 
 // wrong returns what is wrong according to the answers.
-func (q *recordQuestion) wrong() (found []backend.Damage) {
+func (q *recordCheck) wrong() (found []backend.Damage) {
 	r := q.of.resource
 	for i, m := range q.members {
 		if q.present[i].Val() > 0 {
@@ -266,7 +266,7 @@ func (c *verifier) index(ctx context.Context, sh *shard) error {
 		for _, m := range members {
 			c.Count(&c.Verified.Entries)
 			if _, err := targetOf(m); err != nil {
-				c.Tell(backend.Damage{Part: backend.PartName, Problem: fmt.Sprintf("the member %q of the index leads to no key", m)})
+				c.Report(backend.Damage{Part: backend.PartName, Problem: fmt.Sprintf("the member %q of the index leads to no key", m)})
 			}
 		}
 		if err := c.members(ctx, sh, members); err != nil {
@@ -298,12 +298,12 @@ func (c *verifier) members(ctx context.Context, sh *shard, members []string) err
 		k, _ := targetOf(m)
 		again := c.client.TxPipeline()
 		record := again.Get(ctx, sh.key(k))
-		present := askMember(ctx, again, sh, m)
+		present := countMember(ctx, again, sh, m)
 		if _, err := again.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
 			return err
 		}
 		if problem := memberProblem(m, record); problem != "" && present.Val() > 0 {
-			c.Tell(backend.Damage{Part: partOf(m), Key: k, Problem: problem})
+			c.Report(backend.Damage{Part: partOf(m), Key: k, Problem: problem})
 		}
 	}
 	return nil
@@ -342,7 +342,7 @@ func (c *verifier) log(ctx context.Context, sh *shard) error {
 			return err
 		}
 		for _, d := range v.found {
-			c.Tell(d)
+			c.Report(d)
 		}
 		return nil
 	}
@@ -427,7 +427,7 @@ func (v *logVerifier) run(ctx context.Context) error {
 	if unchanged && len(v.found) == 0 && !agrees {
 		v.wrong(backend.PartHead, backend.Revision{}, "the log has %d entries of %d bytes, and should have %s of %s", v.count, v.bytes, count, bytes)
 	}
-	return v.tellAbsent(ctx, trimmed)
+	return v.reportAbsent(ctx, trimmed)
 }
 
 // pages reads the entries after v.at up to a revision, or to the end of the log if end is zero, and calls take with
@@ -524,9 +524,9 @@ func (v *logVerifier) compare(ctx context.Context, events []backend.Event) error
 	return nil
 }
 
-// tellAbsent reports resources that are not stored although they should be according to the log. If a resource has been
+// reportAbsent reports resources that are not stored although they should be according to the log. If a resource has been
 // deleted meanwhile, the rest of the log has its deletion.
-func (v *logVerifier) tellAbsent(ctx context.Context, trimmed backend.Revision) error {
+func (v *logVerifier) reportAbsent(ctx context.Context, trimmed backend.Revision) error {
 	if v.absent.Len() == 0 {
 		return nil
 	}

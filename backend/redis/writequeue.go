@@ -209,7 +209,7 @@ func (w *writeQueue) send(calls []*scriptCall) {
 // sendRuns sends runs of the script as one pipeline, and answers their calls. It returns the runs that the server has
 // not executed because it does not know the script; they must be sent again with the source. With DurabilityReplica the
 // pipeline ends with WAIT, which concerns everything before it on the connection.
-func (w *writeQueue) sendRuns(ctx context.Context, runs []*scriptRun) (again []*scriptRun) {
+func (w *writeQueue) sendRuns(ctx context.Context, runs []*scriptRun) (retry []*scriptRun) {
 	core := w.session.core
 	pipe, script := w.on.Pipeline(), core.scripts.apply
 	cmds := make([]*goredis.Cmd, len(runs))
@@ -244,14 +244,14 @@ func (w *writeQueue) sendRuns(ctx context.Context, runs []*scriptRun) (again []*
 		}
 		if goredis.HasErrorPrefix(err, "NOSCRIPT") && !e.source {
 			e.source = true
-			again = append(again, e)
+			retry = append(retry, e)
 			continue
 		}
 		for _, c := range e.calls {
 			c.finish(nil, err)
 		}
 	}
-	return again
+	return retry
 }
 
 // scriptRun is a run of the script in a pipeline: with one batch, or with several that have one action each and the

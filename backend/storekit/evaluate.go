@@ -17,10 +17,10 @@ type ShardState interface {
 	Bound(k backend.Key, now time.Time) (bool, error)
 }
 
-// Judge checks the conditions of a batch and returns its result and writes. It writes nothing itself. The driver must
-// hold a lock over this call and the writes. log is the log of the shard. If Judge returns no error, it has advanced
-// the revisions of log by the writes. now must be in UTC.
-func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (backend.Result, []Write, error) {
+// Evaluate checks the conditions of a batch and returns its result and writes. It writes nothing itself. The driver
+// must hold a lock over this call and the writes. log is the log of the shard. If Evaluate returns no error, it has
+// advanced the revisions of log by the writes. now must be in UTC.
+func Evaluate(b backend.Batch, now time.Time, log *LogState, state ShardState) (backend.Result, []Write, error) {
 	if now.After(b.Deadline) {
 		return backend.Result{}, nil, backend.ErrDeadline
 	}
@@ -33,7 +33,7 @@ func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (bac
 		if stored[i], damaged[i], err = find(a, state); err != nil {
 			return backend.Result{}, nil, err
 		}
-		if err := holds(a, stored[i], now, state); err != nil {
+		if err := checkCondition(a, stored[i], now, state); err != nil {
 			var ce *backend.ConditionError
 			if errors.As(err, &ce) {
 				ce.Action = i
@@ -79,8 +79,8 @@ func find(a *backend.Action, state ShardState) (r *backend.Resource, damaged boo
 	return r, false, err
 }
 
-// holds checks the condition of an action. It returns nil, a *ConditionError, or an error of state.
-func holds(a *backend.Action, stored *backend.Resource, now time.Time, state ShardState) error {
+// checkCondition checks the condition of an action. It returns nil, a *ConditionError, or an error of state.
+func checkCondition(a *backend.Action, stored *backend.Resource, now time.Time, state ShardState) error {
 	live := stored
 	if live != nil && live.ExpiredAt(now) {
 		live = nil

@@ -16,8 +16,8 @@ type Inspector struct {
 	Verified backend.Verified
 }
 
-// Tell counts the damage and passes it to Found.
-func (i *Inspector) Tell(d backend.Damage) {
+// Report counts the damage and passes it to Found.
+func (i *Inspector) Report(d backend.Damage) {
 	i.Verified.Damaged++
 	i.Found(d)
 }

@@ -20,7 +20,7 @@ var (
 	link = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
 	// inTree matches what is written as a path from the root of the repository.
 	inTree = regexp.MustCompile(`^(backend|cmd|docs|e2e|examples|graph|internal|resolvers|schema)/[\w./-]+$`)
-	// member matches a method, a field or a function: Hub.publish, storekit.Judge.
+	// member matches a method, a field or a function: Hub.publish, storekit.Evaluate.
 	member   = regexp.MustCompile(`^\w+(\.[A-Za-z]\w*){1,2}$`)
 	fileName = regexp.MustCompile(`\.(go|md|graphqls|graphql|jsonl|mjs|yml|yaml|lua)$`)
 	// shape is a step of a walk, with the function that makes it: (7: `encode`).
