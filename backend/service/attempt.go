@@ -110,7 +110,7 @@ func (w *write) replacesWriteOnly() bool {
 }
 
 // validateNew validates a write that creates its resource, first against the kind of the caller's version, then against
-// each newer kind ([kind.Kind.Judge]).
+// each newer kind ([kind.Kind.NextValidator]).
 func (w *write) validateNew(ctx context.Context) error {
 	found := w.found.Clone()
 	if slices.Contains(w.kind.Whole().SubKinds, w.subKind) && !slices.Contains(w.kind.SubKinds, w.subKind) {
@@ -118,8 +118,8 @@ func (w *write) validateNew(ctx context.Context) error {
 	}
 	at := failure.At("spec")
 	found.Object(ctx, w.kind.Spec, at, w.spec)
-	for judge := w.kind.Judge(); judge != nil && found.Err(w.key) == nil; judge = judge.Judge() {
-		found.Object(ctx, judge.Spec, at, judge.Spec.Known(w.spec))
+	for next := w.kind.NextValidator(); next != nil && found.Err(w.key) == nil; next = next.NextValidator() {
+		found.Object(ctx, next.Spec, at, next.Spec.Known(w.spec))
 	}
 	return found.Err(w.key)
 }
@@ -138,15 +138,15 @@ func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
 	return found.Err(a.key)
 }
 
-// validateWhole checks the change of the spec against each newer declaration of the kind ([kind.Kind.Judge]), ignoring
-// fields that a declaration does not know.
+// validateWhole checks the change of the spec against each newer declaration of the kind ([kind.Kind.NextValidator]),
+// ignoring fields that a declaration does not know.
 func (a *attempt) validateWhole(ctx context.Context, spec map[string]any) error {
 	if a.keepsSealed {
 		return nil
 	}
-	for judge := a.kind.Judge(); judge != nil; judge = judge.Judge() {
+	for next := a.kind.NextValidator(); next != nil; next = next.NextValidator() {
 		found := a.found.Clone()
-		found.Change(ctx, judge.Spec, failure.At("spec"), judge.Spec.Known(spec), a.was.Spec)
+		found.Change(ctx, next.Spec, failure.At("spec"), next.Spec.Known(spec), a.was.Spec)
 		if err := found.Err(a.key); err != nil {
 			return err
 		}

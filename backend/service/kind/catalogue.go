@@ -41,8 +41,8 @@ type Kind struct {
 	Referred bool
 	// whole is the kind of which this kind is a view; nil if it is not a view.
 	whole *Kind
-	// judge is the kind that must also accept a write after this kind has accepted it; nil if there is none.
-	judge *Kind
+	// nextValidator is the kind that must also accept a write after this kind has accepted it; nil if there is none.
+	nextValidator *Kind
 }
 
 // Shape is a compiled [descriptor.Shape].

@@ -19,25 +19,25 @@ func (c Catalogue) Newest(kinds []descriptor.Kind) (Catalogue, error) { return c
 // what is readable. A write that is valid in the previous version is also validated against the newest one. The errors
 // of this validation use the names of the previous version.
 func (c Catalogue) Previous(kinds []descriptor.Kind) (Catalogue, error) {
-	var judges []descriptor.Kind
+	var validators []descriptor.Kind
 	n := naming{}
 	for i := range kinds {
 		if whole := c.byName[kinds[i].Name]; whole != nil && !whole.describes(&kinds[i]) {
-			judge := *whole.Kind
-			judge.Spec = n.shape(whole.Kind.Spec, kinds[i].Spec)
-			judges = append(judges, judge)
+			validator := *whole.Kind
+			validator.Spec = n.shape(whole.Kind.Spec, kinds[i].Spec)
+			validators = append(validators, validator)
 		}
 	}
-	compiled, err := Compile(judges)
+	compiled, err := Compile(validators)
 	if err != nil {
 		return Catalogue{}, err
 	}
 	return c.major(kinds, compiled.byName)
 }
 
-// major compiles kinds as views of the kinds in the catalogue. judges maps the name of a kind to the kind that then
+// major compiles kinds as views of the kinds in the catalogue. validators maps the name of a kind to the kind that then
 // validates writes too. A kind that equals the stored kind is shared with the catalogue.
-func (c Catalogue) major(kinds []descriptor.Kind, judges map[string]*Kind) (Catalogue, error) {
+func (c Catalogue) major(kinds []descriptor.Kind, validators map[string]*Kind) (Catalogue, error) {
 	var own []descriptor.Kind
 	for i := range kinds {
 		whole := c.byName[kinds[i].Name]
@@ -65,7 +65,7 @@ func (c Catalogue) major(kinds []descriptor.Kind, judges map[string]*Kind) (Cata
 			k.Declared = whole.Declared
 			k.Referred = whole.Referred
 			k.whole = whole
-			k.judge = judges[k.Name]
+			k.nextValidator = validators[k.Name]
 		}
 		out.add(k)
 	}

@@ -59,9 +59,9 @@ func (k *Kind) Whole() *Kind {
 	return k
 }
 
-// Judge returns the kind that must also accept a write after this kind has accepted it; nil if there is none. For a
-// view this is the whole kind. For a kind of the previous major version it is the newest kind.
-func (k *Kind) Judge() *Kind { return k.judge }
+// NextValidator returns the kind that must also accept a write after this kind has accepted it; nil if there is none.
+// For a view this is the whole kind. For a kind of the previous major version it is the newest kind.
+func (k *Kind) NextValidator() *Kind { return k.nextValidator }
 
 // viewer builds one [Catalogue.View].
 type viewer struct {
@@ -111,7 +111,7 @@ func (v viewer) kind(k *Kind) *Kind {
 	out.Placed = placedOf(d.Spec)
 	out.Conditions = d.Conditions()
 	out.whole = k
-	out.judge = k
+	out.nextValidator = k
 	return &out
 }
 
