@@ -240,7 +240,7 @@ func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, 
 		}
 		for _, ref := range r.service.Reader.References(res) {
 			if k, err := r.service.Kind(ref.Key.Kind); err == nil && rights.Use(k, descriptor.VerbGet) == nil {
-				ref.Guarded = guards.Holds(res.Stored.Key, ref.Key, ref.Guarded)
+				ref.Guarded = guards.HasGuard(res.Stored.Key, ref.Key, ref.Guarded)
 				out[i] = append(out[i], step{reference: ref.Reference, key: ref.Key})
 			}
 		}
@@ -307,7 +307,7 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 		}
 		for _, e := range pages[i].Edges {
 			ref, from := q.reference, e.Resource.Stored.Key
-			ref.Guarded = guards.Holds(from, level[q.place].key, ref.Guarded)
+			ref.Guarded = guards.HasGuard(from, level[q.place].key, ref.Guarded)
 			out[q.place] = append(out[q.place], step{reference: ref, key: from})
 		}
 		cut, err := pages[i].PageInfo().HasNextPage(ctx)

@@ -132,8 +132,8 @@ func (b *Basis) endAt(until time.Time) {
 	}
 }
 
-// Holds reports whether everything that the basis depends on is the same in a view.
-func (b *Basis) Holds(v *View) bool {
+// ValidIn reports whether everything that the basis depends on is the same in a view.
+func (b *Basis) ValidIn(v *View) bool {
 	if v.index == nil || v.index != b.index {
 		return false
 	}

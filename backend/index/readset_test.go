@@ -37,7 +37,7 @@ func (f *fixture) holds(b index.Basis) bool {
 	if !ok {
 		f.Fatal("there is no view")
 	}
-	return b.Holds(&v)
+	return b.ValidIn(&v)
 }
 
 func thingRead(v *index.View) { v.Kind("Thing") }

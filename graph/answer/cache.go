@@ -150,8 +150,8 @@ func (c *Cache) Close() {
 
 // State is the state of the store that a query reads.
 type State interface {
-	// Holds reports whether a basis is still valid in the state: nothing that the answer was computed from has changed.
-	Holds(ctx context.Context, basis *query.Basis) bool
+	// IsValid reports whether a basis is still valid in the state: nothing that the answer was computed from has changed.
+	IsValid(ctx context.Context, basis *query.Basis) bool
 	// Renew replaces the state by the newest one. It returns false if the query has another key in the new state.
 	Renew(ctx context.Context) bool
 }
@@ -170,7 +170,7 @@ func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
 	var halfTime <-chan time.Time
 	for range maxWaits {
 		stale := c.get(key)
-		if stale != nil && state.Holds(ctx, &stale.basis) {
+		if stale != nil && state.IsValid(ctx, &stale.basis) {
 			return c.use(stale, Hit), nil
 		}
 		if c.isAlone(key) {
@@ -196,13 +196,13 @@ func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
 		if other.kept == nil {
 			continue
 		}
-		if state.Holds(ctx, &other.kept.basis) {
+		if state.IsValid(ctx, &other.kept.basis) {
 			return c.use(other.kept, Shared), nil
 		}
 		if !state.Renew(ctx) { // the key is not the query's any more
 			return nil, nil
 		}
-		if state.Holds(ctx, &other.kept.basis) {
+		if state.IsValid(ctx, &other.kept.basis) {
 			return c.use(other.kept, Shared), nil
 		}
 	}

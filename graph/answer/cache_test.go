@@ -17,13 +17,13 @@ import (
 // state is the state of a store that counts its changes.
 type state struct {
 	// holds is asked instead of the basis, which is of no index here.
-	holds func() bool
+	valid func() bool
 	// renewed is how often a newer state was taken.
 	renewed int
 	renew   func() bool
 }
 
-func (s *state) Holds(context.Context, *query.Basis) bool { return s.holds() }
+func (s *state) IsValid(context.Context, *query.Basis) bool { return s.valid() }
 
 func (s *state) Renew(context.Context) bool {
 	s.renewed++
@@ -35,7 +35,7 @@ func always() bool { return true }
 func never() bool { return false }
 
 // same is a state in which everything holds.
-func same() *state { return &state{holds: always, renew: always} }
+func same() *state { return &state{valid: always, renew: always} }
 
 var key = answer.Key{Plan: 1, Variables: `{"n":1}`, Rights: "r"}
 
@@ -119,7 +119,7 @@ func TestCache_KeepsNeither(t *testing.T) {
 
 func TestCache_ReplacesWhatDoesNotHold(t *testing.T) {
 	c := answer.New(answer.Config{Bytes: 1 << 20})
-	changed := &state{holds: never, renew: always}
+	changed := &state{valid: never, renew: always}
 	execute(t, c, key, same(), made("1"))
 	execute(t, c, key, same(), made("1"))
 	if kept, _ := c.Find(t.Context(), key, same()); kept == nil {
@@ -235,7 +235,7 @@ func TestFind_WhatDoesNotHoldIsNotShared(t *testing.T) {
 	var states []*state
 	var mu sync.Mutex
 	executed, _ := asks(t, c, 5, func() answer.State {
-		s := &state{holds: never, renew: always}
+		s := &state{valid: never, renew: always}
 		mu.Lock()
 		defer mu.Unlock()
 		states = append(states, s)
@@ -257,7 +257,7 @@ func TestFind_OfAnOlderStateTakesANewerOne(t *testing.T) {
 	c := answer.New(answer.Config{Bytes: 1 << 20})
 	executed, _ := asks(t, c, 5, func() answer.State {
 		newest := false
-		return &state{holds: func() bool { return newest }, renew: func() bool {
+		return &state{valid: func() bool { return newest }, renew: func() bool {
 			newest = true
 			return true
 		}}
@@ -352,7 +352,7 @@ func TestFind_WhatCannotBeSharedIsNotWaitedFor(t *testing.T) {
 
 func TestFind_WithoutTheSameRightsTakesNoTurn(t *testing.T) {
 	c := answer.New(answer.Config{Bytes: 1 << 20})
-	executed, _ := asks(t, c, 5, func() answer.State { return &state{holds: never, renew: never} }, func(int) answer.Result { return made("x") })
+	executed, _ := asks(t, c, 5, func() answer.State { return &state{valid: never, renew: never} }, func(int) answer.Result { return made("x") })
 	if executed != 5 {
 		t.Errorf("%d were executed", executed)
 	}

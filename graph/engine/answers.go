@@ -75,9 +75,9 @@ func (a *answering) setKey(ctx context.Context, oc *graphql.OperationContext) (o
 	return true
 }
 
-// Holds implements [answer.State].
-func (a *answering) Holds(ctx context.Context, basis *query.Basis) bool {
-	return a.engine.svc.Reader.Holds(ctx, basis)
+// IsValid implements [answer.State].
+func (a *answering) IsValid(ctx context.Context, basis *query.Basis) bool {
+	return a.engine.svc.Reader.IsValid(ctx, basis)
 }
 
 // Renew implements [answer.State].

@@ -298,7 +298,7 @@ func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
 		}
 		for n := range p.Dependencies {
 			d := &p.Dependencies[n]
-			d.Guarded = guards.Holds(p.relation.key, d.Key, d.Guarded)
+			d.Guarded = guards.HasGuard(p.relation.key, d.Key, d.Guarded)
 		}
 	}
 	return nil
@@ -340,10 +340,10 @@ func (r *Reader) foreign(stored *backend.Resource) bool {
 	return err == nil && stored.Declared != "" && stored.Declared != k.Declared
 }
 
-// Holds reports whether a resource guards a target. The argument of is the key of the resource. If g has the resource,
+// HasGuard reports whether a resource guards a target. The argument of is the key of the resource. If g has the resource,
 // its stored references decide. Otherwise the result is the argument declared, which tells whether the declarations of
 // this catalogue guard the target.
-func (g Guards) Holds(of, target backend.Key, declared bool) bool {
+func (g Guards) HasGuard(of, target backend.Key, declared bool) bool {
 	stored := g[of]
 	if stored == nil {
 		return declared

@@ -73,7 +73,7 @@ func resourceOf(key []byte) []byte {
 // take adds entries to the page until the page is full. The entries must be in the direction of the page.
 func (sc *dependents) take(list []related) {
 	for _, d := range list {
-		if !sc.In.Holds(d.key) {
+		if !sc.In.Contains(d.key) {
 			continue
 		}
 		if len(sc.found) == sc.Size {
@@ -207,7 +207,7 @@ func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *bo
 	if b == nil {
 		out := rel.unreadable(stored.Key)
 		for i := range out {
-			out[i].Guarded = out[i].Guarded || Guards{stored.Key: stored}.Holds(stored.Key, rel.key, false)
+			out[i].Guarded = out[i].Guarded || Guards{stored.Key: stored}.HasGuard(stored.Key, rel.key, false)
 		}
 		return out
 	}
@@ -226,7 +226,7 @@ func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *bo
 			one := rel.place(stored.Key, d.apiPath, state)
 			one.Guarded = d.Guarded
 			if r.foreign(stored) {
-				one.Guarded = Guards{stored.Key: stored}.Holds(stored.Key, rel.key, d.Guarded)
+				one.Guarded = Guards{stored.Key: stored}.HasGuard(stored.Key, rel.key, d.Guarded)
 			}
 			out = append(out, one)
 		}

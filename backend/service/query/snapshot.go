@@ -94,11 +94,11 @@ func readOutside(ctx context.Context) {
 // Basis is what the answer of an operation depends on. See [Snapshot.Basis].
 type Basis = index.Basis
 
-// Holds reports whether a basis is unchanged in the state that an operation reads. Then an answer with this basis is
+// IsValid reports whether a basis is unchanged in the state that an operation reads. Then an answer with this basis is
 // still correct.
-func (r *Reader) Holds(ctx context.Context, b *Basis) bool {
+func (r *Reader) IsValid(ctx context.Context, b *Basis) bool {
 	v := r.view(ctx)
-	return b.Holds(&v)
+	return b.ValidIn(&v)
 }
 
 // knownRights returns the rights set by keepRights; nil if there are none. m may be nil.

@@ -228,8 +228,8 @@ type Range struct{ Start, End []byte }
 // Whole reports whether the range has no bounds.
 func (r Range) Whole() bool { return r.Start == nil && r.End == nil }
 
-// Holds reports whether the range contains an encoded value.
-func (r Range) Holds(value string) bool {
+// Contains reports whether the range contains an encoded value.
+func (r Range) Contains(value string) bool {
 	return (r.Start == nil || value >= string(r.Start)) && (r.End == nil || value < string(r.End))
 }
 

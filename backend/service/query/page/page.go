@@ -86,7 +86,7 @@ func (r *Read) names(yield func(name string, place []byte) bool) {
 			name = r.Query.Names[len(r.Query.Names)-1-i]
 		}
 		place = backend.AppendString(backend.AppendString(place[:0], r.Query.Namespace), name)
-		if sorted && !r.In.Holds(place) {
+		if sorted && !r.In.Contains(place) {
 			continue
 		}
 		if !yield(name, place) {
@@ -108,7 +108,7 @@ func (r *Read) take(res Resource, v *filter.Values) (past bool) {
 	e := Edge{Resource: res}
 	if len(r.Query.Order) > 0 || r.plan.Sorting != plan.Sorted {
 		r.space = r.Query.Order.AppendKey(r.space[:0], v)
-		if !r.In.Holds(r.space) {
+		if !r.In.Contains(r.space) {
 			return inRun && r.In.Past(r.space, r.Backward)
 		}
 		if r.plan.Sorting != plan.Sorted {

@@ -146,8 +146,8 @@ func invert(b []byte) {
 // Interval is an interval of sort keys. From is inclusive, After and Before are exclusive; nil means no bound.
 type Interval struct{ After, Before, From []byte }
 
-// Holds reports whether the interval contains a key.
-func (in Interval) Holds(key []byte) bool {
+// Contains reports whether the interval contains a key.
+func (in Interval) Contains(key []byte) bool {
 	return (in.After == nil || string(key) > string(in.After)) &&
 		(in.Before == nil || string(key) < string(in.Before)) &&
 		(in.From == nil || string(key) >= string(in.From))

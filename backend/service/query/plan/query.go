@@ -158,7 +158,7 @@ func (q *Query) Match(v *filter.Values) bool {
 }
 
 // Within reports whether a place is within the places of the query.
-func (q *Query) Within(place string) bool { return q.places.Holds(place) }
+func (q *Query) Within(place string) bool { return q.places.Contains(place) }
 
 // inNameOrder reports whether the query is ordered by name, ascending or descending.
 func (q *Query) inNameOrder() bool {
