@@ -125,4 +125,8 @@ func TestAPIVersions_AGatewayServesAndReloadsThem(t *testing.T) {
 	if _, errOut, code := shop.catalogue("reload"); code == 0 || !strings.Contains(errOut, "version v1.0 of the API was released and has other files now") {
 		t.Errorf("edited: exit %d %s", code, errOut)
 	}
+	const changed = "sluice: warning: given up: v1.0 is served as it was changed, and its clients may fail"
+	if _, errOut, code := shop.catalogue("reload", "--allow-breaking"); code != 0 || !strings.Contains(errOut, changed) {
+		t.Errorf("edited, with the flag: exit %d %s", code, errOut)
+	}
 }

@@ -44,6 +44,8 @@ type RefusedError struct {
 	Final bool
 	// Versions reports whether all reasons are about released versions that were removed or changed.
 	Versions bool
+	// Lost are lines that say what AllowBreaking does to the clients of each of these versions.
+	Lost []string
 	// Owners reports whether the reasons are about kinds that were given to services, or taken back from them.
 	Owners bool
 	// Shards is the number of shards of the store, if the reasons are guarded references that a store with several
@@ -64,9 +66,11 @@ func (e *RefusedError) Lines() []string {
 			"of a mirror, take the kind out of the catalogue and use sluice catalogue purge, which asks no service"
 	case e.Versions:
 		problem = "the catalogue breaks clients of released versions:"
-		advice = "use --allow-breaking to give these versions up"
+		advice = "use --allow-breaking to accept that, with this result: " + strings.Join(e.Lost, "; ")
 	case e.Final:
 		advice = "delete the resources first, or serve them by a kind of another name"
+	case len(e.Lost) > 0:
+		advice += "; " + strings.Join(e.Lost, "; ")
 	}
 	out := []string{problem}
 	for _, reason := range e.Reasons {
@@ -150,8 +154,11 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 			return err
 		}
 	}
-	refused.Reasons = lostVersions(list, c, hash)
-	lost := len(refused.Reasons)
+	lost := lostVersions(list, c, hash)
+	for _, v := range lost {
+		refused.Reasons = append(refused.Reasons, v.reason)
+		refused.Lost = append(refused.Lost, v.effect)
+	}
 	if n := len(list.Hashes); n > 0 && list.Hashes[n-1] == hash {
 		if len(refused.Reasons) > 0 && !c.AllowBreaking {
 			refused.Versions = true
@@ -164,6 +171,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		if !changed || c.DryRun {
 			return nil
 		}
+		g.logLost(lost)
 		return g.store(ctx, next, stored)
 	}
 	var breaking []Difference
@@ -207,12 +215,13 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 	refused.Reasons = append(refused.Reasons, reasons...)
 	switch {
 	case len(refused.Reasons) > 0 && !c.AllowBreaking:
-		refused.Versions = len(refused.Reasons) == lost
+		refused.Versions = len(refused.Reasons) == len(lost)
 		return refused
 	case c.DryRun:
 		return nil
 	}
-	for _, reason := range refused.Reasons {
+	g.logLost(lost)
+	for _, reason := range refused.Reasons[len(lost):] {
 		g.Logger.Warn("a breaking catalogue is served, as --allow-breaking says", zap.String("change", reason))
 	}
 	if err := g.logUnknown(ctx, newest, outline); err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"go.uber.org/zap"
 )
 
 // ReleasedVersion is a released version of the API of a catalogue, as a store records it.
@@ -32,10 +34,38 @@ func (g Gate) Recorded(ctx context.Context, files string) (bool, error) {
 	return slices.Contains(list.Files, files), err
 }
 
-// lostVersions returns lines about released versions that a catalogue has removed, changed, or added to an older major.
+// lostVersion is a released version whose clients a catalogue breaks.
+type lostVersion struct {
+	// reason says why the catalogue is refused, and what to do instead.
+	reason string
+	// effect says what becomes of the version if the catalogue is accepted nevertheless.
+	effect string
+}
+
+// GivenUp returns a line for each released version that would be given up if the store accepted the candidate with
+// AllowBreaking: it is no longer served, or served as changed.
+func (g Gate) GivenUp(ctx context.Context, c Candidate) (lines []string, err error) {
+	list, _, err := g.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range lostVersions(list, c, OutlineOf(c.Kinds).Hash()) {
+		lines = append(lines, v.effect)
+	}
+	return lines, nil
+}
+
+// logLost logs the versions that were given up.
+func (g Gate) logLost(lost []lostVersion) {
+	for _, v := range lost {
+		g.Logger.Warn("a released version is given up, as --allow-breaking says", zap.String("version", v.effect))
+	}
+}
+
+// lostVersions returns the released versions that a catalogue has removed, changed, or added to an older major.
 // When a gateway starts with a catalogue that was accepted before, it returns none, so that an older gateway can start
 // during a roll-out.
-func lostVersions(list accepted, c Candidate, hash string) (lines []string) {
+func lostVersions(list accepted, c Candidate, hash string) (lost []lostVersion) {
 	if list.startsWithKnown(c, hash) {
 		return nil
 	}
@@ -50,19 +80,25 @@ func lostVersions(list accepted, c Candidate, hash string) (lines []string) {
 		case at < 0 && was.Withdrawn, majorOf(name)+ServedMajors <= newest:
 		case at >= 0 && (c.Versions[at].Withdrawn || c.Versions[at].Hash == was.Hash):
 		case at < 0:
-			lines = append(lines, fmt.Sprintf("version %s of the API was released and is gone: put its folder back, "+
-				"or withdraw it first", name))
+			lost = append(lost, lostVersion{
+				reason: fmt.Sprintf("version %s of the API was released and is gone: put its folder back, "+
+					"or withdraw it first", name),
+				effect: fmt.Sprintf("%s is not served any more, and its clients get 404", name),
+			})
 		default:
-			lines = append(lines, fmt.Sprintf("version %s of the API was released and has other files now: "+
-				"put its folder back as it was", name))
+			lost = append(lost, lostVersion{
+				reason: fmt.Sprintf("version %s of the API was released and has other files now: "+
+					"put its folder back as it was", name),
+				effect: fmt.Sprintf("%s is served as it was changed, and its clients may fail", name),
+			})
 		}
 	}
-	return append(lines, lateVersions(list, c)...)
+	return append(lost, lateVersions(list, c)...)
 }
 
-// lateVersions returns lines about new versions of an older major. After a newer major was released, an older one gets
+// lateVersions returns the new versions of an older major. After a newer major was released, an older one gets
 // no more versions.
-func lateVersions(list accepted, c Candidate) (lines []string) {
+func lateVersions(list accepted, c Candidate) (lost []lostVersion) {
 	last := ""
 	for name := range list.Versions {
 		if last == "" || majorOf(name) > majorOf(last) {
@@ -71,11 +107,14 @@ func lateVersions(list accepted, c Candidate) (lines []string) {
 	}
 	for _, v := range c.Versions {
 		if _, known := list.Versions[v.Name]; !known && !v.Withdrawn && majorOf(v.Name) < majorOf(last) {
-			lines = append(lines, fmt.Sprintf("version %s of the API is new, and v%d was released before: "+
-				"an older major gets no new minor versions; remove its folder", v.Name, majorOf(last)))
+			lost = append(lost, lostVersion{
+				reason: fmt.Sprintf("version %s of the API is new, and v%d was released before: "+
+					"an older major gets no new minor versions; remove its folder", v.Name, majorOf(last)),
+				effect: fmt.Sprintf("%s is served as a new version of the older major", v.Name),
+			})
 		}
 	}
-	return lines
+	return lost
 }
 
 // ServedMajors is the number of majors that are served: the newest one and its predecessor. Versions of older majors

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/memory"
 )
@@ -71,6 +74,49 @@ func TestAccept_KeepsReleasedVersions(t *testing.T) {
 	}
 	if hashes, err := catalogue.Accepted(t.Context(), store); err != nil || len(slices.Compact(hashes)) != 1 {
 		t.Errorf("catalogues %v %v", hashes, err)
+	}
+}
+
+// TestAccept_SaysWhatBecomesOfVersionsThatAreGivenUp: the refusal says it, and the log once it is accepted.
+func TestAccept_SaysWhatBecomesOfVersionsThatAreGivenUp(t *testing.T) {
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	core, logged := observer.New(zap.WarnLevel)
+	gate := catalogue.Gate{Store: store, Logger: zap.New(core)}
+	before := catalogue.Candidate{Kinds: shelf(nil), Files: "f1", Versions: []catalogue.ReleasedVersion{
+		{Name: "v1.0", Hash: "aa"}, {Name: "v1.1", Hash: "bb"},
+	}}
+	if err := gate.Accept(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	const removed = "v1.0 is not served any more, and its clients get 404"
+	const changed = "v1.1 is served as it was changed, and its clients may fail"
+	next := catalogue.Candidate{Kinds: shelf(nil), Files: "f2", Versions: []catalogue.ReleasedVersion{{Name: "v1.1", Hash: "cc"}}}
+	err = gate.Accept(t.Context(), next)
+	if err == nil || !strings.HasSuffix(err.Error(), "use --allow-breaking to accept that, with this result: "+removed+"; "+changed) {
+		t.Errorf("%v", err)
+	}
+	given, err := gate.GivenUp(t.Context(), next)
+	if err != nil || !slices.Equal(given, []string{removed, changed}) {
+		t.Errorf("%q %v", given, err)
+	}
+	next.AllowBreaking = true
+	next.DryRun = true
+	if err := gate.Accept(t.Context(), next); err != nil || logged.Len() > 0 {
+		t.Errorf("a dry run: %v, and the log has %v", err, logged.All())
+	}
+	next.DryRun = false
+	if err := gate.Accept(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range logged.FilterMessageSnippet("a released version is given up").All() {
+		lines = append(lines, e.ContextMap()["version"].(string))
+	}
+	if !slices.Equal(lines, given) {
+		t.Errorf("the log has %q", lines)
 	}
 }
 

@@ -271,6 +271,11 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 	if err != nil {
 		return out, err
 	}
+	if r.AllowBreaking {
+		if out.GivenUp, err = c.gate.GivenUp(ctx, next.Candidate()); err != nil {
+			return out, err
+		}
+	}
 	if next.Files == c.served.Files {
 		out.Result = reload.Unchanged
 		if r.DryRun {

@@ -159,6 +159,13 @@ func (r *gatewayRequest) send(cmd *cobra.Command) (reload.Answer, error) {
 
 func (r *gatewayRequest) print(std terminal.Streams, answer reload.Answer) {
 	printChanges(std, answer)
+	givenUp := "given up"
+	if r.req.DryRun {
+		givenUp = "would be given up"
+	}
+	for _, line := range answer.GivenUp {
+		_, _ = fmt.Fprintf(std.Err, "sluice: warning: %s: %s\n", givenUp, output.Printable(line))
+	}
 	what := map[reload.Result]string{
 		reload.Replaced:  "is served now",
 		reload.Unchanged: "is served already",

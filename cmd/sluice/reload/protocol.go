@@ -65,6 +65,8 @@ type Answer struct {
 	Tightened []string `json:"tightened,omitempty"`
 	// Hidden are lines, one for each change that hides stored values.
 	Hidden []string `json:"hidden,omitempty"`
+	// GivenUp are lines, one for each released version that is given up because Request.AllowBreaking is set.
+	GivenUp []string `json:"givenUp,omitempty"`
 	// Purged is the result of Request.Purge.
 	Purged *catalogue.Purged `json:"purged,omitempty"`
 	// Lines are the reasons why the catalogue was refused or the request failed.
