@@ -181,7 +181,7 @@ func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) stri
 	case (d.Optional || d.Default) && defaulted(was, is, d):
 		return ""
 	case d.Gone:
-		return "keep it, marked @deprecated, until the next major version"
+		return "keep it, marked @deprecated, until the next major version (" + v.nextMajor() + ")"
 	case d.Rule != "":
 		before, now := shapeAt(was, d), shapeAt(is, d)
 		if before == nil || now == nil || kinds.HoldsWithout(now, before, d.Rule) {
@@ -196,9 +196,14 @@ func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) stri
 		return "declare another field with this default, and mark this one @deprecated"
 	case d.Severity >= catalogue.BreaksClients:
 		return fmt.Sprintf("keep what %s has, and declare a field, value or kind of another name beside it, "+
-			"or leave the change to the next major version", v)
+			"or leave the change to the next major version (%s)", v, v.nextMajor())
 	}
 	return ""
+}
+
+// nextMajor returns the command that releases the major version after that of v.
+func (v *Version) nextMajor() string {
+	return "sluice catalogue release " + strings.TrimPrefix(Number{Major: v.Major + 1}.String(), "v")
 }
 
 // defaulted reports whether a required field has become optional, with a default. Clients do not notice that: a value

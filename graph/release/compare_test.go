@@ -56,7 +56,7 @@ func TestCheck_ComparesWithAllVersionsThatAreServed(t *testing.T) {
 	err := release.Check(released(t, shop, tight), newest(t, tight))
 	if err == nil || err.Error() != "shop/shop.graphqls:10: clients of v1.0 break: Thing.spec.price has the max 50, "+
 		"tighter than 100; keep what v1.0 has, and declare a field, value or kind of another name beside it, "+
-		"or leave the change to the next major version" {
+		"or leave the change to the next major version (sluice catalogue release 2.0)" {
 		t.Error(err)
 	}
 	err = release.Check(released(t, shop, shop), newest(t, tight))

@@ -18,7 +18,7 @@ func ParseNumber(text string) (Number, error) {
 	parts := numberForm.FindStringSubmatch(text)
 	if parts == nil {
 		return Number{}, fmt.Errorf(
-			"%q is no version: v1.0 is one, a major from 1 and a minor from 0 without leading zeros", text)
+			"%q is no version: MAJOR.MINOR is accepted, such as v1.0, with a major from 1 and no leading zeros", text)
 	}
 	major, _ := strconv.Atoi(parts[1]) // digits, by numberForm
 	minor, _ := strconv.Atoi(parts[2])

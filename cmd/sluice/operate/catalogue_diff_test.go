@@ -45,7 +45,7 @@ func TestCatalogueDiff_ComparesReleasedVersions(t *testing.T) {
 	for args, want := range map[string]string{
 		"--from-version v1.7":                   "from-version: v1.7 was not released; these versions were: v1.0, v1.1",
 		"--from-version v1.0 --to-version v2.0": "to-version: v2.0 was not released; these versions were: v1.0, v1.1",
-		"--from-version v1":                     `from-version: "v1" is no version: v1.0 is one`,
+		"--from-version v1":                     `from-version: "v1" is no version: MAJOR.MINOR is accepted, such as v1.0`,
 		"--to-version v1.0":                     "to-version: name the version to compare with by --from-version",
 		"--from-version v1.0 --from " + dir:     "from, from-version: give one of them",
 		"--from-version v1.0 --data d":          "from-version: it has no effect with --data or --admin-socket",

@@ -72,8 +72,10 @@ func catalogueReleaseCommand(std terminal.Streams) *cobra.Command {
 				return err
 			}
 			printDropped(std, c.Dropped())
-			_, err = fmt.Fprintf(std.Out, "released %s: keep its folder %s with the catalogue, as it is\n",
-				number, output.Printable(release.Dir(dir, number)))
+			_, err = fmt.Fprintf(std.Out, "released %s: keep its folder %s with the catalogue, as it is\n"+
+				"a running gateway serves %s once it has read the catalogue: sluice catalogue apply %s; or, if this is its "+
+				"own folder, sluice catalogue reload or SIGHUP\n",
+				number, output.Printable(release.Dir(dir, number)), number, output.Printable(dir))
 			return err
 		},
 	}

@@ -27,6 +27,10 @@ func TestCatalogueRelease_KeepsAVersionThatTheCatalogueMustNotBreak(t *testing.T
 	if code != 0 || !strings.Contains(out, "released v1.0: keep its folder "+filepath.Join(dir, "versions", "v1.0")) {
 		t.Fatalf("exit %d %s%s", code, out, errOut)
 	}
+	if !strings.Contains(out, "a running gateway serves v1.0 once it has read the catalogue: sluice catalogue apply "+dir+"; ") ||
+		!strings.Contains(out, "SIGHUP") {
+		t.Error(out)
+	}
 	kept, err := os.ReadFile(filepath.Join(dir, "versions", "v1.0", "shelves.graphqls"))
 	if err != nil || string(kept) != shelves {
 		t.Errorf("the sources are %s %v", kept, err)
@@ -39,6 +43,7 @@ func TestCatalogueRelease_KeepsAVersionThatTheCatalogueMustNotBreak(t *testing.T
 		{"1.2", "v1.2 cannot follow v1.0"},
 		{"3.0", "v3.0 cannot follow v1.0"},
 		{"1.1.0", `"v1.1.0" is no version`},
+		{"v1", `"v1" is no version: MAJOR.MINOR is accepted, such as v1.0`},
 	} {
 		if _, errOut, code = run("release", c.number, dir); code != 2 || !strings.Contains(errOut, c.want) {
 			t.Errorf("%s: exit %d %s", c.number, code, errOut)
