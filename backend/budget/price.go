@@ -52,8 +52,13 @@ const (
 	PatternTries = 40
 )
 
-// InputHeld is the number of bytes that a coerced value needs in memory besides its text: graph/engine.
-const InputHeld = 100
+// The sizes of coerced values in memory, in bytes, as measured and rounded up: graph/engine, graph/rpc.
+const (
+	// InputHeld is for a value, without its text.
+	InputHeld = 100
+	// InputObjectHeld is for an object or a map, which counts as a value too.
+	InputObjectHeld = 260
+)
 
 // steps returns the price of one unit of a thing in steps.
 func (t Thing) steps() int64 {

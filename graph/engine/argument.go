@@ -58,37 +58,46 @@ func (a *arguments) ask(f *field) {
 	}
 }
 
-// inputSize returns the number of values in a tree, and the number of bytes in its strings and names.
-func inputSize(v any) (values, texts int) {
-	values = 1
-	add := func(inner any) {
-		n, bytes := inputSize(inner)
-		values, texts = values+n, texts+bytes
-	}
+// inputSize is the size of a tree of coerced values. objects counts the values that are objects or maps. texts is the
+// number of bytes in strings and names.
+type inputSize struct{ values, objects, texts int }
+
+// add adds the size of a tree.
+func (s *inputSize) add(v any) {
+	s.values++
 	switch v := v.(type) {
 	case string:
-		texts = len(v)
+		s.texts += len(v)
 	case map[string]any:
+		s.objects++
 		for name, inner := range v {
-			texts += len(name)
-			add(inner)
+			s.texts += len(name)
+			s.add(inner)
 		}
 	case []any:
 		for _, inner := range v {
-			add(inner)
+			s.add(inner)
 		}
 	}
-	return values, texts
 }
 
-// inputSteps returns the number of steps to be charged for coercing and using an argument.
-func inputSteps(name string, values, texts int) int {
-	steps := values*budget.InputValue + texts/budget.InputBytes
+// sizeOf returns the size of a tree.
+func sizeOf(v any) (out inputSize) {
+	out.add(v)
+	return out
+}
+
+// steps returns the number of steps to be charged for coercing and using an argument.
+func (s inputSize) steps(name string) int {
+	steps := s.values*budget.InputValue + s.texts/budget.InputBytes
 	if name == "filter" {
 		return budget.FilterTimes * steps
 	}
 	return steps
 }
+
+// held returns the number of bytes that the tree needs in memory, without its texts.
+func (s inputSize) held() int { return s.values*budget.InputHeld + s.objects*budget.InputObjectHeld }
 
 // valueOf returns the coerced value of an argument. ok is false if it has none.
 func (e *Engine) valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[string]any) (v any, ok bool) {

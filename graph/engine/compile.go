@@ -364,8 +364,7 @@ func (c *compiler) literal(node *ast.Field) *arguments {
 	if !slices.ContainsFunc(node.Arguments, func(a *ast.Argument) bool { return hasVariable(a.Value) }) {
 		out = &arguments{values: map[string]any{}}
 		c.engine.read(out, node, nil, func(name string, v any) {
-			values, texts := inputSize(v)
-			out.steps += inputSteps(name, values, texts)
+			out.steps += sizeOf(v).steps(name)
 		})
 	}
 	c.literals[node] = out

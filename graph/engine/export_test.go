@@ -84,3 +84,6 @@ func (e *Engine) checkRoots(core *ast.Schema) (faults []string) {
 	}
 	return faults
 }
+
+// InputHeld returns the number of bytes that are charged for the memory of a coerced value.
+func InputHeld(v any) int { return sizeOf(v).held() }

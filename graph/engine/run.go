@@ -10,7 +10,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
-	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/internal/slab"
@@ -193,10 +192,10 @@ func (r *run) evaluated(ctx context.Context, f *field) *arguments {
 func (r *run) coerced(ctx context.Context, f *field) *arguments {
 	a := &arguments{values: map[string]any{}}
 	r.engine.read(a, f.node, r.oc.Variables, func(name string, v any) {
-		values, texts := inputSize(v)
-		r.charge(f, inputSteps(name, values, texts))
-		r.spent.inputs += values * budget.InputHeld
-		r.hold(ctx, f, r.spent.budget.Hold(ctx, values*budget.InputHeld))
+		size := sizeOf(v)
+		r.charge(f, size.steps(name))
+		r.spent.inputs += size.held()
+		r.hold(ctx, f, r.spent.budget.Hold(ctx, size.held()))
 	})
 	a.ask(f)
 	return a

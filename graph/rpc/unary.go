@@ -79,7 +79,7 @@ func (h *Handler) resource(ctx context.Context, r *request) (*input, error) {
 	if err := spent.Spend(budget.Steps, in.values*budget.InputValue+in.texts/budget.InputBytes); err != nil {
 		return nil, err
 	}
-	return in, spent.Hold(ctx, in.values*budget.InputHeld+in.objects*objectHeld+in.texts)
+	return in, spent.Hold(ctx, in.values*budget.InputHeld+in.objects*budget.InputObjectHeld+in.texts)
 }
 
 func (h *Handler) create(ctx context.Context, r *request) (*answer, error) {

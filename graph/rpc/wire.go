@@ -107,16 +107,14 @@ func (c *valueCounter) held() int { return c.values*valueHeld + c.messages*messa
 
 // tree returns an upper bound for the size of the tree for the service in bytes, without its texts.
 func (c *valueCounter) tree() int {
-	return c.values*budget.InputHeld + c.messages*(budget.InputHeld+objectHeld)
+	return c.values*budget.InputHeld + c.messages*(budget.InputHeld+budget.InputObjectHeld)
 }
 
 // The sizes of values in memory, in bytes, as measured and rounded up. Texts are not included. valueHeld is for a value
-// in a dynamic message, and messageHeld for a dynamic message without its values. objectHeld is for an object or a map
-// in the tree for the service; it counts as a value too.
+// in a dynamic message, and messageHeld for a dynamic message without its values.
 const (
 	valueHeld   = 140
 	messageHeld = 450
-	objectHeld  = 250
 )
 
 // count counts the values in an encoded message. It returns an error if there are too many, or if messages are nested
