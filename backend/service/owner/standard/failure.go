@@ -157,13 +157,16 @@ func (p *plan) violation(m *method, field, rule, description string) owner.Viola
 	return out
 }
 
+// maxPath is the maximum size of a path in an error detail in bytes. Longer paths are only in the message.
+const maxPath = 1000
+
 // pathStep matches a step of a path: a name, with or without indexes and keys.
 var pathStep = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)((?:\[[^\]]*\])*)$`)
 
 // pathOf translates the path of a field in a request to the path that callers use.
 func (p *plan) pathOf(m *method, field string) (string, bool) {
 	path := strings.Split(field, ".")
-	if len(path) > maxDepth*2 {
+	if len(path) > maxDepth*2 || len(field) > maxPath {
 		return "", false
 	}
 	if m != nil && len(m.resourceAt) == 1 && path[0] == string(m.resourceAt[0].Name()) && len(path) > 1 {
@@ -190,7 +193,7 @@ func (p *plan) pathOf(m *method, field string) (string, bool) {
 		if f == nil {
 			return "", false
 		}
-		out += "." + f.name + parts[2]
+		out += "." + f.name + shortText(parts[2])
 		s = f.shape
 	}
 	return out, true

@@ -46,17 +46,20 @@ func reflectWithin(ctx context.Context, c *remote.Client, limit time.Duration) (
 		"descriptors, as `buf build -o x.binpb` writes it", limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
-	r := &reflection{files: map[string]*descriptorpb.FileDescriptorProto{}}
-	r.method = remote.NewMethod[emptypb.Empty, emptypb.Empty](c, reflectionMethod)
-	services, err := r.services(ctx)
+	out, err := newReflection(call(c, reflectionMethod)).read(ctx)
 	if errors.Is(err, owner.ErrUnimplemented) {
-		r.method = remote.NewMethod[emptypb.Empty, emptypb.Empty](c, reflectionMethodBefore)
-		services, err = r.services(ctx)
+		out, err = newReflection(call(c, reflectionMethodBefore)).read(ctx)
 	}
 	if errors.Is(err, owner.ErrUnimplemented) {
 		return nil, fmt.Errorf("the service has no gRPC reflection; give a file with its descriptors, as "+
 			"`buf build -o x.binpb` writes it: %w", err)
 	}
+	return out, err
+}
+
+// read reads the descriptors of all services, and returns them as a FileDescriptorSet.
+func (r *reflection) read(ctx context.Context) ([]byte, error) {
+	services, err := r.services(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -78,39 +81,58 @@ func reflectWithin(ctx context.Context, c *remote.Client, limit time.Duration) (
 	return proto.MarshalOptions{Deterministic: true}.Marshal(set)
 }
 
+// asker sends a reflection request with one field, and returns the encoded answer.
+type asker func(ctx context.Context, number protowire.Number, text string) ([]byte, error)
+
 // reflection collects the files that a service returns by gRPC reflection.
 type reflection struct {
-	method *remote.Method[emptypb.Empty, emptypb.Empty]
-	files  map[string]*descriptorpb.FileDescriptorProto
+	call  asker
+	files map[string]*descriptorpb.FileDescriptorProto
 	// order has the paths of the files in the order in which they were received.
 	order []string
 	size  int
 }
 
-// ask sends a request with one field, and returns the encoded answer.
+func newReflection(call asker) *reflection {
+	return &reflection{call: call, files: map[string]*descriptorpb.FileDescriptorProto{}}
+}
+
+// ask sends a request with one field, and returns the encoded answer, or the error that it reports.
 func (r *reflection) ask(ctx context.Context, number protowire.Number, text string) ([]byte, error) {
-	in := &emptypb.Empty{} // the request is in the unknown fields, so that no generated code is needed
-	in.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), text))
-	var answer []byte
-	answered := false
-	listening, stop := context.WithCancel(ctx)
-	defer stop()
-	err := r.method.Listen(listening, in, func(out *emptypb.Empty) {
-		if !answered {
-			answer = out.ProtoReflect().GetUnknown()
-			answered = true
-			stop() // a service may leave the stream open
-		}
-	})
-	switch {
-	case answered:
-		return answer, reflectionError(answer)
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case connect.CodeOf(err) == connect.CodeUnimplemented:
-		return nil, fmt.Errorf("%w: %w", owner.ErrUnimplemented, err)
+	answer, err := r.call(ctx, number, text)
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	return answer, reflectionError(answer)
+}
+
+// call returns an asker that calls a method of a service.
+func call(c *remote.Client, name string) asker {
+	method := remote.NewMethod[emptypb.Empty, emptypb.Empty](c, name)
+	return func(ctx context.Context, number protowire.Number, text string) ([]byte, error) {
+		in := &emptypb.Empty{} // the request is in the unknown fields, so that no generated code is needed
+		in.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), text))
+		var answer []byte
+		answered := false
+		listening, stop := context.WithCancel(ctx)
+		defer stop()
+		err := method.Listen(listening, in, func(out *emptypb.Empty) {
+			if !answered {
+				answer = out.ProtoReflect().GetUnknown()
+				answered = true
+				stop() // a service may leave the stream open
+			}
+		})
+		switch {
+		case answered:
+			return answer, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case connect.CodeOf(err) == connect.CodeUnimplemented:
+			return nil, fmt.Errorf("%w: %w", owner.ErrUnimplemented, err)
+		}
+		return nil, err
+	}
 }
 
 // reflectionError returns the error that an answer reports; nil if it reports none.
