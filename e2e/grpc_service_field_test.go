@@ -102,7 +102,7 @@ func startGizmos(t *testing.T) (*standardtest.Server, *gateway) {
 	writeFile(t, filepath.Join(kinds, "boxes.graphqls"), boxes)
 	writeFile(t, filepath.Join(dir, "sluice.yaml"),
 		"services: {gizmos: {address: '"+server.URL+"', mapping: "+mapping+
-		", compare-interval: 5s}}\n")
+			", compare-interval: 5s}}\n")
 	numbers := filepath.Join(dir, "numbers.txt")
 	if _, errOut, code := sluice(t, "", "proto", "print", kinds, "--numbers", numbers); code != 0 {
 		t.Fatal(errOut)
