@@ -85,25 +85,33 @@ func (f *File) open() (last lastWritten, err error) {
 	return last, nil
 }
 
-// CheckFile returns an error if the file at a path cannot be continued as an audit log, [fs.ErrNotExist] if there is no
-// file. It changes nothing, and may be called while another process writes the file.
+// ErrInUse means that another process writes the file.
+var ErrInUse = errors.New("another process writes it")
+
+// CheckFile returns an error if the file at a path cannot be continued as an audit log: [fs.ErrNotExist] if there is no
+// file, [ErrInUse] if another process writes it. It changes nothing.
 func CheckFile(path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
+	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
 		return notRegular(path)
 	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
 	if _, _, err := lastLine(file, info.Size()); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return nil
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	free, err := lock.TryRLock()
+	if err == nil && !free {
+		err = fmt.Errorf("%s: %w", path, ErrInUse)
+	}
+	return errors.Join(err, lock.Close())
 }
 
 func notRegular(path string) error { return fmt.Errorf("%s is no regular file", path) }
@@ -268,7 +276,7 @@ func (f *File) reopen() error {
 	lock := flock.New(f.Path)
 	locked, err := lock.TryLock()
 	if err == nil && !locked {
-		err = fmt.Errorf("%s: another process writes it", f.Path)
+		err = fmt.Errorf("%s: %w", f.Path, ErrInUse)
 	}
 	if err != nil {
 		return errors.Join(err, lock.Close(), file.Close())

@@ -155,6 +155,10 @@ func (c *core) options(open func(string, int, os.FileMode) (*os.File, error)) *b
 // openBolt opens a database and converts panics of bbolt on damaged pages to errors. It also returns the file of the
 // database: if bbolt has panicked, [giveUp] must release the lock of the file.
 func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, file *os.File, err error) {
+	// Opening a named pipe would wait until another process writes to it.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, nil, backend.FormatErrorf("it is no regular file")
+	}
 	open := o.OpenFile
 	o.OpenFile = func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
 		f, err = open(path, flag, mode)

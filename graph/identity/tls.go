@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"os"
 	"sync/atomic"
 
@@ -133,7 +134,14 @@ func clientTLS(path string) (*tls.Config, error) {
 	if path == "" {
 		return nil, nil
 	}
-	content, err := os.ReadFile(path)
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular(): // a pipe may never end
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	content, _, err := (&Files{Most: certificate.MaxBytes}).readOne(path)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,6 +53,22 @@ func ReadAtMost(path string, most int64) ([]byte, error) {
 		err = fmt.Errorf("%s has more than the %d bytes that are accepted", path, most)
 	}
 	return data, err
+}
+
+// RefuseNamedPipe returns an error if there is a named pipe at a path. It does not open the pipe. The pipes of a shell,
+// such as /dev/fd/63 of <(command), are accepted.
+func RefuseNamedPipe(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		return nil //nolint:nilerr // the error is that of reading the file
+	}
+	for _, place := range []string{"/dev/fd/", "/dev/stdin", "/proc/"} {
+		if strings.HasPrefix(filepath.Clean(path), place) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is a named pipe; a check does not read it, because the gateway could not read it afterwards",
+		path)
 }
 
 // AddAuthorities adds the certificates in the PEM file at path to a pool.
@@ -119,10 +136,16 @@ func FromEnvironment(f *pflag.Flag) bool {
 }
 
 // FileError means that the configuration file cannot be read.
-type FileError struct{ error }
+type FileError struct {
+	// Err is the cause.
+	Err error
+}
+
+// Error returns the text of the cause.
+func (e *FileError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
-func (e *FileError) Unwrap() error { return e.error }
+func (e *FileError) Unwrap() error { return e.Err }
 
 // Load sets the flags that are not on the command line: from the environment, or else from the configuration file. It
 // calls warn for each unknown environment variable that looks like a setting. The error joins all problems. One of them
@@ -150,7 +173,7 @@ func Load(ctx context.Context, flags *pflag.FlagSet, known Variables, warn func(
 	}
 	values, err := readSettings(ctx, path)
 	if err != nil {
-		return errors.Join(append(errs, &FileError{err})...)
+		return errors.Join(append(errs, &FileError{Err: err})...)
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		f := flags.Lookup(key)

@@ -39,15 +39,18 @@ const textSample = 1 << 10
 
 // holdsManifests reports whether a file has manifests, which are text; an export is not. It returns true for a folder.
 func holdsManifests(path string) (bool, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil || info.IsDir():
+		return err == nil, err
+	case !info.Mode().IsRegular(): // it is read several times
+		return false, errors.New("it is no regular file")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil || info.IsDir() {
-		return err == nil, err
-	}
 	sample, err := io.ReadAll(io.LimitReader(f, textSample))
 	if err != nil {
 		return false, err

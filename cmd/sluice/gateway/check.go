@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +75,13 @@ func ErrorLines(err error) []string {
 // and changes nothing. It does not check the values of settings; see [config.Gateway.Validate].
 func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	var r Report
+	for _, file := range s.files() {
+		r.problem(file.setting, config.RefuseNamedPipe(file.path))
+	}
+	if len(r.Problems) > 0 {
+		r.note("nothing else was checked, since the content of the named pipes is not known")
+		return r, nil
+	}
 	for _, at := range s.listeners() {
 		checkListener(&r, at.setting, at.address)
 	}
@@ -87,8 +96,6 @@ func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	for _, err := range s.Server.CheckFiles() {
 		r.problem("", err)
 	}
-	s.checkAdminSocket(&r)
-	s.checkAudit(&r)
 	unlocked, keysErr := KeySource{File: s.KeysFile, KMS: s.KMS}.read(ctx)
 	r.problem("", keysErr)
 	if unlocked.stale != "" {
@@ -111,10 +118,53 @@ func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 		on.catalogue = &c
 	}
 	on.run(ctx)
+	s.checkAdminSocket(on)
+	s.checkAudit(on)
 	for _, at := range s.listeners() {
 		checkFree(ctx, on, at)
 	}
 	return r, ctx.Err()
+}
+
+// settingFile is a file that a setting names.
+type settingFile struct{ setting, path string }
+
+// files returns the files that the gateway reads once at the start, or when they change.
+func (s *Gateway) files() (out []settingFile) {
+	certificates := s.Identities.Certificates
+	all := []settingFile{
+		{"tls-cert", certificates.Cert},
+		{"tls-key", certificates.Key},
+		{"tls-client-ca", certificates.ClientCA},
+		{"tokens", s.Identities.Tokens},
+		{"oidc", s.Identities.Issuers},
+		{"encryption-keys-file", s.KeysFile},
+		{"field-numbers", s.FieldNumbers},
+		{"redis-password-file", s.Store.PasswordFile},
+		{"redis-ca", s.Store.CA},
+		{"redis-cert", s.Store.Cert},
+		{"redis-key", s.Store.Key},
+	}
+	for _, path := range s.Server.Documents.Trusted {
+		all = append(all, settingFile{"trusted-documents", path})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Services)) {
+		service := s.Services[name]
+		for _, path := range []string{service.CA, service.Cert, service.Key, service.Mapping} {
+			all = append(all, settingFile{"services: " + name, path})
+		}
+	}
+	for _, prefix := range []string{exporterPrefix, tracesPrefix} {
+		for _, name := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
+			all = append(all, settingFile{prefix + name, strings.TrimSpace(os.Getenv(prefix + name))})
+		}
+	}
+	for _, file := range all {
+		if file.path != "" {
+			out = append(out, file)
+		}
+	}
+	return out
 }
 
 // listener is a setting with an address on which the gateway listens.
@@ -152,7 +202,7 @@ const dialTime = 2 * time.Second
 
 // checkFree checks that no process listens on an address. It connects and does not listen, because a gateway may be
 // about to listen there. If the address is in use, checkFree adds a note if the process may be a gateway with these
-// settings, otherwise a problem. The process cannot be such a gateway if the embedded store is not in use.
+// settings, otherwise a problem.
 func checkFree(ctx context.Context, on *storeCheck, at listener) {
 	_, port, err := net.SplitHostPort(at.address)
 	if err != nil || port == "0" {
@@ -165,7 +215,7 @@ func checkFree(ctx context.Context, on *storeCheck, at listener) {
 		return
 	}
 	_ = conn.Close()
-	if on.gateway.Store.URL == "" && !on.inUse {
+	if !on.beside() {
 		err := fmt.Errorf("%s is in use by another process; choose another address", at.address)
 		on.report.problem(at.setting, err)
 		return
@@ -254,17 +304,18 @@ func checkTokens(path string, r *Report) {
 
 // checkAdminSocket checks that a socket can be created at the configured path. The default path is not checked, because
 // the gateway serves even if it cannot create that socket.
-func (s *Gateway) checkAdminSocket(r *Report) {
+func (s *Gateway) checkAdminSocket(on *storeCheck) {
 	path := s.Catalogue.AdminSocket
 	if path == "" {
 		return
 	}
-	r.problem("admin-socket", reload.CheckPath(path))
-	r.problem("admin-socket", writableFolder(filepath.Dir(path)))
+	on.report.problem("admin-socket", reload.CheckPath(path))
+	on.report.problem("admin-socket", writableFolder(filepath.Dir(path)))
+	on.used("admin-socket", reload.CheckFree(path), reload.ErrInUse)
 }
 
 // checkAudit checks the file of the audit log.
-func (s *Gateway) checkAudit(r *Report) {
+func (s *Gateway) checkAudit(on *storeCheck) {
 	if s.Audit == "" || s.Audit == config.AuditStdout {
 		return
 	}
@@ -274,9 +325,9 @@ func (s *Gateway) checkAudit(r *Report) {
 	case errors.Is(err, fs.ErrNotExist):
 		err = folder
 	case err == nil && folder != nil:
-		r.note("audit: %v, so the file cannot be renamed when it has audit-max-size", folder)
+		on.report.note("audit: %v, so the file cannot be renamed when it has audit-max-size", folder)
 	}
-	r.problem("audit", err)
+	on.used("audit", err, audit.ErrInUse)
 }
 
 // storeCheck checks the store, and checks whether the store accepts the catalogue.
@@ -290,6 +341,19 @@ type storeCheck struct {
 	report    *Report
 	// inUse reports whether another process has the embedded store open. It is set by open.
 	inUse bool
+}
+
+// beside reports whether a gateway with these settings may be running. It cannot if the embedded store is not in use.
+func (c *storeCheck) beside() bool { return c.gateway.Store.URL != "" || c.inUse }
+
+// used adds err as a problem with a setting. If err is inUse, and the process that uses the file may be a gateway with
+// these settings, it is only a note.
+func (c *storeCheck) used(setting string, err, inUse error) {
+	if errors.Is(err, inUse) && c.beside() {
+		c.report.note("%s: %v; a start needs it to be free", setting, err)
+		return
+	}
+	c.report.problem(setting, err)
 }
 
 func (c *storeCheck) run(ctx context.Context) {

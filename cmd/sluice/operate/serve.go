@@ -2,9 +2,11 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -52,9 +54,18 @@ func ServeCommand(std terminal.Streams) *cobra.Command {
 	return cmd
 }
 
+// readToCheck is like [command.ReadSettings], but does not read a configuration file that is a named pipe.
+func readToCheck(cmd *cobra.Command, file string) error {
+	path := cmp.Or(file, os.Getenv(config.EnvName(config.FileFlag)))
+	if err := config.RefuseNamedPipe(path); err != nil {
+		return &config.FileError{Err: fmt.Errorf("configuration file: %w", err)}
+	}
+	return command.ReadSettings(cmd)
+}
+
 // checkGateway prints all problems with the settings of a gateway, and with the files and stores that they name.
 func checkGateway(cmd *cobra.Command, settings *config.Gateway, std terminal.Streams) error {
-	read := command.ReadSettings(cmd)
+	read := readToCheck(cmd, settings.File)
 	if errors.Is(read, context.Canceled) {
 		return read
 	}

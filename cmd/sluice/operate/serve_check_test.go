@@ -16,12 +16,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/cmd/sluice/commandtest"
+	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/cmd/sluice/sdl"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
@@ -203,8 +207,8 @@ func TestServeCheck_SaysWhyTheStoreRefusesTheCatalogue(t *testing.T) {
 	}
 	commandtest.WriteFile(t, kinds, "shelf.graphqls", strings.ReplaceAll(shelves, "width: Int", "width: Boolean"))
 	lines, _, code := checkServe(t, "--data", data, "--catalogue", kinds, "--audit", filepath.Join(data, "absent", "audit.log"))
-	if code != 1 || len(lines) != 2 || !strings.HasPrefix(lines[0], "audit: ") ||
-		!strings.Contains(lines[1], "shelf.graphqls:6: ") || !strings.Contains(lines[1], "use --allow-breaking") {
+	if code != 1 || len(lines) != 2 || !strings.HasPrefix(lines[1], "audit: ") ||
+		!strings.Contains(lines[0], "shelf.graphqls:6: ") || !strings.Contains(lines[0], "use --allow-breaking") {
 		t.Errorf("exit %d: %q", code, lines)
 	}
 	if after := snapshot(t, data); !maps.Equal(before, after) {
@@ -411,5 +415,72 @@ func TestServeCheck_RedisThatRefusesThePasswordIsAProblem(t *testing.T) {
 	lines, _, code := checkServe(t, "--redis", at.String())
 	if code != 1 || len(lines) != 1 || !strings.HasPrefix(lines[0], "redis: ") || !strings.Contains(lines[0], "WRONGPASS") || strings.Contains(lines[0], "hunter2") {
 		t.Errorf("exit %d: %q", code, lines)
+	}
+}
+
+func TestServeCheck_DoesNotWaitForNamedPipes(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	onRedis := []string{"--redis", "redis://127.0.0.1:1"}
+	for setting, more := range map[string][]string{
+		"tokens": nil, "oidc": nil, "encryption-keys-file": nil, "trusted-documents": nil, "bootstrap": nil, "audit": nil,
+		"tls-client-ca": nil, "field-numbers": {"--service-listen", "127.0.0.1:0"}, "config": {"--listen", "127.0.0.1:0"},
+		"redis-password-file": onRedis, "redis-ca": onRedis,
+	} {
+		lines, _, code := checkServe(t, append(more, "--"+setting, pipe)...)
+		if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, pipe) }) || code != 1 {
+			t.Errorf("%s: exit %d: %q", setting, code, lines)
+		}
+	}
+	issuers := commandtest.WriteFile(t, t.TempDir(), "oidc.yaml",
+		"issuers: [{name: corp, url: \"https://127.0.0.1:1\", audience: sluice, ca: "+pipe+"}]\n")
+	lines, _, code := checkServe(t, "--oidc", issuers)
+	if code != 1 || !strings.Contains(lines[0], pipe+" is no regular file") {
+		t.Errorf("the CA of an issuer: exit %d: %q", code, lines)
+	}
+	data := t.TempDir()
+	if err := os.Rename(pipe, filepath.Join(data, "sluice.db")); err != nil {
+		t.Fatal(err)
+	}
+	lines, _, code = checkServe(t, "--data", data)
+	if code != 1 || len(lines) != 1 || !strings.HasSuffix(lines[0], "sluice.db: it is no regular file") {
+		t.Errorf("exit %d: %q", code, lines)
+	}
+}
+
+func TestServeCheck_AFileInUseIsAProblemUnlessAGatewayMayHaveIt(t *testing.T) {
+	folder := t.TempDir()
+	file := commandtest.WriteFile(t, folder, "audit.log", "")
+	lock := flock.New(file)
+	if ok, err := lock.TryLock(); err != nil || !ok {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	socket, err := reload.Listen(filepath.Join(folder, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = socket.Close() }()
+	data := filepath.Join(folder, "data")
+	args := []string{"--data", data, "--audit", file, "--admin-socket", filepath.Join(folder, "s")}
+	lines, _, code := checkServe(t, args...)
+	want := []string{
+		"admin-socket: " + filepath.Join(folder, "s") + ": it is in use by another process",
+		"audit: " + file + ": another process writes it",
+	}
+	if code != 1 || !slices.Equal(lines, want) {
+		t.Errorf("exit %d: %q", code, lines)
+	}
+	store, err := bolt.Open(bolt.Config{Path: filepath.Join(data, "sluice.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	lines, notes, code := checkServe(t, args...)
+	if code != 0 || !strings.Contains(notes, want[0]+"; a start needs it to be free") ||
+		!strings.Contains(notes, want[1]+"; a start needs it to be free") {
+		t.Errorf("beside a gateway: exit %d: %q\n%s", code, lines, notes)
 	}
 }

@@ -52,7 +52,7 @@ type Socket struct {
 
 // Listen creates a socket that only this user can open. It replaces the socket of a dead process.
 func Listen(path string) (*Socket, error) {
-	s := &Socket{path: path, lock: flock.New(path+".lock", flock.SetPermissions(0o600))}
+	s := &Socket{path: path, lock: flock.New(path+lockSuffix, flock.SetPermissions(0o600))}
 	if err := CheckPath(path); err != nil {
 		return nil, err
 	}
@@ -78,6 +78,22 @@ func CheckPath(path string) error {
 	}
 	return nil
 }
+
+// CheckFree returns [ErrInUse] if another process listens on the socket at a path. It changes nothing.
+func CheckFree(path string) error {
+	if _, err := os.Stat(path + lockSuffix); err != nil {
+		return nil //nolint:nilerr // nobody has listened there yet
+	}
+	lock := flock.New(path+lockSuffix, flock.SetFlag(os.O_RDONLY))
+	free, err := lock.TryRLock()
+	if err == nil && !free {
+		err = fmt.Errorf("%s: %w", path, ErrInUse)
+	}
+	return errors.Join(err, lock.Close())
+}
+
+// lockSuffix is the suffix of the file whose lock the process holds.
+const lockSuffix = ".lock"
 
 // tempSuffix is the longest possible suffix of the path while the socket is being created.
 const tempSuffix = "/.s4294967295"
