@@ -215,6 +215,14 @@ func (b *Budget) Grow(ctx context.Context, n int) error {
 	return b.memory.Hold(ctx, int64(n), b.pause)
 }
 
+// KeepEvent sets the number of bytes that the event holds until it is sent; see [Share.KeepEvent].
+func (b *Budget) KeepEvent(ctx context.Context, n int) error {
+	if b == nil {
+		return nil
+	}
+	return b.memory.KeepEvent(ctx, int64(n), b.pause)
+}
+
 // Left returns how much of a thing may still be spent, [math.MaxInt] if there is no limit.
 func (b *Budget) Left(t Thing) int {
 	if b == nil || b.limits[t] == 0 {

@@ -119,6 +119,8 @@ type Share struct {
 	sent  int64
 	since time.Time
 	abort func()
+	// sending is the number of bytes that it has from the room of events.
+	sending int64
 }
 
 // Begin returns the share of a new operation. It waits for at most [Patience] and then fails with [ErrBusy].
@@ -261,6 +263,35 @@ func (s *Share) Keep(n int64, abort func()) {
 	m.sent = append(m.sent, s)
 }
 
+// KeepEvent is called before an event of n bytes is encoded, and again when its size is known. It gives back the memory
+// of the event's level, and sets the number of bytes that the event has from the room of events until [Share.Reset] is
+// called. So clients that are slow to read events keep no operation from the levels. An event of at most [EventBytes]
+// takes nothing. If there is no room, KeepEvent calls pause, waits for at most [Patience] and then fails with [ErrBusy].
+func (s *Share) KeepEvent(ctx context.Context, n int64, pause func()) error {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.level > 0 {
+		s.leave()
+	}
+	room := s.memory.events
+	n = min(n, room.most)
+	more := n - s.sending
+	if n <= EventBytes || more <= 0 {
+		return nil
+	}
+	if !room.Take(more) {
+		pause()
+		if err := room.AwaitPatiently(ctx, more); err != nil {
+			return err
+		}
+	}
+	s.sending = n
+	return nil
+}
+
 // cutSlowest disconnects the client that has been reading its answer for longest, if it has been reading for at least
 // [SlowAfter].
 func (m *Memory) cutSlowest() {
@@ -295,6 +326,8 @@ func (s *Share) Reset() {
 	if s.level > 0 {
 		s.leave()
 	}
+	s.memory.events.Give(s.sending)
+	s.sending = 0
 }
 
 // Close gives back everything. It must be called when the operation has ended and its answer was sent.
@@ -306,6 +339,8 @@ func (s *Share) Close() {
 	defer s.mu.Unlock()
 	s.leave()
 	m := s.memory
+	m.events.Give(s.sending)
+	s.sending = 0
 	m.answers.Give(s.sent)
 	if s.sent > 0 {
 		m.mu.Lock()

@@ -341,6 +341,42 @@ func TestMemory_EventsTakeWhatIsBeyondALittle(t *testing.T) {
 	s.Close()
 }
 
+func TestMemory_AnEventThatIsSentTakesNoLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := budget.NewMemory(16*mib, largest)
+		ctx := t.Context()
+		paused := 0
+		pause := func() { paused++ }
+		keeps := func(s *budget.Share, n, used int64) {
+			t.Helper()
+			if err := s.KeepEvent(ctx, n, pause); err != nil || m.Used() != used {
+				t.Errorf("%d bytes are used: %v", m.Used(), err)
+			}
+		}
+		s := m.BeginEvents()
+		holds(t, s, mib)
+		keeps(s, budget.EventBytes, 0)
+		keeps(s, mib/2, mib/2)
+		keeps(s, mib/4, mib/2)
+		keeps(s, 3*mib, mib) // the room has one
+		other := m.BeginEvents()
+		if err := other.KeepEvent(ctx, mib, pause); !errors.Is(err, budget.ErrBusy) || paused != 1 {
+			t.Error(err, paused)
+		}
+		operation, err := m.Begin(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds(t, operation, mib)
+		operation.Close()
+		s.Reset()
+		keeps(other, mib, mib)
+		other.Close()
+		s.Close()
+		empty(t, m)
+	})
+}
+
 func TestMemory_ARoomIsBoundedAndWaitedForInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := budget.NewMemory(32*mib, largest)

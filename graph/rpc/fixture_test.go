@@ -117,6 +117,8 @@ func (e edge) Event(ctx context.Context) (context.Context, func()) {
 	return ctx, func() {}
 }
 
+func (edge) Expect(context.Context, int) error { return nil }
+
 func (e edge) Answer(ctx context.Context, bytes int) error {
 	if answered := e.world.answered.Load(); answered != nil {
 		(*answered)(ctx, bytes)

@@ -47,6 +47,9 @@ type Edge interface {
 	// Event returns the context for reading and sending the next event of a stream. The caller must call done
 	// afterwards.
 	Event(ctx context.Context) (event context.Context, done func())
+	// Expect waits for memory for an event of about this many bytes, before it is encoded. It returns an error if there
+	// is none.
+	Expect(ctx context.Context, bytes int) error
 	// Answer records the size of an answer, of a part of it, or of an event. It returns an error if the answer is too
 	// large.
 	Answer(ctx context.Context, bytes int) error

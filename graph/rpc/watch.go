@@ -130,6 +130,11 @@ func (w *watch) next(ctx context.Context, changes *change.Stream) error {
 func (w *watch) deliver(ctx context.Context, c *change.Change) (*answer, error) {
 	ctx, traced := w.trace(ctx, c)
 	defer traced.End()
+	if c.Stored != nil {
+		if err := w.handler.cfg.Edge.Expect(ctx, len(c.Stored.Body)); err != nil {
+			return nil, err
+		}
+	}
 	out, err := w.event(ctx, c)
 	if err != nil {
 		return nil, err

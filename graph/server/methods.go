@@ -465,17 +465,27 @@ func (e *methodsEdge) Event(ctx context.Context) (event context.Context, done fu
 	}
 }
 
+// Expect implements [rpc.Edge].
+func (e *methodsEdge) Expect(ctx context.Context, bytes int) error {
+	return budget.From(ctx).KeepEvent(ctx, 2*bytes)
+}
+
 // Answer implements [rpc.Edge]. An answer is charged twice, since its buffer grows, and since it may be compressed.
 func (e *methodsEdge) Answer(ctx context.Context, bytes int) error {
 	spent := budget.From(ctx)
 	if err := spent.Spend(budget.Bytes, bytes); err != nil {
 		return err
 	}
-	if c := callOf(ctx); c != nil {
-		c.answer += 2 * bytes
-		if c.events != nil {
-			span.Observe(ctx, c.events, spent.Since().Seconds())
+	c := callOf(ctx)
+	switch {
+	case c != nil && c.events != nil:
+		span.Observe(ctx, c.events, spent.Since().Seconds())
+		if err := spent.Spend(budget.Steps, 2*bytes/budget.AnswerBytes); err != nil {
+			return err
 		}
+		return spent.KeepEvent(ctx, 2*bytes)
+	case c != nil:
+		c.answer += 2 * bytes
 	}
 	return spent.Grow(ctx, 2*bytes)
 }

@@ -176,6 +176,10 @@ type edgeServer struct {
 	drain func(context.Context)
 }
 
+// stuckTime is how long an HTTP/2 connection may accept no byte before it is closed. The deadline of a single write only
+// resets its stream, and if nothing can be sent on the connection, the reset cannot be sent either.
+const stuckTime = 10 * time.Second
+
 func (s *Server) serve(ctx context.Context, l net.Listener, of edgeServer) error {
 	base := context.WithoutCancel(ctx) // running requests may finish
 	conns := &fresh{conns: map[net.Conn]struct{}{}}
@@ -197,6 +201,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener, of edgeServer) error
 		ReadTimeout:       time.Minute,
 		WriteTimeout:      s.cfg.Limits.Time + time.Minute,
 		IdleTimeout:       2 * time.Minute,
+		HTTP2:             &http.HTTP2Config{WriteByteTimeout: stuckTime},
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          zap.NewStdLog(s.cfg.Logger.Named("http")),
 	}
