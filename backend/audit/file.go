@@ -177,10 +177,10 @@ func sizeWithoutZeros(file io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// renamed returns the position and the time of the last line in the newest renamed file, zero if there is none. A renamed file is
-// one whose name begins with the name of this file, so this package or logrotate may have renamed it. This position is
-// needed if the process was killed after a renaming, before the new file had a line. If the newest file of this package
-// cannot be read, an older one is used: then some lines are written twice, but none is missing.
+// renamed returns the position and the time of the last line in the newest renamed file, zero if there is none. A
+// renamed file is one whose name begins with the name of this file, so this package or logrotate may have renamed it.
+// This position is needed if the process was killed after a renaming, before the new file had a line. If the newest
+// file of this package cannot be read, an older one is used: then some lines are written twice, but none is missing.
 func (f *File) renamed() (last lastWritten) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	if err != nil {

@@ -104,8 +104,8 @@ func (c *core) backup(ctx context.Context) (out *Backup, err error) {
 	return out, err
 }
 
-// mayContinue returns an error if a backup of db must stop. That is so if ctx has ended, if the store is closed, or if the
-// file is being reopened, which waits for the transactions of db.
+// mayContinue returns an error if a backup of db must stop. That is so if ctx has ended, if the store is closed, or if
+// the file is being reopened, which waits for the transactions of db.
 func (c *core) mayContinue(ctx context.Context, db *bbolt.DB) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -352,8 +352,8 @@ func (c *core) beginGroup() (*bbolt.Tx, error) {
 	return tx, nil
 }
 
-// evaluate checks the conditions of the calls, one after the other, and makes their changes in the transaction. Errors of
-// single calls are stored in them; the error that is returned is an error of the file.
+// evaluate checks the conditions of the calls, one after the other, and makes their changes in the transaction. Errors
+// of single calls are stored in them; the error that is returned is an error of the file.
 func (c *core) evaluate(tx *bbolt.Tx, group []*call) (*writer, error) {
 	w, err := newWriter(c, tx, len(group))
 	if err != nil {
@@ -379,8 +379,8 @@ func finishAll(group []*call, err error) {
 }
 
 // refuse sets the errors of a group that was not committed, and answers its calls. A call that would have succeeded
-// gets the error uncommitted. A call whose condition was not met gets the error undecided, because another change in the
-// same group may have been the reason. Other errors are kept.
+// gets the error uncommitted. A call whose condition was not met gets the error undecided, because another change in
+// the same group may have been the reason. Other errors are kept.
 func refuse(group []*call, uncommitted, undecided error) {
 	for _, call := range group {
 		var ce *backend.ConditionError

@@ -149,8 +149,8 @@ func has(c *bbolt.Cursor, key []byte) bool {
 	return bytes.Equal(k, key)
 }
 
-// checkIndex checks the entries of an index bucket. target returns the key of the record to which an entry belongs. agrees
-// reports whether the record should have that entry.
+// checkIndex checks the entries of an index bucket. target returns the key of the record to which an entry belongs.
+// agrees reports whether the record should have that entry.
 func (c *verifier) checkIndex(
 	ctx context.Context, tx *bbolt.Tx, bucket, part string,
 	target func(k, v []byte) ([]byte, error), agrees func(entry []byte, r *backend.Resource) bool,
@@ -265,8 +265,8 @@ func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
 	return c.reportAbsent(ctx, tx, absent)
 }
 
-// checkStored reports damage if the stored resource is older than a log entry of it. If the resource is not stored, checkStored
-// notes its key in absent.
+// checkStored reports damage if the stored resource is older than a log entry of it. If the resource is not stored,
+// checkStored notes its key in absent.
 func (c *verifier) checkStored(resources *bbolt.Cursor, absent *storekit.Absent, e *backend.Event) {
 	key := e.Resource.Key
 	form := valueOf(resources, key.Append(nil))

@@ -266,7 +266,8 @@ func (s *Share) Keep(n int64, abort func()) {
 // KeepEvent is called before an event of n bytes is encoded, and again when its size is known. It gives back the memory
 // of the event's level, and sets the number of bytes that the event has from the room of events until [Share.Reset] is
 // called. So clients that are slow to read events keep no operation from the levels. An event of at most [EventBytes]
-// takes nothing. If there is no room, KeepEvent calls pause, waits for at most [Patience] and then fails with [ErrBusy].
+// takes nothing. If there is no room, KeepEvent calls pause, waits for at most [Patience] and then fails with
+// [ErrBusy].
 func (s *Share) KeepEvent(ctx context.Context, n int64, pause func()) error {
 	if s == nil {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// earlierBreaking returns the breaking changes compared to catalogues that were accepted before the newest one. They matter
-// because the newest catalogue may lack a kind or field whose values are still stored.
+// earlierBreaking returns the breaking changes compared to catalogues that were accepted before the newest one. They
+// matter because the newest catalogue may lack a kind or field whose values are still stored.
 func (g Gate) earlierBreaking(ctx context.Context, hashes []string, newest, to Outline) ([]Difference, error) {
 	var out []Difference
 	for _, hash := range hashes[:max(len(hashes)-1, 0)] {

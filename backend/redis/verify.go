@@ -138,7 +138,8 @@ func (c *verifier) shardOfItem(key string) *shard {
 	return &shard{}
 }
 
-// checkRecords checks that the index has all members of the records, and that the log has entries of their last changes.
+// checkRecords checks that the index has all members of the records, and that the log has entries of their last
+// changes.
 func (c *verifier) checkRecords(ctx context.Context, node goredis.UniversalClient, found []storedRecord) error {
 	if len(found) == 0 {
 		return nil
@@ -524,8 +525,8 @@ func (v *logVerifier) compare(ctx context.Context, events []backend.Event) error
 	return nil
 }
 
-// reportAbsent reports resources that are not stored although they should be according to the log. If a resource has been
-// deleted meanwhile, the rest of the log has its deletion.
+// reportAbsent reports resources that are not stored although they should be according to the log. If a resource has
+// been deleted meanwhile, the rest of the log has its deletion.
 func (v *logVerifier) reportAbsent(ctx context.Context, trimmed backend.Revision) error {
 	if v.absent.Len() == 0 {
 		return nil

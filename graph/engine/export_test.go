@@ -7,8 +7,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// CheckFields returns what is wrong with the tables of fields: fields of the API's types that no entry executes, entries
-// that cannot be written, and entries that no field of the API uses. core is the schema of the fields written by hand.
+// CheckFields returns what is wrong with the tables of fields: fields of the API's types that no entry executes,
+// entries that cannot be written, and entries that no field of the API uses. core is the schema of the fields written
+// by hand.
 func (e *Engine) CheckFields(core *ast.Schema) (faults []string) {
 	used := map[role]map[string]bool{}
 	for name, t := range e.types {

@@ -55,8 +55,8 @@ func usesOnlyNewFields(rule *cel.Ast, known *descriptor.Shape) bool {
 	return mentions > 0
 }
 
-// selectsNewField reports whether e, which is self or oldSelf, is used to select a field that known lacks. An example is
-// self.resource.mtu, if known has resource but not mtu.
+// selectsNewField reports whether e, which is self or oldSelf, is used to select a field that known lacks. An example
+// is self.resource.mtu, if known has resource but not mtu.
 func selectsNewField(e celast.NavigableExpr, known *descriptor.Shape) bool {
 	for in := known; in != nil; {
 		parent, ok := e.Parent()

@@ -50,7 +50,8 @@ func TestCheck_FindingsAreAtTheAuthorsLineAndNameTheVersion(t *testing.T) {
 	}
 }
 
-// TestCheck_ComparesWithAllVersionsThatAreServed: v1.0 may have been withdrawn when v1.1 was released, and is served again.
+// TestCheck_ComparesWithAllVersionsThatAreServed: v1.0 may have been withdrawn when v1.1 was released, and is served
+// again.
 func TestCheck_ComparesWithAllVersionsThatAreServed(t *testing.T) {
 	tight := strings.Replace(shop, "max: 100", "max: 50", 1)
 	err := release.Check(released(t, shop, tight), newest(t, tight))

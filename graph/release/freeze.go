@@ -93,8 +93,8 @@ func write(target string, sources map[string]string, api *ast.Schema) (err error
 	return os.Rename(next, target)
 }
 
-// Freeze releases a version, which must be a candidate, by removing it from the states file of the catalogue. It returns
-// an error if the file does not have the version.
+// Freeze releases a version, which must be a candidate, by removing it from the states file of the catalogue. It
+// returns an error if the file does not have the version.
 func Freeze(dir string, number Number) error {
 	name := filepath.Join(dir, Folder, StatesFile)
 	text, err := os.ReadFile(name)

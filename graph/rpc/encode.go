@@ -255,8 +255,8 @@ func integer(raw []byte) int64 {
 	return n
 }
 
-// storedTime parses a stored time. ok is false if it cannot be parsed, or if a google.protobuf.Timestamp cannot have it:
-// a Timestamp begins with the year 1, but the API accepts the year 0 too.
+// storedTime parses a stored time. ok is false if it cannot be parsed, or if a google.protobuf.Timestamp cannot have
+// it: a Timestamp begins with the year 1, but the API accepts the year 0 too.
 func storedTime(text string) (t time.Time, ok bool) {
 	t, err := descriptor.ParseTime(text)
 	return t, err == nil && t.Unix() >= minTime

@@ -203,8 +203,8 @@ func secret(t testing.TB) descriptor.Kind {
 	return descriptor.Kind{}
 }
 
-// with makes t the test that uses the world until it ends. A fuzz test opens one world for all inputs, because that takes
-// much longer than an input.
+// with makes t the test that uses the world until it ends. A fuzz test opens one world for all inputs, because that
+// takes much longer than an input.
 func (w *world) with(t *testing.T) {
 	before := w.T
 	w.T = t

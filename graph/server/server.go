@@ -176,8 +176,8 @@ type edgeServer struct {
 	drain func(context.Context)
 }
 
-// stuckTime is how long an HTTP/2 connection may accept no byte before it is closed. The deadline of a single write only
-// resets its stream, and if nothing can be sent on the connection, the reset cannot be sent either.
+// stuckTime is how long an HTTP/2 connection may accept no byte before it is closed. The deadline of a single write
+// only resets its stream, and if nothing can be sent on the connection, the reset cannot be sent either.
 const stuckTime = 10 * time.Second
 
 func (s *Server) serve(ctx context.Context, l net.Listener, of edgeServer) error {

@@ -340,9 +340,9 @@ func (r *Reader) foreign(stored *backend.Resource) bool {
 	return err == nil && stored.Declared != "" && stored.Declared != k.Declared
 }
 
-// HasGuard reports whether a resource guards a target. The argument of is the key of the resource. If g has the resource,
-// its stored references decide. Otherwise the result is the argument declared, which tells whether the declarations of
-// this catalogue guard the target.
+// HasGuard reports whether a resource guards a target. The argument of is the key of the resource. If g has the
+// resource, its stored references decide. Otherwise the result is the argument declared, which tells whether the
+// declarations of this catalogue guard the target.
 func (g Guards) HasGuard(of, target backend.Key, declared bool) bool {
 	stored := g[of]
 	if stored == nil {
