@@ -152,7 +152,7 @@ var testsMay = map[string][]string{
 	"graph/identity":               {"internal/redistest"},
 	"graph/rpc":                    {"backend/memory", "graph/kinds", "graph/kinds/kindstest"},
 	"graph/engine":                 {"schema", "graph/release", "backend/hub", "backend/memory", "backend/bolt", "backend/redis", "graph/engine/enginetest", "internal/redistest"},
-	"graph/server":                 {"backend/memory", "backend/bolt", "backend/hub", "backend/traced", "backend/service/owner/standard/standardtest"},
+	"graph/server":                 {"backend/memory", "backend/bolt", "backend/hub", "backend/traced", "backend/service/owner/standard/standardtest", "internal/wait"},
 	"graph/console":                {"graph/kinds/kindstest"},
 	"graph/transport":              {"backend", "backend/memory", "backend/service", "graph/engine", "graph/engine/enginetest", "graph/kinds/kindstest"},
 	"cmd/sluice/auth":              {"cmd/sluice/commandtest", "cmd/sluice/read"},
