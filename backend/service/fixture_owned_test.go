@@ -305,3 +305,23 @@ func (w *teamWorld) storyAfter(at backend.Position) (story string) {
 	}
 	return story
 }
+
+// checkEdit checks that only one edit happened after a position: another gateway set the email of Team/a, whose size is
+// 1, to c@d. If the gateway of w has followed the change before the other one stores it, the other one corrects who made
+// it, so there may be two events.
+func (w *teamWorld) checkEdit(at backend.Position) {
+	w.t.Helper()
+	events := w.eventsAfter(at)
+	if len(events) < 1 || len(events) > 2 {
+		w.t.Error(w.storyAfter(at))
+	}
+	for _, e := range events {
+		b := bodyOf(w.t, e.Resource)
+		if e.Type != backend.Modified || b.Spec.Size != 1 || b.Spec.Email != "c@d" {
+			w.t.Errorf("%s %+v", e.Type, b)
+		}
+	}
+	if b := bodyOf(w.t, w.stored("Team", "a")); b.Metadata.UpdatedBy != "" {
+		w.t.Errorf("%+v", b)
+	}
+}

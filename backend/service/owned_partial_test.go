@@ -95,12 +95,7 @@ func TestOwned_GatewaysThatAreShownOtherPartsDoNotUndoEachOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
-		if story := w.storyAfter(at); story != "MODIFIED Team/a; " {
-			t.Error(story)
-		}
-		if b := bodyOf(t, w.stored("Team", "a")); b.Spec.Size != 1 || b.Spec.Email != "c@d" {
-			t.Errorf("%+v", b)
-		}
+		w.checkEdit(at)
 		if _, err := w.upsert(0, "a", 2); err != nil {
 			t.Fatal(err)
 		}
