@@ -201,7 +201,7 @@ func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) stri
 	return ""
 }
 
-// nextMajor returns the command that releases the major version after that of v.
+// nextMajor returns the command that releases the next major version.
 func (v *Version) nextMajor() string {
 	return "sluice catalogue release " + strings.TrimPrefix(Number{Major: v.Major + 1}.String(), "v")
 }

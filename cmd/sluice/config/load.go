@@ -60,7 +60,7 @@ func ReadAtMost(path string, most int64) ([]byte, error) {
 func RefuseNamedPipe(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode()&os.ModeNamedPipe == 0 {
-		return nil //nolint:nilerr // the error is that of reading the file
+		return nil //nolint:nilerr // reading the file reports the error
 	}
 	for _, place := range []string{"/dev/fd/", "/dev/stdin", "/proc/"} {
 		if strings.HasPrefix(filepath.Clean(path), place) {

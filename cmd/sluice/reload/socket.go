@@ -82,7 +82,7 @@ func CheckPath(path string) error {
 // CheckFree returns [ErrInUse] if another process listens on the socket at a path. It changes nothing.
 func CheckFree(path string) error {
 	if _, err := os.Stat(path + lockSuffix); err != nil {
-		return nil //nolint:nilerr // nobody has listened there yet
+		return nil //nolint:nilerr // no process has listened there yet
 	}
 	lock := flock.New(path+lockSuffix, flock.SetFlag(os.O_RDONLY))
 	free, err := lock.TryRLock()

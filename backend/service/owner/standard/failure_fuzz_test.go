@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/sluicegw/sluice/backend/service/owner/standard"
-	"github.com/sluicegw/sluice/backend/service/owner/standard/standardtest"
 )
 
 // encoded returns a message with a length-delimited field.
@@ -25,14 +24,7 @@ func encoded(number protowire.Number, values ...string) (out string) {
 // FuzzErrorDetails reads damaged details of errors. Whatever a service sends, an answer has violations whose texts are
 // short and valid.
 func FuzzErrorDetails(f *testing.F) {
-	d, err := standard.ReadDescriptors(standardtest.Compile(f, nil, standardtest.FooFile))
-	if err != nil {
-		f.Fatal(err)
-	}
-	c, err := standard.NewConversion(d, "Foo")
-	if err != nil {
-		f.Fatal(err)
-	}
+	c := fooConversion(f)
 	path := encoded(1, encoded(2, "foo"), encoded(2, "spec"), encoded(2, "bar"))
 	for name, raw := range map[string]string{
 		"google.rpc.BadRequest": encoded(1,

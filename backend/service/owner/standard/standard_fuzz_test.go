@@ -49,16 +49,23 @@ func FuzzParseMapping(f *testing.F) {
 	})
 }
 
-// FuzzMessage shows messages as resources, writes what they show into others, and shows these again: the same.
-func FuzzMessage(f *testing.F) {
-	d, err := standard.ReadDescriptors(standardtest.Compile(f, nil, standardtest.FooFile))
+// fooConversion returns the conversion of the kind Foo.
+func fooConversion(tb testing.TB) *standard.Conversion {
+	tb.Helper()
+	d, err := standard.ReadDescriptors(standardtest.Compile(tb, nil, standardtest.FooFile))
 	if err != nil {
-		f.Fatal(err)
+		tb.Fatal(err)
 	}
 	c, err := standard.NewConversion(d, "Foo")
 	if err != nil {
-		f.Fatal(err)
+		tb.Fatal(err)
 	}
+	return c
+}
+
+// FuzzMessage shows messages as resources, writes what they show into others, and shows these again: the same.
+func FuzzMessage(f *testing.F) {
+	c := fooConversion(f)
 	f.Add([]byte("\x22\x03\x0a\x01a\x2a\x04\x0a\x02hi"), []byte(`{"bar":"x","sizes":[{"depth":1}],"named":[{"key":"a"}]}`))
 	f.Add([]byte(""), []byte(`{"flags":[{"key":1}],"every":"1s","since":"2030-01-02T03:04:05Z","raw":"AA=="}`))
 	f.Fuzz(func(t *testing.T, raw, spec []byte) {
