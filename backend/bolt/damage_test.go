@@ -330,6 +330,7 @@ func TestDamage(t *testing.T) {
 // TestDamage_OfAnyPage flips bits in the heads of pages of a store's file, one file for each page. Whatever is read or
 // written then, nothing panics: the store does not open, or each call that meets the damage says so in one line.
 func TestDamage_OfAnyPage(t *testing.T) {
+	withoutRaceDetector(t)
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	s := mustOpen(t, bolt.Config{Path: path})
 	for i := range 40 {

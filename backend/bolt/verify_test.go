@@ -118,6 +118,7 @@ func TestVerify_NamesEachDamage(t *testing.T) {
 // TestVerify_MissesNoDamageThatChangesAnAnswer flips bits anywhere in a closed file. Where a reader then gets other
 // answers than before, the file is not opened, or the verification finds something.
 func TestVerify_MissesNoDamageThatChangesAnAnswer(t *testing.T) {
+	withoutRaceDetector(t)
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	s := mustOpen(t, bolt.Config{Path: path})
 	begin, err := s.Position(t.Context())
