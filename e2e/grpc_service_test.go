@@ -43,7 +43,7 @@ func serveFoos(t *testing.T, dir string) (*standardtest.Server, string) {
 		Name:        "metadata.name",
 		Tag:         "metadata.revision",
 		TagPresent:  true,
-		Judge: func(foo protoreflect.Message) error {
+		Validate: func(foo protoreflect.Message) error {
 			spec, baz := standardtest.Field(foo, "spec.baz")
 			if spec.Get(baz).Int() > 100 {
 				return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("baz: at most 100"))
@@ -297,20 +297,20 @@ func testEachWay(t *testing.T, g *gateway, foos *standardtest.Server) {
 	if n := created.Load(); n != 1 {
 		t.Errorf("%d have created the same Foo", n)
 	}
-	told := map[string]int{}
+	events := map[string]int{}
 	for range each*len(ways) + 1 {
-		told[s.nextFoo()]++
+		events[s.nextFoo()]++
 	}
 	for way := range ways {
 		for i := range each {
 			name := fmt.Sprintf("%s-%d", way, i)
-			if foos.Show(name) == nil || told["ADDED "+name+" x"] != 1 {
+			if foos.Show(name) == nil || events["ADDED "+name+" x"] != 1 {
 				t.Errorf("%s is missing at the service, or not told once", name)
 			}
 		}
 	}
-	if told["ADDED contested x"] != 1 {
-		t.Errorf("the stream tells %v", told)
+	if events["ADDED contested x"] != 1 {
+		t.Errorf("the stream tells %v", events)
 	}
 	got, err := rpc.call("GetFoo", `{"name": "graphql-0"}`)
 	if err != nil || !strings.Contains(got, `"bar":"x"`) {

@@ -17,8 +17,8 @@ func changePromises() []promise {
 			needs: []capability{changes}, test: changesPresent,
 		},
 		{
-			name: "changes-told", says: "the key of each create, change and delete comes after every position told before it",
-			needs: []capability{changes, writes}, test: changesTold,
+			name: "changes-reported", says: "the key of each create, change and delete is reported after every earlier position",
+			needs: []capability{changes, writes}, test: changesReported,
 		},
 		{
 			name: "changes-parallel", says: "no change is passed over, whoever else writes meanwhile",
@@ -60,7 +60,7 @@ func (t *trial) follow(ctx context.Context, position string, keys ...backend.Key
 			return "", fmt.Errorf("Changes after %q: %w", position, err)
 		}
 		if c.Expired {
-			return "", fmt.Errorf("the position %q is expired, though it was told a moment ago", position)
+			return "", fmt.Errorf("the position %q is expired, though it was returned a moment ago", position)
 		}
 		before := len(missing)
 		for _, key := range c.Keys {
@@ -103,14 +103,14 @@ func changesPresent(ctx context.Context, t *trial) error {
 	return err
 }
 
-func changesTold(ctx context.Context, t *trial) error {
+func changesReported(ctx context.Context, t *trial) error {
 	first, err := t.present(ctx)
 	if err != nil {
 		return err
 	}
 	key := t.key()
 	positions := []string{first}
-	told := func(what string) error {
+	expectChange := func(what string) error {
 		var last string
 		for _, position := range positions {
 			last, err = t.follow(ctx, position, key)
@@ -125,7 +125,7 @@ func changesTold(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	if err := told("create"); err != nil {
+	if err := expectChange("create"); err != nil {
 		return err
 	}
 	for version := 2; version < 5; version++ {
@@ -133,14 +133,14 @@ func changesTold(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		if err := told("change"); err != nil {
+		if err := expectChange("change"); err != nil {
 			return err
 		}
 	}
 	if err := t.remove(ctx, r); err != nil {
 		return err
 	}
-	return told("delete")
+	return expectChange("delete")
 }
 
 // changesParallel creates many resources at the same time while another goroutine follows the changes. It finds
@@ -213,13 +213,13 @@ func (t *trial) followWaiting(ctx context.Context, position string, key backend.
 		if err != nil {
 			return c, fmt.Errorf("Changes after %q: %w", position, err)
 		}
-		for _, told := range c.Keys {
-			if told == key {
+		for _, changed := range c.Keys {
+			if changed == key {
 				return c, nil
 			}
 		}
 		if len(c.Keys) == 0 || c.Expired {
-			return c, fmt.Errorf("Changes after %q has waited %v and not told the change of %s", position, t.Patience, key)
+			return c, fmt.Errorf("Changes after %q has waited %v and not reported the change of %s", position, t.Patience, key)
 		}
 		position = c.Position
 	}

@@ -111,7 +111,7 @@ func TestRun_WhatAServiceLacksIsSkippedByName(t *testing.T) {
 	s.SetKinds(owner.Kind{Name: "Team", Writes: true})
 	found := results(t, kit.Config{Service: s})
 	for name, lacking := range map[string]string{
-		"changes-told": "changes", "if-tag": "conditional", "tag-changes": "conditional", "dry-run": "dry_run",
+		"changes-reported": "changes", "if-tag": "conditional", "tag-changes": "conditional", "dry-run": "dry_run",
 	} {
 		if r := found[name]; r.Status != kit.Skipped || !strings.Contains(r.Detail, "lacks "+lacking) {
 			t.Errorf("%s is %s: %s", name, r.Status, r.Detail)
@@ -217,10 +217,10 @@ func (f *flawed) Delete(ctx context.Context, d owner.Delete) (owner.Answer, erro
 	return f.Service.Delete(ctx, d)
 }
 
-// apart makes the judgement of a write and the write two steps.
-func apart(f *flawed, w owner.Write, holds func(was owner.Resource, there bool) bool) (owner.Answer, bool) {
+// apart checks the condition of a write and writes in two steps, without a lock.
+func apart(f *flawed, w owner.Write, condition func(was owner.Resource, there bool) bool) (owner.Answer, bool) {
 	was, there := f.Show(w.Resource.Key)
-	if !holds(was, there) {
+	if !condition(was, there) {
 		return owner.Answer{}, false
 	}
 	time.Sleep(time.Millisecond)
@@ -292,7 +292,7 @@ func TestRun_EachDefectIsFoundByTheNameOfItsPromise(t *testing.T) {
 				})
 				return c, err
 			}
-		}, []string{"changes-told"}},
+		}, []string{"changes-reported"}},
 		{"an unknown position is the present one", func(f *flawed) {
 			f.changes = func(ctx context.Context, position string, wait time.Duration) (owner.Changes, error) {
 				c, err := f.Service.Changes(ctx, position, wait)

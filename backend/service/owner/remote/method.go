@@ -18,8 +18,8 @@ type Method[Req, Res any] struct {
 // NewMethod returns the method at a path, such as /teleport.foo.v1.FooService/GetFoo.
 func NewMethod[Req, Res any](c *Client, path string, options ...connect.ClientOption) *Method[Req, Res] {
 	all := append(c.endpoint.options[:len(c.endpoint.options):len(c.endpoint.options)], options...)
-	asked := connect.NewClient[Req, Res](c.endpoint.client, c.endpoint.address+path, all...)
-	return &Method[Req, Res]{client: c, call: call[Req, Res]{method: path, client: asked}}
+	connectClient := connect.NewClient[Req, Res](c.endpoint.client, c.endpoint.address+path, all...)
+	return &Method[Req, Res]{client: c, call: call[Req, Res]{method: path, client: connectClient}}
 }
 
 // Ask sends a request and waits for the answer. It returns the same errors as [owner.Service].

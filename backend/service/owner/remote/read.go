@@ -57,25 +57,25 @@ func readDescription(in *pb.DescribeResponse) (owner.Description, error) {
 }
 
 // readPage converts an answer to List. It returns a resource that violates the contract as unreadable.
-func readPage(asked *pb.ListRequest, in *pb.ListResponse) (owner.Page, error) {
+func readPage(request *pb.ListRequest, in *pb.ListResponse) (owner.Page, error) {
 	if err := atMost("nextPageToken", in.NextPageToken, maxToken); err != nil {
 		return owner.Page{}, err
 	}
-	if n := len(in.Resources) + len(in.Unreadable); n > int(asked.PageSize) {
-		return owner.Page{}, fmt.Errorf("the page has %d resources; at most %d were asked for", n, asked.PageSize)
+	if n := len(in.Resources) + len(in.Unreadable); n > int(request.PageSize) {
+		return owner.Page{}, fmt.Errorf("the page has %d resources; at most %d were asked for", n, request.PageSize)
 	}
-	if in.NextPageToken != "" && in.NextPageToken == asked.PageToken {
+	if in.NextPageToken != "" && in.NextPageToken == request.PageToken {
 		return owner.Page{}, fmt.Errorf("nextPageToken: it is the token that was asked for, so the list would not end")
 	}
 	out := owner.Page{Next: in.NextPageToken}
 	for _, r := range in.Resources {
 		key, err := readKey(r.GetKey())
-		if err == nil && key.Kind != asked.Kind {
-			err = fmt.Errorf("key.kind: it is %q, and %s was asked for", cut(key.Kind, maxName), asked.Kind)
+		if err == nil && key.Kind != request.Kind {
+			err = fmt.Errorf("key.kind: it is %q, and %s was asked for", cut(key.Kind, maxName), request.Kind)
 		}
 		if err != nil { // it is not known which resource this is
 			out.Unreadable = append(out.Unreadable, owner.Unreadable{
-				Key: backend.Key{Kind: asked.Kind}, Message: err.Error(),
+				Key: backend.Key{Kind: request.Kind}, Message: err.Error(),
 			})
 			continue
 		}
@@ -88,19 +88,19 @@ func readPage(asked *pb.ListRequest, in *pb.ListResponse) (owner.Page, error) {
 	}
 	for _, u := range in.Unreadable {
 		key, err := readKey(u.GetKey())
-		if err != nil || key.Kind != asked.Kind {
-			key = backend.Key{Kind: asked.Kind}
+		if err != nil || key.Kind != request.Kind {
+			key = backend.Key{Kind: request.Kind}
 		}
 		out.Unreadable = append(out.Unreadable, owner.Unreadable{Key: key, Message: oneLine(u.GetMessage(), maxText)})
 	}
 	return out, nil
 }
 
-func readGot(asked []backend.Key, in *pb.GetResponse) ([]owner.Got, error) {
-	if len(in.Got) != len(asked) {
-		return nil, fmt.Errorf("there are %d answers to %d keys", len(in.Got), len(asked))
+func readGot(keys []backend.Key, in *pb.GetResponse) ([]owner.Got, error) {
+	if len(in.Got) != len(keys) {
+		return nil, fmt.Errorf("there are %d answers to %d keys", len(in.Got), len(keys))
 	}
-	out := make([]owner.Got, len(asked))
+	out := make([]owner.Got, len(keys))
 	for i, got := range in.Got {
 		switch {
 		case got.GetUnreadable() != "":
@@ -109,10 +109,10 @@ func readGot(asked []backend.Key, in *pb.GetResponse) ([]owner.Got, error) {
 		case got.GetResource() == nil:
 			continue
 		}
-		if err := sameKey(asked[i], got.Resource); err != nil {
+		if err := sameKey(keys[i], got.Resource); err != nil {
 			return nil, fmt.Errorf("got[%d]: %w", i, err)
 		}
-		resource, err := readResource(asked[i], got.Resource)
+		resource, err := readResource(keys[i], got.Resource)
 		if err != nil {
 			out[i].Unreadable = err.Error()
 			continue
@@ -139,7 +139,7 @@ func readChanges(in *pb.ChangesResponse) (owner.Changes, error) {
 	return out, nil
 }
 
-func readAnswer(asked backend.Key, in *pb.WriteResponse) (owner.Answer, error) {
+func readAnswer(requested backend.Key, in *pb.WriteResponse) (owner.Answer, error) {
 	outcome := owner.Outcome(in.Outcome)
 	if outcome < owner.Done || outcome > owner.Refused {
 		return owner.Answer{}, errors.New("outcome: it is missing, or unknown")
@@ -153,10 +153,10 @@ func readAnswer(asked backend.Key, in *pb.WriteResponse) (owner.Answer, error) {
 	if in.Resource == nil {
 		return out, nil
 	}
-	if err := sameKey(asked, in.Resource); err != nil {
+	if err := sameKey(requested, in.Resource); err != nil {
 		return owner.Answer{}, fmt.Errorf("resource: %w", err)
 	}
-	resource, err := readResource(asked, in.Resource)
+	resource, err := readResource(requested, in.Resource)
 	if err != nil {
 		return owner.Answer{}, fmt.Errorf("resource: %w", err)
 	}
@@ -195,10 +195,10 @@ func readKey(in *pb.Key) (backend.Key, error) {
 }
 
 // sameKey returns an error if a resource has another key than the requested one.
-func sameKey(asked backend.Key, in *pb.Resource) error {
+func sameKey(requested backend.Key, in *pb.Resource) error {
 	key := backend.Key{Kind: in.GetKey().GetKind(), Namespace: in.GetKey().GetNamespace(), Name: in.GetKey().GetName()}
-	if key != asked {
-		return fmt.Errorf("key: it is %s, and %s was asked for", oneLine(key.String(), maxName), asked)
+	if key != requested {
+		return fmt.Errorf("key: it is %s, and %s was asked for", oneLine(key.String(), maxName), requested)
 	}
 	return nil
 }

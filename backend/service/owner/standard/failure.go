@@ -13,9 +13,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/owner"
 )
 
-// judge interprets the error of a call. If the service has decided on the request, judge returns the decision as an
-// answer. Otherwise it returns the error.
-func (p *plan) judge(m *method, err error) (owner.Answer, error) {
+// interpretError interprets the error of a call. If the service has decided on the request, it returns the decision as
+// an answer. Otherwise it returns the error.
+func (p *plan) interpretError(m *method, err error) (owner.Answer, error) {
 	if !connect.IsWireError(err) {
 		return owner.Answer{}, err
 	}

@@ -35,7 +35,7 @@ func fooConfig(t testing.TB) standardtest.Config {
 		Tag:         "metadata.revision",
 		TagPresent:  true,
 		MaxPage:     7,
-		Judge: func(resource protoreflect.Message) error {
+		Validate: func(resource protoreflect.Message) error {
 			spec, baz := standardtest.Field(resource, "spec.baz")
 			if spec.Get(baz).Int() > 100 {
 				return refused(connect.CodeInvalidArgument, "spec.baz: at most 100")

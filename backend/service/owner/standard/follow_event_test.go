@@ -101,18 +101,18 @@ kinds:
 	w.server.Remove("a")
 	w.server.Remove("other") // whose header is one of another kind
 	put("b", "foo")
-	told := map[backend.Key]int{}
-	for told[backend.Key{Kind: "Foo", Name: "b"}] == 0 {
+	reported := map[backend.Key]int{}
+	for reported[backend.Key{Kind: "Foo", Name: "b"}] == 0 {
 		at, err = w.client.Changes(t.Context(), at.Position, time.Minute)
 		if err != nil || at.Expired {
 			t.Fatal(at, err)
 		}
 		for _, key := range at.Keys {
-			told[key]++
+			reported[key]++
 		}
 	}
 	for name, want := range map[string]int{"a": 2, "other": 1, "b": 1} {
-		if got := told[backend.Key{Kind: "Foo", Name: name}]; got != want {
+		if got := reported[backend.Key{Kind: "Foo", Name: name}]; got != want {
 			t.Errorf("%s was told %d times, want %d", name, got, want)
 		}
 	}

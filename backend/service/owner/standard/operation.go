@@ -39,7 +39,7 @@ func (c *Client) send(
 	}
 	answer, err := m.ask(ctx, in)
 	if err != nil {
-		decided, err := p.judge(m, err)
+		decided, err := p.interpretError(m, err)
 		return nil, decided, err
 	}
 	done := owner.Answer{Outcome: owner.Done}
@@ -110,7 +110,7 @@ func (p *plan) operationDone(m *method, operation protoreflect.Message) (owner.A
 		n = int32(connect.CodeUnknown)
 	}
 	said := connect.NewWireError(connect.Code(n), errors.New(message.String()))
-	decided, err := p.judge(m, said)
+	decided, err := p.interpretError(m, said)
 	if err != nil { // the operation has ended, so nothing more will come of it
 		return owner.Answer{Outcome: owner.Refused, Message: messageOf(said)}, nil
 	}

@@ -59,17 +59,17 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Remote.Protocol == "" {
 		cfg.Remote.Protocol = remote.GRPC
 	}
-	asked, err := remote.New(cfg.Remote)
+	connection, err := remote.New(cfg.Remote)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{name: cfg.Remote.Name, remote: asked, plans: plans}
+	c := &Client{name: cfg.Remote.Name, remote: connection, plans: plans}
 	var watched []*plan
 	for _, name := range slices.Sorted(maps.Keys(plans)) {
 		p := plans[name]
 		for _, m := range []*method{p.get, p.list, p.create, p.update, p.upsert, p.remove, p.watch, p.operation} {
 			if m != nil {
-				m.call = newCall(asked, m)
+				m.call = newCall(connection, m)
 			}
 		}
 		if p.watch != nil {

@@ -124,15 +124,15 @@ func TestClient_EachDefectOfAServiceIsFoundByItsPromise(t *testing.T) {
 			}
 		}, "reads-own-writes"},
 		{"what is refused is an internal error", func(cfg *standardtest.Config) {
-			cfg.Judge = func(protoreflect.Message) error { return refused(connect.CodeInternal, "no") }
+			cfg.Validate = func(protoreflect.Message) error { return refused(connect.CodeInternal, "no") }
 		}, "accepts"},
 		{"deletes are not told", func(cfg *standardtest.Config) {
-			cfg.Tells = func(deleted bool) bool { return !deleted }
-		}, "changes-told"},
+			cfg.Sends = func(deleted bool) bool { return !deleted }
+		}, "changes-reported"},
 		{"some changes are not told", func(cfg *standardtest.Config) {
 			var mu sync.Mutex
 			n := 0
-			cfg.Tells = func(bool) bool {
+			cfg.Sends = func(bool) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				n++
@@ -146,7 +146,7 @@ func TestClient_EachDefectOfAServiceIsFoundByItsPromise(t *testing.T) {
 			cfg.Services = append(cfg.Services, "teleport.foo.v1.FooWatchService")
 			defect.plant(&cfg)
 			var mapping *standard.Mapping
-			if cfg.Tells != nil {
+			if cfg.Sends != nil {
 				mapping = watching(t)
 			}
 			w := newWorld(t, cfg, "", mapping)

@@ -257,9 +257,9 @@ func TestChanges_AStreamOfEventsIsFollowed(t *testing.T) {
 		t.Errorf("%+v %v", next, err)
 	}
 	w.server.Put("x", nil)
-	told, err := w.client.Changes(t.Context(), next.Position, time.Minute)
-	if err != nil || len(told.Keys) != 1 || told.Keys[0].Name != "x" {
-		t.Errorf("%+v %v", told, err)
+	changes, err := w.client.Changes(t.Context(), next.Position, time.Minute)
+	if err != nil || len(changes.Keys) != 1 || changes.Keys[0].Name != "x" {
+		t.Errorf("%+v %v", changes, err)
 	}
 }
 

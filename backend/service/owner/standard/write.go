@@ -264,7 +264,7 @@ func (c *Client) current(
 ) (protoreflect.Message, *owner.Answer, error) {
 	was, err := c.fetch(ctx, p, key)
 	if err != nil {
-		decided, undecided := p.judge(p.get, err)
+		decided, undecided := p.interpretError(p.get, err)
 		if undecided == nil && decided.Outcome == owner.Forbidden {
 			return nil, &decided, nil
 		}

@@ -37,8 +37,8 @@ type Config struct {
 	Collection string
 	// MaxPage is the maximum size of a page. The default is 100.
 	MaxPage int
-	// Judge returns an error for a written resource that the service refuses. If Judge is nil, all are accepted.
-	Judge func(resource protoreflect.Message) error
+	// Validate returns an error for a written resource that the service refuses. If Validate is nil, all are accepted.
+	Validate func(resource protoreflect.Message) error
 	// Before is called with the name of the method before each call. If it returns an error, the call does nothing and
 	// returns this error.
 	Before func(ctx context.Context, method string) error
@@ -51,8 +51,8 @@ type Config struct {
 	Wrap func(s *Server, method string, in *dynamicpb.Message, do func() (*dynamicpb.Message, error)) (*dynamicpb.Message, error)
 	// TagOf returns the tag of a stored resource. If TagOf is nil, each write sets a new tag.
 	TagOf func(resource protoreflect.Message) string
-	// Tells reports whether streams send a change, which may be a deletion. If Tells is nil, they send all changes.
-	Tells func(deleted bool) bool
+	// Sends reports whether streams send a change, which may be a deletion. If Sends is nil, they send all changes.
+	Sends func(deleted bool) bool
 	// Header is the name of the field of an event that names a deleted resource. HeaderKind and HeaderName are the
 	// paths of the kind and the name of the resource; they begin at that field. The defaults are header, kind and Name.
 	Header, HeaderKind, HeaderName string
@@ -359,8 +359,8 @@ func (s *Server) update(m protoreflect.MethodDescriptor, in protoreflect.Message
 
 // store stores a resource in place of the previous one, which is nil for a new resource. The caller holds mu.
 func (s *Server) store(m protoreflect.MethodDescriptor, next, was *dynamicpb.Message) (*dynamicpb.Message, error) {
-	if s.cfg.Judge != nil {
-		if err := s.cfg.Judge(next); err != nil {
+	if s.cfg.Validate != nil {
+		if err := s.cfg.Validate(next); err != nil {
 			return nil, err
 		}
 	}
@@ -378,7 +378,7 @@ func (s *Server) store(m protoreflect.MethodDescriptor, next, was *dynamicpb.Mes
 		setText(next, s.cfg.Tag, s.cfg.TagOf(next))
 	}
 	s.resources[textAt(next, s.cfg.Name)] = next
-	s.tell(event{resource: next})
+	s.publish(event{resource: next})
 	return s.made(m, next), nil
 }
 
@@ -427,16 +427,16 @@ func (s *Server) remove(m protoreflect.MethodDescriptor, in protoreflect.Message
 		return nil, refuse(connect.CodeAborted, "the etag does not match")
 	}
 	delete(s.resources, name)
-	s.tell(event{deleted: true, resource: was})
+	s.publish(event{deleted: true, resource: was})
 	if m.Output().FullName() == "google.longrunning.Operation" {
 		return s.made(m, was), nil
 	}
 	return dynamicpb.NewMessage(m.Output()), nil
 }
 
-// tell sends a change to all streams. The caller holds mu.
-func (s *Server) tell(e event) {
-	if s.cfg.Tells != nil && !s.cfg.Tells(e.deleted) {
+// publish sends a change to all streams. The caller holds mu.
+func (s *Server) publish(e event) {
+	if s.cfg.Sends != nil && !s.cfg.Sends(e.deleted) {
 		return
 	}
 	for to := range s.watchers {
@@ -529,7 +529,7 @@ func (s *Server) Put(name string, change func(resource protoreflect.Message)) {
 		setText(next, s.cfg.Tag, "r"+strconv.Itoa(s.count))
 	}
 	s.resources[name] = next
-	s.tell(event{resource: next})
+	s.publish(event{resource: next})
 }
 
 // Remove deletes a resource without a call of the service.
@@ -538,7 +538,7 @@ func (s *Server) Remove(name string) {
 	defer s.mu.Unlock()
 	if was := s.resources[name]; was != nil {
 		delete(s.resources, name)
-		s.tell(event{deleted: true, resource: was})
+		s.publish(event{deleted: true, resource: was})
 	}
 }
 
