@@ -226,7 +226,7 @@ func TestAttempt_WhatIsToldIsTrue(t *testing.T) {
 				f.line.next = func() fault { return fault(max(rnd.IntN(12)-7, 0)) }
 				from := f.at()
 				var mu sync.Mutex
-				told := map[backend.Revision]int{}
+				answered := map[backend.Revision]int{}
 				acknowledged, unknown, failed := 0, 0, 0
 				var wg sync.WaitGroup
 				for client := range 6 {
@@ -242,7 +242,7 @@ func TestAttempt_WhatIsToldIsTrue(t *testing.T) {
 								acknowledged++ // a delete has a revision of its own
 							case err == nil:
 								acknowledged++
-								told[out.Resource.Stored.Revision]++
+								answered[out.Resource.Stored.Revision]++
 							case errors.As(err, &e) && e.Outcome == failure.OutcomeUnknown:
 								unknown++
 							case errors.As(err, &e) && e.Code != failure.CodeInternal:
@@ -268,7 +268,7 @@ func TestAttempt_WhatIsToldIsTrue(t *testing.T) {
 						f.T.Errorf("request %s was applied %d times", e.RequestID, ids[e.RequestID])
 					}
 				}
-				for r, n := range told {
+				for r, n := range answered {
 					if n > 1 || !seen[r] {
 						f.T.Errorf("revision %s was told %d times and is in the log: %v", r, n, seen[r])
 					}

@@ -14,12 +14,12 @@ import (
 )
 
 // slowBindings is a store that fails to read AccessBindings until the roles were read, so that an index has the roles
-// before them. Then it reports on asked that it is asked for them, and reads them once they are released.
+// before them. Then it closes requested, and reads them once released is closed.
 type slowBindings struct {
 	backend.Store
-	asked, released chan struct{}
-	once            sync.Once   // for asked
-	hasRoles        atomic.Bool // reports whether the roles were read
+	requested, released chan struct{}
+	once                sync.Once   // for requested
+	hasRoles            atomic.Bool // reports whether the roles were read
 }
 
 func (s *slowBindings) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
@@ -27,7 +27,7 @@ func (s *slowBindings) Range(ctx context.Context, r backend.Range) (backend.Page
 		if !s.hasRoles.Load() {
 			return backend.Page{}, backend.ErrUnavailable
 		}
-		s.once.Do(func() { close(s.asked) })
+		s.once.Do(func() { close(s.requested) })
 		<-s.released
 	}
 	if r.Kind == access.RoleKind {
@@ -46,7 +46,7 @@ func TestAuthorize_ARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testin
 		if _, err := other.Writer.Create(access.WithCaller(t.Context(), servicetest.Admin()), service.CreateRequest{Identity: servicetest.WidgetIn("a", "w"), Spec: map[string]any{"title": "x"}}); err != nil {
 			t.Fatal(err)
 		}
-		slow := &slowBindings{Store: store, asked: make(chan struct{}), released: make(chan struct{})}
+		slow := &slowBindings{Store: store, requested: make(chan struct{}), released: make(chan struct{})}
 		svc, err := service.New(service.Config{
 			Kinds: append(servicetest.PolicyKinds(t), servicetest.Widget()), Store: slow, IndexMemory: -1, Access: access.Config{Enabled: true, AdminGroup: servicetest.AdminGroup},
 		})
@@ -56,7 +56,7 @@ func TestAuthorize_ARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testin
 		ctx, stop := context.WithCancel(t.Context())
 		ended, first := make(chan error, 1), make(chan error, 1)
 		go func() { ended <- svc.Run(ctx) }()
-		<-slow.asked
+		<-slow.requested
 		go func() {
 			_, err := svc.Reader.Get(access.WithCaller(ctx, servicetest.As("token:u")), servicetest.WidgetIn("a", "w"))
 			first <- err

@@ -50,7 +50,7 @@ func TestDelete_FinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
 		if got := h.Delete("Room", "r"); got != service.Finalizing {
 			t.Errorf("the deletion of what finalizers alone hold is %s", got)
 		}
-		told := h.Get("Room", "r").Revision
+		before := h.Get("Room", "r").Revision
 		h.report("Room", "r", `{"conditions":[{"type":"Available","status":"False","reason":"Progressing","message":"detaching"}]}`)
 		for what, err := range map[string]error{
 			"a finalizer more":  h.patch("Room", "r", "", finalizers("example.org/new")),
@@ -66,7 +66,7 @@ func TestDelete_FinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
 		if err := h.patch("Room", "r", "", without("example.org/dns", "example.org/absent")); err != nil {
 			t.Fatal(err)
 		}
-		if now := h.Get("Room", "r"); now == nil || now.Finalizers != 1 || now.Revision == told {
+		if now := h.Get("Room", "r"); now == nil || now.Finalizers != 1 || now.Revision == before {
 			t.Errorf("stored %+v", now)
 		}
 		if err := h.patch("Room", "r", "", without("example.org/cloud")); err != nil {

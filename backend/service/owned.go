@@ -48,7 +48,7 @@ func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := time.Now()
+	calledAt := time.Now()
 	answer, err := m.Write(ctx, w)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (a *attempt) commitOwned(ctx context.Context) (*backend.Resource, error) {
 		return nil, m.Refusal(a.key, answer, a.ownersPath)
 	}
 	made := mirror.Answered{
-		Kind: k, Key: a.key, Asked: asked, Write: w, Resource: answer.Resource,
+		Kind: k, Key: a.key, CalledAt: calledAt, Write: w, Resource: answer.Resource,
 		Edit: mirror.Edit{Managers: a.next.Meta.Managers},
 	}
 	if a.current != nil {

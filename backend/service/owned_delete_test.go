@@ -151,9 +151,9 @@ func TestDeleteOwned_ARefusedDeletionIsTakenBackAlthoughAnotherGatewayMirrorsACh
 func TestDeleteOwned_AServiceMayLetADeletionWait(t *testing.T) {
 	inTeamWorld(t, 2, func(t *testing.T, w *teamWorld) {
 		w.mustCreate(0, "Team", "a", `{"size":1}`)
-		asked := 0
+		calls := 0
 		w.teams.SetHooks(ownertest.Hooks{Delete: func(owner.Delete) *owner.Answer {
-			asked++
+			calls++
 			return &owner.Answer{Outcome: owner.Waits}
 		}})
 		for range 2 {
@@ -163,8 +163,8 @@ func TestDeleteOwned_AServiceMayLetADeletionWait(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Minute) // sweeps
-		if r := w.stored("Team", "a"); r == nil || !r.Deleting || asked != 1 {
-			t.Errorf("asked %d times, %+v", asked, r)
+		if r := w.stored("Team", "a"); r == nil || !r.Deleting || calls != 1 {
+			t.Errorf("asked %d times, %+v", calls, r)
 		}
 		w.mirrored()
 		w.teams.Remove(teamKey("a"))
@@ -253,10 +253,10 @@ func TestDeleteOwned_NobodyDeletesWhatTheServiceForbidsTheCallerToDelete(t *test
 		w.mustCreate(0, "Team", "bound", `{"size":1}`)
 		w.mustCreate(0, "App", "shop", `{"teamRef":"bound"}`)
 		h := slow("Delete", 5*time.Second) // for longer than gateways leave changes to each other
-		asked := 0
+		calls := 0
 		h.Delete = func(owner.Delete) *owner.Answer {
-			asked++
-			if asked == 1 {
+			calls++
+			if calls == 1 {
 				return &owner.Answer{Outcome: owner.Forbidden, Message: "not you"}
 			}
 			return nil
@@ -264,12 +264,12 @@ func TestDeleteOwned_NobodyDeletesWhatTheServiceForbidsTheCallerToDelete(t *test
 		w.teams.SetHooks(h)
 		_, err := w.delete(0, "Team", "a")
 		failureOf(t, err, failure.CodeForbidden, "")
-		asked = 0
+		calls = 0
 		_, err = w.delete(0, "Team", "bound") // by a dry run
 		failureOf(t, err, failure.CodeForbidden, "")
 		time.Sleep(5 * time.Minute)
-		if asked != 1 || len(w.teams.All()) != 2 {
-			t.Errorf("asked %d times, %d are left", asked, len(w.teams.All()))
+		if calls != 1 || len(w.teams.All()) != 2 {
+			t.Errorf("asked %d times, %d are left", calls, len(w.teams.All()))
 		}
 		w.mirrored()
 	})

@@ -164,18 +164,18 @@ func TestOwnedMirror_ItIsFilledAlthoughSomethingAlwaysChanges(t *testing.T) {
 
 func TestOwnedMirror_AServiceWhoseChangesAlwaysFailIsAskedLessAndLess(t *testing.T) {
 	inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
-		asked := 0
+		calls := 0
 		w.teams.SetHooks(ownertest.Hooks{Before: func(_ context.Context, c ownertest.Call) error {
 			if c.Method == "Changes" {
-				asked++
+				calls++
 				return errLost
 			}
 			return nil
 		}})
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		if asked == 0 || asked > 500 { // pauses are 2.5 s in the mean
-			t.Errorf("it was asked %d times", asked)
+		if calls == 0 || calls > 500 { // pauses are 2.5 s in the mean
+			t.Errorf("it was asked %d times", calls)
 		}
 	})
 }
@@ -247,12 +247,12 @@ func TestOwnedMirror_WhatCannotBeMirroredIsForgottenOnceItIsGone(t *testing.T) {
 // circling is a service whose lists do not end, unless ends is set.
 type circling struct {
 	owner.Service
-	asked atomic.Int64
+	calls atomic.Int64
 	ends  atomic.Bool
 }
 
 func (c *circling) List(ctx context.Context, kind, token string, size int) (owner.Page, error) {
-	c.asked.Add(1)
+	c.calls.Add(1)
 	if c.ends.Load() {
 		return c.Service.List(ctx, kind, token, size)
 	}
@@ -267,7 +267,7 @@ func TestOwnedMirror_AListThatCirclesIsLeft(t *testing.T) {
 		lists := &circling{Service: w.teams}
 		w.begin(lists)
 		time.Sleep(time.Minute)
-		if n := lists.asked.Load(); n == 0 || n > 60 {
+		if n := lists.calls.Load(); n == 0 || n > 60 {
 			t.Errorf("%d pages were asked for", n)
 		}
 		st := w.stateOf(0)
@@ -351,7 +351,7 @@ func TestOwnedMirror_TheIntervalOfComparisonsIsASetting(t *testing.T) {
 				CompareIntervals: map[string]time.Duration{"teams": 2 * time.Minute, "other": time.Second},
 			})
 			time.Sleep(time.Hour)
-			if n := lists.asked.Load(); n < 26 || n > 32 { // intervals are up to a tenth longer
+			if n := lists.calls.Load(); n < 26 || n > 32 { // intervals are up to a tenth longer
 				t.Errorf("changes %v: it was compared %d times", kind.Changes, n)
 			}
 		}, kind)

@@ -258,9 +258,9 @@ func TestOwned_AServiceThatContradictsItselfIsNotAskedOnAndOn(t *testing.T) {
 		t.Run(outcome.String(), func(t *testing.T) {
 			inTeamWorld(t, 1, func(t *testing.T, w *teamWorld) {
 				w.mustCreate(0, "Team", "a", `{"size":1}`)
-				asked := 0
+				calls := 0
 				answer := func() *owner.Answer {
-					asked++
+					calls++
 					return &owner.Answer{Outcome: outcome}
 				}
 				w.teams.SetHooks(ownertest.Hooks{
@@ -269,16 +269,16 @@ func TestOwned_AServiceThatContradictsItselfIsNotAskedOnAndOn(t *testing.T) {
 				})
 				_, err := w.resize(t.Context(), 0, "a", w.stored("Team", "a").Revision.String(), 2)
 				e := failureOf(t, err, failure.CodeUnavailable, "")
-				if !strings.Contains(e.Message, "the service teams answers "+outcome.String()) || asked != 3 {
-					t.Errorf("it was asked %d times: %s", asked, e.Message)
+				if !strings.Contains(e.Message, "the service teams answers "+outcome.String()) || calls != 3 {
+					t.Errorf("it was asked %d times: %s", calls, e.Message)
 				}
-				asked = 0
+				calls = 0
 				_, err = w.upsert(0, "a", 3)
 				failureOf(t, err, failure.CodeUnavailable, "")
 				_, err = w.delete(0, "Team", "a")
 				failureOf(t, err, failure.CodeUnavailable, "")
-				if asked > 12 {
-					t.Errorf("it was asked %d times", asked)
+				if calls > 12 {
+					t.Errorf("it was asked %d times", calls)
 				}
 				if r := w.stored("Team", "a"); r.Deleting {
 					t.Error("the deletion was not taken back")

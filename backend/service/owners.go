@@ -179,12 +179,12 @@ func (s *Service) Reviewer(name string) ReviewerState {
 		out.Problem = "the service is not configured on this gateway"
 		return out
 	}
-	problem, asked := s.Writer.reviews.last(name)
+	problem, reviewed := s.Writer.reviews.last(name)
 	switch {
 	case problem != "":
 		out.State = ReviewerUnavailable
 		out.Problem = problem
-	case asked:
+	case reviewed:
 		out.State = ReviewerAnswers
 	}
 	return out

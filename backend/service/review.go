@@ -171,13 +171,13 @@ func (r *reviews) note(service string, answer owner.Answer, err error) {
 	r.problems[service] = problem
 }
 
-// last returns the reason why the latest review by a service gave no decision; "" if it gave a decision. asked is false
-// if the service has reviewed nothing yet.
-func (r *reviews) last(service string) (problem string, asked bool) {
+// last returns the reason why the latest review by a service gave no decision; "" if it gave a decision. reviewed is
+// false if the service has reviewed nothing yet.
+func (r *reviews) last(service string) (problem string, reviewed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	problem, asked = r.problems[service]
-	return problem, asked
+	problem, reviewed = r.problems[service]
+	return problem, reviewed
 }
 
 // Asks reports whether a resource service of this name is configured.

@@ -26,7 +26,7 @@ import (
 type reviewer struct {
 	owner.Service // nil: no other call is made
 	mu            sync.Mutex
-	asked         []owner.Write
+	requests      []owner.Write
 	callers       []access.Caller
 	// answer decides; nil accepts everything.
 	answer func(ctx context.Context, w owner.Write) (owner.Answer, error)
@@ -34,7 +34,7 @@ type reviewer struct {
 
 func (r *reviewer) Write(ctx context.Context, w owner.Write) (owner.Answer, error) {
 	r.mu.Lock()
-	r.asked = append(r.asked, w)
+	r.requests = append(r.requests, w)
 	r.callers = append(r.callers, access.CallerFrom(ctx))
 	r.mu.Unlock()
 	if r.answer == nil {
@@ -47,8 +47,8 @@ func (r *reviewer) Write(ctx context.Context, w owner.Write) (owner.Answer, erro
 func (r *reviewer) take() []owner.Write {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := r.asked
-	r.asked = nil
+	out := r.requests
+	r.requests = nil
 	return out
 }
 
@@ -95,11 +95,11 @@ func TestReview_AsksBeforeWhatACallerWrites(t *testing.T) {
 	revision := func() string { return f.Stored("a").Revision.String() }
 	one := func(what, spec string, absent, dryRun bool) {
 		t.Helper()
-		asked := r.take()
-		if len(asked) != 1 {
-			t.Fatalf("%s: it was asked %d times", what, len(asked))
+		requests := r.take()
+		if len(requests) != 1 {
+			t.Fatalf("%s: it was asked %d times", what, len(requests))
 		}
-		w := asked[0]
+		w := requests[0]
 		if !w.DryRun || w.IfAbsent != absent || (w.IfTag == "") != absent || string(w.Resource.Spec) != spec {
 			t.Errorf("%s: %+v %s", what, w, w.Resource.Spec)
 		}
@@ -137,8 +137,8 @@ func TestReview_AsksBeforeWhatACallerWrites(t *testing.T) {
 
 	none := func(what string) {
 		t.Helper()
-		if asked := r.take(); len(asked) > 0 {
-			t.Errorf("%s: it was asked %+v", what, asked)
+		if requests := r.take(); len(requests) > 0 {
+			t.Errorf("%s: it was asked %+v", what, requests)
 		}
 	}
 	must(f.Writer.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision(), Spec: spec(`{"title":"q"}`)}))
@@ -291,9 +291,9 @@ func TestReview_IsAskedAboutWhatIsStored(t *testing.T) {
 	out, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{
 		Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"x","weight":70}`),
 	})
-	asked := r.take()
-	if err != nil || len(asked) != 2 || asked[0].IfTag == asked[1].IfTag {
-		t.Fatalf("%+v %v, asked %d times", out, err, len(asked))
+	requests := r.take()
+	if err != nil || len(requests) != 2 || requests[0].IfTag == requests[1].IfTag {
+		t.Fatalf("%+v %v, asked %d times", out, err, len(requests))
 	}
 }
 

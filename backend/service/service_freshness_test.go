@@ -53,7 +53,7 @@ func TestService_NoReadIsOlderThanWhatWasAcknowledgedThroughAnotherGateway(t *te
 		gateways[i].StartIndex()
 		gateways[i].WaitFilled()
 	}
-	var answered, asked atomic.Int64
+	var answered, reads atomic.Int64
 	faults := disorder{proxy: proxy, rnd: rand.New(rand.NewPCG(seed, 0)), every: max(60, wanted/200)}
 	t.Cleanup(faults.end)
 	var wg sync.WaitGroup
@@ -65,7 +65,7 @@ func TestService_NoReadIsOlderThanWhatWasAcknowledgedThroughAnotherGateway(t *te
 				if r.read() {
 					answered.Add(1)
 				}
-				n := asked.Add(1)
+				n := reads.Add(1)
 				switch n { // for a while there is no index beyond the faulty connection
 				case wanted / 3:
 					gateways[1].EndIndex()
@@ -78,7 +78,7 @@ func TestService_NoReadIsOlderThanWhatWasAcknowledgedThroughAnotherGateway(t *te
 	}
 	wg.Wait()
 	stats := gateways[1].Index().Stats()
-	t.Logf("%d reads, %d of them answered; of the index %d, of the store %d, %d waited", asked.Load(), answered.Load(), stats.Reads, stats.Fallbacks, stats.Waits)
+	t.Logf("%d reads, %d of them answered; of the index %d, of the store %d, %d waited", reads.Load(), answered.Load(), stats.Reads, stats.Fallbacks, stats.Waits)
 	if stats.Reads == 0 || stats.Fallbacks == 0 {
 		t.Error("the reads had only one source")
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// judged says which shard has no record by which its kinds, and all its changes, were judged.
-func (h *house) judged(shards int) error {
+// evaluated returns an error for a shard without a record that all its kinds and changes were evaluated.
+func (h *house) evaluated(shards int) error {
 	head, err := h.Store.Position(context.Background())
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func TestService_AWaitIsNotForgottenIfTheLogLosesTheChangeOfItsTarget(t *testing
 	for _, floor := range servicetest.Floors() {
 		h.Put(servicetest.OnFloor(floor, "Room", "a"), `{"siteRef":"s"}`)
 	}
-	redistest.Await(t, "the kinds of all shards are judged", func() error { return h.judged(4) })
+	redistest.Await(t, "the kinds of all shards are evaluated", func() error { return h.evaluated(4) })
 	stop()
 	h.Put(servicetest.Global("Site", "s"), `{}`)
 	h.losePlace(0)

@@ -30,7 +30,7 @@ const requestTime = 4 * time.Second
 // known is a title that was seen, and its revision.
 type known struct{ title, revision string }
 
-// history is clients of two gateways on one store, and what they were told.
+// history is clients of two gateways on one store, and the answers that they got.
 type history struct {
 	*testing.T
 	plan
@@ -131,7 +131,7 @@ func (h *history) call(client int, rnd *rand.Rand) {
 		c.indexed = read.Source == "index"
 	}
 	c.whole = c.indexed || h.store != "redis"
-	if !h.told(c, err) {
+	if !h.noteOutcome(c, err) {
 		return
 	}
 	if written != nil {
@@ -178,8 +178,8 @@ func (h *history) list(ctx context.Context, g *servicetest.Gateway, c *call, rnd
 	return nil
 }
 
-// told notes the outcome that an error says. False: nothing can be judged.
-func (h *history) told(c *call, err error) bool {
+// noteOutcome records the outcome that an error stands for. It returns false if the outcome is unknown.
+func (h *history) noteOutcome(c *call, err error) bool {
 	code, e := servicetest.ErrorOf(h, err)
 	writes := c.op == "create" || c.op == "update" || c.op == "delete"
 	switch {

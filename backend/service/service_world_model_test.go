@@ -106,12 +106,12 @@ func bookModel() porcupine.Model {
 	}
 }
 
-// judgement bounds how long a history may be judged.
-const judgement = 30 * time.Second
+// checkTimeout is the maximum time for checking a history.
+const checkTimeout = 30 * time.Second
 
-// judge says what is wrong with a history, empty for nothing: whether each namespace is
-// linearizable with its lists and counts, and each book with what the lists show of it.
-func judge(history []*call) string {
+// contradiction returns why a history is not linearizable; "" if it is. It checks each namespace with its lists and
+// counts, and each book with what the lists show of it.
+func contradiction(history []*call) string {
 	if why := impossible(history); why != "" {
 		return why
 	}
@@ -168,7 +168,7 @@ func check(history []*call) porcupine.CheckResult {
 			operations[i].Return = math.MaxInt64
 		}
 	}
-	return porcupine.CheckOperationsTimeout(bookModel(), operations, judgement)
+	return porcupine.CheckOperationsTimeout(bookModel(), operations, checkTimeout)
 }
 
 // tally counts what clients were told.
@@ -212,7 +212,7 @@ func TestService_AHistoryThatIsWrongIsRejected(t *testing.T) {
 	seed := servicetest.Setting(t, "SLUICE_TEST_SEED", 1)
 	for range servicetest.Sized(20, 4) {
 		right := runHistory(t, plan{seed: seed, store: "memory", modes: [2]mode{on, off}})
-		if why := judge(right); why != "" {
+		if why := contradiction(right); why != "" {
 			t.Fatalf("SLUICE_TEST_SEED=%d: %s", seed, why)
 		}
 		for what, spoil := range map[string]func(c, update, create *call) bool{
@@ -284,7 +284,7 @@ func rejects(right []*call, spoil func(c, update, create *call) bool) bool {
 			if !spoil(&copied, update, create) {
 				continue
 			}
-			if tried++; judge(wrong) != "" {
+			if tried++; contradiction(wrong) != "" {
 				return true
 			}
 			if tried > 100 {

@@ -266,8 +266,8 @@ func TestService_HistoriesAreLinearizable(t *testing.T) {
 	first := servicetest.Setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
 	n := servicetest.Setting(t, "SLUICE_TEST_HISTORIES", servicetest.Sized(6, 2))
 	parallel := make(chan struct{}, 4)
-	var told tally
-	t.Cleanup(func() { t.Logf("SLUICE_TEST_SEED=%d: %s", first, told.String()) })
+	var outcomes tally
+	t.Cleanup(func() { t.Logf("SLUICE_TEST_SEED=%d: %s", first, outcomes.String()) })
 	for seed := first; seed < first+n; seed++ {
 		p := planOf(seed)
 		t.Run(p.String(), func(t *testing.T) {
@@ -275,8 +275,8 @@ func TestService_HistoriesAreLinearizable(t *testing.T) {
 			parallel <- struct{}{}
 			defer func() { <-parallel }()
 			history := runHistory(t, p)
-			told.add(history)
-			if why := judge(history); why != "" {
+			outcomes.add(history)
+			if why := contradiction(history); why != "" {
 				report(t, history)
 				t.Errorf("SLUICE_TEST_SEED=%d SLUICE_TEST_HISTORIES=1 (%s): %s", seed, p, why)
 			}

@@ -13,16 +13,16 @@ import (
 // slowAnswer is a store whose answer to the first question for internal records arrives late.
 type slowAnswer struct {
 	*memory.Store
-	asked, arrives chan struct{}
+	requested, arrives chan struct{}
 }
 
 func (s *slowAnswer) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
 	got, err := s.Store.Get(ctx, keys...)
 	if keys[0].Kind == "_controllers" {
 		select {
-		case <-s.asked: // by an earlier question
+		case <-s.requested: // by an earlier question
 		default:
-			close(s.asked)
+			close(s.requested)
 			<-s.arrives
 		}
 	}
@@ -30,14 +30,14 @@ func (s *slowAnswer) Get(ctx context.Context, keys ...backend.Key) ([]*backend.R
 }
 
 func TestStatus_WhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwards(t *testing.T) {
-	store := &slowAnswer{Store: servicetest.OpenMemory(t), asked: make(chan struct{}), arrives: make(chan struct{})}
+	store := &slowAnswer{Store: servicetest.OpenMemory(t), requested: make(chan struct{}), arrives: make(chan struct{})}
 	h := openHouse(t, store)
 	read := make(chan error, 1)
 	go func() {
 		_, err := h.Controlled(context.Background(), "Room")
 		read <- err
 	}()
-	<-store.asked
+	<-store.requested
 	if err := h.Writer.SetControlled(t.Context(), "Room", true); err != nil {
 		t.Fatal(err)
 	}

@@ -162,8 +162,8 @@ func TestStored_WritersOfOneSensitiveResourceLoseNothing(t *testing.T) {
 				if err == nil && i%10 == 9 {
 					_, err = s.Writer.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()})
 				}
-				var told *failure.Error
-				if err != nil && !(errors.As(err, &told) && told.Code == failure.CodeNotFound) {
+				var e *failure.Error
+				if err != nil && !(errors.As(err, &e) && e.Code == failure.CodeNotFound) {
 					t.Error(err)
 				}
 			}

@@ -19,7 +19,7 @@ import (
 // fixed is an immutable field: two specs that are acceptable by themselves and
 // differ in it alone.
 type fixed struct {
-	// path is where a change is told: the outermost immutable field.
+	// path is the path of the violation: the outermost immutable field.
 	path        string
 	first, then map[string]any
 }
@@ -29,23 +29,23 @@ func fixedIn(s *descriptor.Shape, a spot, above string) (out []fixed, single []s
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		within := spot{path: a.path + "." + f.Name, put: func(v any) any { return a.put(object(s, f.Name, v)) }}
-		told := above
-		if f.Immutable && told == "" {
-			told = within.path
+		reportedPath := above
+		if f.Immutable && reportedPath == "" {
+			reportedPath = within.path
 		}
 		if f.Immutable {
 			first, then, ok := two(f)
 			switch {
 			case f.Name == "managementPolicy": // a value asks for other fields
-				out = append(out, fixed{told, object(s, "", nil), object(s, "import", sample(s.Field("import"), 0))})
+				out = append(out, fixed{reportedPath, object(s, "", nil), object(s, "import", sample(s.Field("import"), 0))})
 			case !ok:
 				single = append(single, within.path)
 			default:
-				out = append(out, fixed{told, within.put(first).(map[string]any), within.put(then).(map[string]any)})
+				out = append(out, fixed{reportedPath, within.put(first).(map[string]any), within.put(then).(map[string]any)})
 			}
 		}
 		if f.Type == descriptor.TypeObject && !f.List {
-			more, none := fixedIn(f.Shape, within, told)
+			more, none := fixedIn(f.Shape, within, reportedPath)
 			out, single = append(out, more...), append(single, none...)
 		}
 	}
@@ -88,14 +88,14 @@ func TestUpdate_EveryImmutableFieldStaysAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, asked := context.Background(), 0
+	ctx, checked := context.Background(), 0
 	for _, k := range kindstest.Kinds(t) {
 		all, single := fixedIn(k.Spec, spot{path: "spec", put: func(v any) any { return v }}, "")
 		if k.Name != "RouterInterface" && len(single) > 0 || k.Name == "RouterInterface" && !slices.Equal(single, []string{"spec.type"}) {
 			t.Errorf("%s: no two values of %v", k.Name, single)
 		}
 		for i, f := range all {
-			asked++
+			checked++
 			id := kind.Identity{Kind: k.Name, Name: fmt.Sprint("n", i)}
 			made, err := s.Writer.Create(ctx, service.CreateRequest{Identity: id, Spec: f.first})
 			if err != nil {
@@ -126,7 +126,7 @@ func TestUpdate_EveryImmutableFieldStaysAsItIs(t *testing.T) {
 			}
 		}
 	}
-	if asked < 90 {
-		t.Errorf("the kinds have %d immutable fields", asked)
+	if checked < 90 {
+		t.Errorf("the kinds have %d immutable fields", checked)
 	}
 }

@@ -87,7 +87,7 @@ func (f *fixture) tellsStatesBefore(from backend.Position) {
 	}
 	defer w.Close()
 	left := map[backend.Key]*backend.Resource{}
-	told := 0
+	changes := 0
 	for {
 		d, err := w.Next(f.T.Context())
 		if err != nil {
@@ -107,15 +107,15 @@ func (f *fixture) tellsStatesBefore(from backend.Position) {
 			if d := cmp.Diff(treeOf(f.T, want), treeOf(f.T, was)); d != "" {
 				f.T.Fatalf("%s: %s", e.Revision, d)
 			}
-			told++
+			changes++
 			left[e.Resource.Key] = e.Resource
 		}
 		if d.CaughtUp {
 			break
 		}
 	}
-	if told == 0 {
-		f.T.Error("no change tells a state")
+	if changes == 0 {
+		f.T.Error("no change has the state before it")
 	}
 }
 

@@ -105,15 +105,15 @@ func (p probe) try(t *testing.T, s *service.Service, id kind.Identity) {
 	}
 	e := servicetest.WantCode(t, err, failure.CodeValidationFailed)
 	i := slices.IndexFunc(e.Violations, func(v failure.Violation) bool {
-		return v.Path == p.told() && v.Rule == p.rule && (p.limit == nil || sameLimit(v.Limit, p.limit))
+		return v.Path == p.violationPath() && v.Rule == p.rule && (p.limit == nil || sameLimit(v.Limit, p.limit))
 	})
 	if i < 0 || len(e.Violations) != 1+p.others {
-		t.Errorf("%s %s %v: %s is told as %+v", p.path, p.rule, p.limit, shown(p.bad), e.Violations)
+		t.Errorf("%s %s %v: %s is reported as %+v", p.path, p.rule, p.limit, shown(p.bad), e.Violations)
 	}
 }
 
-// told is the path of the violation.
-func (p probe) told() string {
+// violationPath returns the path of the violation.
+func (p probe) violationPath() string {
 	if p.rule == "unknown" {
 		return p.path + ".noSuchField"
 	}

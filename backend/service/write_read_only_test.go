@@ -50,9 +50,9 @@ func TestWrite_AReadOnlyGatewayTakesDryRunsAlone(t *testing.T) {
 			return err
 		},
 	} {
-		code, told := servicetest.ErrorOf(t, write(false))
-		if code != failure.CodeUnavailable || told.Setting != "read-only" || told.Retryable {
-			t.Errorf("%s: %+v", verb, told)
+		code, e := servicetest.ErrorOf(t, write(false))
+		if code != failure.CodeUnavailable || e.Setting != "read-only" || e.Retryable {
+			t.Errorf("%s: %+v", verb, e)
 		}
 		if err := write(true); err != nil {
 			t.Errorf("%s, a dry run: %v", verb, err)

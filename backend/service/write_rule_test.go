@@ -65,8 +65,8 @@ func (r *rulings) create(of, spec string) (kind.Identity, string, error) {
 	return id, out.Resource.Stored.Revision.String(), nil
 }
 
-// judge wants a write accepted if the rule says nothing, else refused at the path with those words.
-func (r *rulings) judge(what string, err error, path, says string) {
+// check fails unless a write is accepted, if says is empty, or refused at the path with the text says.
+func (r *rulings) check(what string, err error, path, says string) {
 	r.t.Helper()
 	if says == "" {
 		if err != nil {
@@ -117,7 +117,7 @@ func TestWrite_WhoOwnsAResourceSaysWhatItHas(t *testing.T) {
 			{`{"managementPolicy":"unmanaged",` + imported + `,"managedOptions":{}}`, "remove managedOptions, or set managementPolicy to MANAGED"},
 		} {
 			_, _, err := r.create(k.Name, c.spec)
-			r.judge(k.Name+" "+c.spec, err, "spec", c.says)
+			r.check(k.Name+" "+c.spec, err, "spec", c.says)
 		}
 	}
 	if managed != 25 {
@@ -210,7 +210,7 @@ func TestWrite_CrossFieldRulesOfTheKinds(t *testing.T) {
 		{"Image", `{"resource":{}}`, "spec", content},
 	} {
 		_, _, err := r.create(c.kind, c.spec)
-		r.judge(c.kind+" "+c.spec, err, c.path, c.says)
+		r.check(c.kind+" "+c.spec, err, c.path, c.says)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestWrite_RulesAboutAChangeOfTheKinds(t *testing.T) {
 			default:
 				_, err = r.Writer.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: json.RawMessage(c.patch)})
 			}
-			r.judge(verb+" of "+what, err, "spec.resource", c.says)
+			r.check(verb+" of "+what, err, "spec.resource", c.says)
 		}
 	}
 }
@@ -317,7 +317,7 @@ func TestWrite_ARuleSeesWhatItNames(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", c.rule, err)
 			}
-			judge := func(text string) []failure.Violation {
+			violations := func(text string) []failure.Violation {
 				tree, err := jsontree.Parse(text)
 				if err != nil {
 					t.Fatal(err)
@@ -330,13 +330,13 @@ func TestWrite_ARuleSeesWhatItNames(t *testing.T) {
 				}
 				return nil
 			}
-			if got := judge(c.refused); len(got) != 1 || got[0].Path != "spec" || got[0].Limit != c.rule || !strings.HasPrefix(got[0].Message, says) {
+			if got := violations(c.refused); len(got) != 1 || got[0].Path != "spec" || got[0].Limit != c.rule || !strings.HasPrefix(got[0].Message, says) {
 				t.Errorf("%s of %s: %+v", c.rule, c.refused, got)
 			}
 			if c.accepted == "" {
 				continue
 			}
-			if got := judge(c.accepted); len(got) > 0 {
+			if got := violations(c.accepted); len(got) > 0 {
 				t.Errorf("%s of %s: %+v", c.rule, c.accepted, got)
 			}
 		}

@@ -107,7 +107,7 @@ func TestResumePoint_AStreamGoesOnAnywhereWithinTheState(t *testing.T) {
 				}
 				last := fmt.Sprint("last", round)
 				f.CreateWidget(last, `{"title":"A"}`)
-				for _, told := l.known[last]; !told; _, told = l.known[last] {
+				for _, known := l.known[last]; !known; _, known = l.known[last] {
 					for _, c := range servicetest.Take(t, stream, 1) {
 						l.hear(&c)
 					}

@@ -58,13 +58,13 @@ func TestScope_AResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
 			{"updatedAt": map[string]any{"lt": middle}},
 			{"labels": []any{map[string]any{"key": "k", "eq": "1"}}},
 		} {
-			judge, err := filter.Parse(kinds.All()[0], wanted, failure.StoredNames)
+			matcher, err := filter.Parse(kinds.All()[0], wanted, failure.StoredNames)
 			if err != nil {
 				t.Fatal(err)
 			}
 			keeps := func(r *backend.Resource) bool {
 				b, err := kinds.All()[0].Body.Read(r)
-				return err == nil && judge.Match(filter.Of(kinds.All()[0], b))
+				return err == nil && matcher.Match(filter.Of(kinds.All()[0], b))
 			}
 			var want []string
 			for _, w := range log {

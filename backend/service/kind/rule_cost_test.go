@@ -45,7 +45,7 @@ func TestRule_TheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		judge := func() (out []string) {
+		evaluate := func() (out []string) {
 			var found kind.Violations
 			found.Object(t.Context(), compiled.All()[0].Spec, failure.At("spec"), c.tree)
 			var e *failure.Error
@@ -56,9 +56,9 @@ func TestRule_TheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
 			}
 			return out
 		}
-		alone := judge()
+		alone := evaluate()
 		c.tree["broken"] = true
-		if both := judge(); !slices.Equal(both, append(alone, "broken")) {
+		if both := evaluate(); !slices.Equal(both, append(alone, "broken")) {
 			t.Errorf("%.60s: %q, and %q with another rule that is broken", c.rule, alone, both)
 		}
 	}

@@ -94,7 +94,7 @@ func TestRule_LongListsAreWithinTheBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := compiled.All()[0].Spec
-	judge := func(steps int64, tree map[string]any) error {
+	evaluate := func(steps int64, tree map[string]any) error {
 		var found kind.Violations
 		found.Object(budget.With(t.Context(), budget.New(budget.Limits{budget.Steps: steps})), spec, failure.At("spec"), tree)
 		return found.Err(backend.Key{})
@@ -104,15 +104,15 @@ func TestRule_LongListsAreWithinTheBudget(t *testing.T) {
 		objects = append(objects, map[string]any{"key": fmt.Sprint("k", i), "port": json.Number("1")})
 		ports = append(ports, json.Number(fmt.Sprint(i)))
 	}
-	if err := judge(10_000_000, map[string]any{"map": objects, "ports": ports}); err != nil {
+	if err := evaluate(10_000_000, map[string]any{"map": objects, "ports": ports}); err != nil {
 		t.Error(err)
 	}
-	if err := judge(10_000, map[string]any{"ports": ports}); err != nil {
+	if err := evaluate(10_000, map[string]any{"ports": ports}); err != nil {
 		t.Errorf("numbers that differ: %v", err)
 	}
 	again := append(objects[:len(objects):len(objects)], map[string]any{"key": "k7"})
 	var e *failure.Error
-	if err := judge(10_000_000, map[string]any{"map": again}); !errors.As(err, &e) || len(e.Violations) != 1 || e.Violations[0].Path != "spec.map[5000]" {
+	if err := evaluate(10_000_000, map[string]any{"map": again}); !errors.As(err, &e) || len(e.Violations) != 1 || e.Violations[0].Path != "spec.map[5000]" {
 		t.Errorf("a key that is there: %v", err)
 	}
 	// What a shape cannot name is looked for once, and elements are paired only if there is any.
@@ -125,7 +125,7 @@ func TestRule_LongListsAreWithinTheBudget(t *testing.T) {
 	for i := range 5000 {
 		names[fmt.Sprint("unknown", i)] = true
 	}
-	if err := judge(10_000_000, names); !errors.As(err, &e) || len(e.Violations) != 100 || !strings.HasPrefix(e.Message, "5000 values") {
+	if err := evaluate(10_000_000, names); !errors.As(err, &e) || len(e.Violations) != 100 || !strings.HasPrefix(e.Message, "5000 values") {
 		t.Errorf("names that are not known: %.200v", err)
 	}
 }

@@ -73,9 +73,9 @@ func (m *Mirror) followChanges(ctx context.Context) error {
 	backoff := wait.Backoff{Least: minRetryPause, Most: maxRetryPause}
 	poll := pollTime
 	for {
-		asked := time.Now()
+		started := time.Now()
 		next, err := m.changes(ctx, at.Position, poll)
-		hurried := time.Since(asked) < leastPoll && (len(next.Keys) == 0 || next.Position == at.Position)
+		hurried := time.Since(started) < leastPoll && (len(next.Keys) == 0 || next.Position == at.Position)
 		switch {
 		case ctx.Err() != nil, errors.Is(err, owner.ErrUnimplemented):
 			return err

@@ -21,10 +21,10 @@ const storeTime = 30 * time.Second
 type Answered struct {
 	Kind *kind.Kind
 	Key  backend.Key
-	// Stored is the record that was read before the service was called; nil if there was none. Asked is the time of the
-	// call.
-	Stored *backend.Resource
-	Asked  time.Time
+	// Stored is the record that was read before the service was called; nil if there was none. CalledAt is the time of
+	// the call.
+	Stored   *backend.Resource
+	CalledAt time.Time
 	// Write is the request. Resource is the resource after the write; nil if the service does not show it.
 	Write    owner.Write
 	Resource *owner.Resource
@@ -44,7 +44,7 @@ func (m *Mirror) Store(ctx context.Context, w Answered) (*backend.Resource, erro
 	if w.Resource != nil {
 		edit.tag = w.Resource.Tag
 		l := looker{Mirror: m, sender: m.cfg.Sender, locked: true, edit: &edit}
-		stored, err = l.store(ctx, newRecord(w.Kind, w.Key, w.Stored, w.Asked), owner.Got{Resource: w.Resource})
+		stored, err = l.store(ctx, newRecord(w.Kind, w.Key, w.Stored, w.CalledAt), owner.Got{Resource: w.Resource})
 	}
 	if errors.Is(err, errRaced) {
 		stored, err = m.Refresh(ctx, w.Key, &edit)
@@ -83,7 +83,7 @@ func (m *Mirror) applied(key backend.Key, err error) error {
 func (m *Mirror) Preview(ctx context.Context, w Answered) ([]backend.Action, error) {
 	edit := w.Edit
 	edit.writeID = w.Write.Resource.WriteID
-	rec := newRecord(w.Kind, w.Key, w.Stored, w.Asked)
+	rec := newRecord(w.Kind, w.Key, w.Stored, w.CalledAt)
 	n, err := m.replacement(ctx, rec, w.Resource, &edit, dependency.FromStore)
 	if err != nil {
 		return nil, m.explained(w.Key, err)

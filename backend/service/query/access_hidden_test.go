@@ -88,7 +88,7 @@ func TestAccess_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden(t *testing.T
 // hiddenAnswers are answers and explanations of all reads, but for revisions.
 func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 	u := servicetest.As("token:u")
-	told := func(what string, ask func(ctx context.Context) string) {
+	note := func(what string, ask func(ctx context.Context) string) {
 		ctx, reads := queryplan.WithExplanation(t.Context())
 		ctx, _ = query.WithSnapshot(ctx)
 		answer := ask(ctx)
@@ -117,7 +117,7 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 				for _, size := range [][2]*int{{new(2), nil}, {nil, new(2)}, {new(0), nil}, {new(100), nil}} {
 					for _, total := range []bool{false, true} {
 						req := query.ListRequest{Kind: "Widget", Namespace: namespace, Filter: filters[name], OrderBy: by, First: size[0], Last: size[1], Total: total, Ahead: total}
-						told(text([]any{name, namespace, by, size, total}), func(ctx context.Context) string {
+						note(text([]any{name, namespace, by, size, total}), func(ctx context.Context) string {
 							p, err := f.Reader.List(access.WithCaller(ctx, u), req)
 							if err != nil {
 								return err.Error()
@@ -127,19 +127,19 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 					}
 				}
 			}
-			told("summary "+name+text(namespace), func(ctx context.Context) string {
+			note("summary "+name+text(namespace), func(ctx context.Context) string {
 				s, err := f.Reader.Summary(access.WithCaller(ctx, u), query.SummaryRequest{Kind: "Widget", Namespace: namespace, Filter: filters[name], By: []string{"spec.title"}})
 				return text(s) + fmt.Sprint(err)
 			})
 		}
 	}
 	for _, by := range []string{"spec.title", "namespace", "labels.app", "spec.weight"} {
-		told("summary by "+by, func(ctx context.Context) string {
+		note("summary by "+by, func(ctx context.Context) string {
 			s, err := f.Reader.Summary(access.WithCaller(ctx, u), query.SummaryRequest{Kind: "Widget", By: []string{by}})
 			return text(s) + fmt.Sprint(err)
 		})
 	}
-	told("namespaces", func(ctx context.Context) string {
+	note("namespaces", func(ctx context.Context) string {
 		p, err := f.Reader.Namespaces(access.WithCaller(ctx, u), nil, nil)
 		if err != nil {
 			return err.Error()
@@ -149,7 +149,7 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 	})
 	for _, name := range []string{"w0", "w100", "damaged0", "gone1"} {
 		for _, namespace := range []string{"mine", "theirs", "a"} {
-			told("get "+namespace+"/"+name, func(ctx context.Context) string {
+			note("get "+namespace+"/"+name, func(ctx context.Context) string {
 				r, err := f.Reader.Get(access.WithCaller(ctx, u), servicetest.WidgetIn(namespace, name))
 				found, err2 := f.Reader.Lookup(access.WithCaller(ctx, u), []backend.Key{{Kind: "Widget", Namespace: namespace, Name: name}, {Kind: "Site", Name: "t"}, {Kind: "Other", Namespace: "theirs", Name: "o1"}})
 				_, err3 := f.Writer.Delete(access.WithCaller(ctx, u), service.DeleteRequest{Identity: servicetest.WidgetIn(namespace, name), DryRun: true, ExpectedRevision: new("1-1")})
@@ -163,7 +163,7 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 	}
 	for _, relation := range []query.Relation{query.Dependencies, query.Dependents, query.BlockedBy} {
 		for _, first := range []int{0, 2, 100} {
-			told(fmt.Sprint("relation ", relation, first), func(ctx context.Context) string {
+			note(fmt.Sprint("relation ", relation, first), func(ctx context.Context) string {
 				pages, errs := f.Reader.Dependencies(access.WithCaller(ctx, u), []query.DependencyRequest{{Relation: relation, Key: site.Stored.Key, Body: site.Body, First: &first, Ahead: true}})
 				if errs[0] != nil {
 					return errs[0].Error()

@@ -245,12 +245,12 @@ func (rel *relation) dependencies() (out []related) {
 func (r *Reader) lookTargets(ctx context.Context, reqs []DependencyRequest, pages []*Page) error {
 	var keys []backend.Key
 	at := map[backend.Key]int{}
-	var asked []*Page
+	var withTargets []*Page
 	for i, p := range pages {
 		if p == nil || !reqs[i].Targets || reqs[i].Relation != Dependencies {
 			continue
 		}
-		asked = append(asked, p)
+		withTargets = append(withTargets, p)
 		for _, d := range p.Dependencies {
 			if _, ok := at[d.Key]; !ok {
 				at[d.Key] = len(keys)
@@ -265,7 +265,7 @@ func (r *Reader) lookTargets(ctx context.Context, reqs []DependencyRequest, page
 	if err != nil {
 		return err
 	}
-	for _, p := range asked {
+	for _, p := range withTargets {
 		for n := range p.Dependencies {
 			d := &p.Dependencies[n]
 			target := found[at[d.Key]]

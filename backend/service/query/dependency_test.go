@@ -49,8 +49,8 @@ func windows() []descriptor.Kind {
 	return kinds
 }
 
-// told is a dependency as a text.
-func told(key backend.Key, path string, guarded bool, state dependency.State) string {
+// dependencyText describes a dependency in a line.
+func dependencyText(key backend.Key, path string, guarded bool, state dependency.State) string {
 	return fmt.Sprintf("%s/%s %s %v %s", key.Kind, key.Name, path, guarded, state)
 }
 
@@ -125,12 +125,12 @@ func related(of backend.Key, r query.Relation, refs []reference) (out []string) 
 	for _, ref := range list {
 		switch r {
 		case query.Dependencies:
-			out = append(out, told(ref.to, ref.path, ref.guarded, ref.state))
+			out = append(out, dependencyText(ref.to, ref.path, ref.guarded, ref.state))
 		default:
 			if ref.from.Kind == "Alarm" { // whose references nobody may read
 				ref.path = ""
 			}
-			out = append(out, told(ref.from, ref.path, ref.guarded, ref.state))
+			out = append(out, dependencyText(ref.from, ref.path, ref.guarded, ref.state))
 		}
 	}
 	return slices.Compact(out)
@@ -140,7 +140,7 @@ func related(of backend.Key, r query.Relation, refs []reference) (out []string) 
 func pageOf(p *query.Page) (out []string) {
 	for i := range p.Edges {
 		d := p.Dependencies[i]
-		text := told(d.Key, d.Path, d.Guarded, d.State)
+		text := dependencyText(d.Key, d.Path, d.Guarded, d.State)
 		if there := p.Edges[i].Resource.Stored != nil; there == (d.State == dependency.Missing || d.State == dependency.Unreadable || d.Key.Kind == "Alarm") {
 			text += " and its resource does not fit"
 		}
@@ -177,7 +177,7 @@ func TestDependencies_PagesAreThoseOfTheStoredReferences(t *testing.T) {
 			h.Create("Door", "late", `{"roomRef":"r1"}`)
 		}
 		all := referencesOf(h)
-		var asked []query.DependencyRequest
+		var requests []query.DependencyRequest
 		var wanted [][]string
 		for _, key := range []backend.Key{{Kind: "Room", Name: "r0"}, {Kind: "Room", Name: "r1"}, {Kind: "Room", Name: "r2"}, {Kind: "Door", Name: "d3"}, {Kind: "Window", Name: "w1"}, {Kind: "Key", Name: "k2"}, {Kind: "Guest", Name: "g"}} {
 			key.Namespace = "default"
@@ -186,7 +186,7 @@ func TestDependencies_PagesAreThoseOfTheStoredReferences(t *testing.T) {
 				continue // r1 has gone at once
 			}
 			for _, relation := range []query.Relation{query.Dependencies, query.Dependents, query.BlockedBy} {
-				asked = append(asked, query.DependencyRequest{Relation: relation, Key: key, Body: found[0].Body, Targets: true})
+				requests = append(requests, query.DependencyRequest{Relation: relation, Key: key, Body: found[0].Body, Targets: true})
 				wanted = append(wanted, related(key, relation, all))
 			}
 		}
@@ -194,7 +194,7 @@ func TestDependencies_PagesAreThoseOfTheStoredReferences(t *testing.T) {
 			for _, backward := range []bool{false, true} {
 				for _, ahead := range []bool{false, true} {
 					w := walk{size: size, backward: backward, ahead: ahead}
-					w.check(h, asked, wanted)
+					w.check(h, requests, wanted)
 				}
 			}
 		}
@@ -208,10 +208,10 @@ type walk struct {
 }
 
 // check reads connections to their ends, all together, and compares them with what is wanted.
-func (w walk) check(h *servicetest.House, asked []query.DependencyRequest, wanted [][]string) {
+func (w walk) check(h *servicetest.House, requests []query.DependencyRequest, wanted [][]string) {
 	t := h.T
 	t.Helper()
-	reqs := slices.Clone(asked)
+	reqs := slices.Clone(requests)
 	left := slices.Clone(wanted)
 	for i := range reqs {
 		reqs[i].Ahead = w.ahead
@@ -340,9 +340,9 @@ func TestDependencies_DependentsThatCannotBeReadAreNamed(t *testing.T) {
 				t.Fatalf("%v: %v", relation, errs[0])
 			}
 			want := []string{
-				told(backend.Key{Kind: "Door", Namespace: "default", Name: "d0"}, "spec.roomRef", true, dependency.Bound),
-				told(backend.Key{Kind: "Door", Namespace: "default", Name: "d1"}, "spec.roomRef", true, dependency.Bound),
-				told(damaged.Key, "", true, dependency.Unreadable),
+				dependencyText(backend.Key{Kind: "Door", Namespace: "default", Name: "d0"}, "spec.roomRef", true, dependency.Bound),
+				dependencyText(backend.Key{Kind: "Door", Namespace: "default", Name: "d1"}, "spec.roomRef", true, dependency.Bound),
+				dependencyText(damaged.Key, "", true, dependency.Unreadable),
 			}
 			if got := pageOf(pages[0]); !slices.Equal(got, want) {
 				t.Errorf("%v: %q, want %q", relation, got, want)

@@ -260,28 +260,28 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 		sc.begin()
 	}
 	for {
-		var asked []*dependents
+		var reading []*dependents
 		var requests []page.RangeRequest
 		left, firsts := spent.Left(budget.Rows), 0
 		for _, sc := range scans {
-			if sc.done || len(asked) == page.MaxStepRanges || firsts >= page.MaxFirsts {
+			if sc.done || len(reading) == page.MaxStepRanges || firsts >= page.MaxFirsts {
 				continue
 			}
 			one := page.RangeRequest{Range: sc.request(max(left, 1)), Kind: r.largest(sc.relation)}
 			left, firsts = left-one.Limit, firsts+r.fetch.Estimate(one.Kind, 1)
-			asked, requests = append(asked, sc), append(requests, one)
+			reading, requests = append(reading, sc), append(requests, one)
 		}
-		if len(asked) == 0 {
+		if len(reading) == 0 {
 			break
 		}
-		if err := spent.Spend(budget.Steps, budget.Scan*len(asked)); err != nil {
+		if err := spent.Spend(budget.Steps, budget.Scan*len(reading)); err != nil {
 			return err
 		}
 		pages, err := r.fetch.Ranges(ctx, requests...)
 		if err != nil {
 			return err
 		}
-		for i, sc := range asked {
+		for i, sc := range reading {
 			r.addPage(sc, pages[i], arena)
 		}
 	}

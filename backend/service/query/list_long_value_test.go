@@ -78,7 +78,7 @@ func TestList_AFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 				if diff := cmp.Diff(not, found(t, f, query.ListRequest{Kind: "Widget", Filter: map[string]any{"not": only}})); diff != "" {
 					t.Errorf("not %s (-want +got):\n%s", what, diff)
 				}
-				judge, err := filter.Parse(k, only, failure.StoredNames)
+				matcher, err := filter.Parse(k, only, failure.StoredNames)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -87,7 +87,7 @@ func TestList_AFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got := judge.Match(filter.Of(k, b)); got != slices.Contains(c.want, name) {
+					if got := matcher.Match(filter.Of(k, b)); got != slices.Contains(c.want, name) {
 						t.Errorf("%s by itself: %s %v", what, name, got)
 					}
 				}

@@ -57,7 +57,7 @@ func (q *listQuery) text() string {
 	return fmt.Sprintf("namespace %q shelf %q library %q filter %s order %v size %d backward %v behind %s", q.namespace, q.shelf, q.library, filter, q.orders, q.size, q.backward, cursor)
 }
 
-func (q *listQuery) holds(v *volume) bool {
+func (q *listQuery) matches(v *volume) bool {
 	return (q.namespace == "" || v.ns == q.namespace) && (q.shelf == "" || v.shelf == q.shelf) && (q.library == "" || v.library == q.library) && q.keeps(v)
 }
 

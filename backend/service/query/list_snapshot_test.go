@@ -41,7 +41,7 @@ func TestList_AnswersAreThoseOfAPlainSortAtOneMoment(t *testing.T) {
 				for round := range rounds {
 					r := newRound(t, on, how, seed+round)
 					r.run()
-					if r.judge(); t.Failed() {
+					if r.check(); t.Failed() {
 						t.Fatalf("SLUICE_TEST_SEED=%d SLUICE_TEST_MOMENTS=1", seed+round)
 					}
 				}
@@ -53,14 +53,14 @@ func TestList_AnswersAreThoseOfAPlainSortAtOneMoment(t *testing.T) {
 // round is a gateway, its writers, and the answers that it gave.
 type round struct {
 	*servicetest.Gateway
-	t      *testing.T
-	on     string
-	how    string
-	rnd    *rand.Rand
-	clock  atomic.Int64 // ms
-	begin  backend.Position
-	events []backend.Event
-	asked  []question
+	t         *testing.T
+	on        string
+	how       string
+	rnd       *rand.Rand
+	clock     atomic.Int64 // ms
+	begin     backend.Position
+	events    []backend.Event
+	questions []question
 }
 
 // question is a request and its answer.
@@ -282,7 +282,7 @@ func (r *round) note(a question, ask func(context.Context, *question) error) boo
 	reads := explained.Reads()
 	a.mixed = r.on == "redis" && (len(reads) == 0 || reads[0].Source != "index")
 	a.source = fmt.Sprint(reads)
-	r.asked = append(r.asked, a)
+	r.questions = append(r.questions, a)
 	return true
 }
 
@@ -290,9 +290,9 @@ func keyOf(r *backend.Resource) string {
 	return fmt.Sprintf("%s/%s@%d", r.Namespace, r.Name, r.Revision.Seq)
 }
 
-// judge holds each answer against the states that the store had meanwhile.
-func (r *round) judge() {
-	if len(r.asked) == 0 {
+// check compares each answer with the states that the store had meanwhile.
+func (r *round) check() {
+	if len(r.questions) == 0 {
 		r.t.Error("nothing was answered")
 	}
 	states := map[uint64]map[string]*volume{r.begin.Shard(0).Seq: {}}
@@ -316,8 +316,8 @@ func (r *round) judge() {
 			states[last][key] = v
 		}
 	}
-	for i := range r.asked {
-		a := &r.asked[i]
+	for i := range r.questions {
+		a := &r.questions[i]
 		found := false
 		var was []string
 		left := slices.Clone(a.keys)
@@ -355,7 +355,7 @@ func (r *round) changes(first, last uint64) (out string) {
 func (a *question) expected(state map[string]*volume, clock int64) []string {
 	var kept []*volume
 	for _, v := range state {
-		if (v.expires == 0 || v.expires > clock) && a.holds(v) && a.isBehind(v) {
+		if (v.expires == 0 || v.expires > clock) && a.matches(v) && a.isBehind(v) {
 			kept = append(kept, v)
 		}
 	}

@@ -81,8 +81,8 @@ func (o *oracle) random(name string) item {
 
 // condition is a filter and what it means.
 type condition struct {
-	filter map[string]any
-	holds  func(item) bool
+	filter  map[string]any
+	matches func(item) bool
 }
 
 func (o *oracle) condition(depth int) condition {
@@ -90,11 +90,11 @@ func (o *oracle) condition(depth int) condition {
 		a, b := o.condition(depth-1), o.condition(depth-1)
 		switch o.rnd.IntN(3) {
 		case 0:
-			return condition{map[string]any{"and": []any{a.filter, b.filter}}, func(i item) bool { return a.holds(i) && b.holds(i) }}
+			return condition{map[string]any{"and": []any{a.filter, b.filter}}, func(i item) bool { return a.matches(i) && b.matches(i) }}
 		case 1:
-			return condition{map[string]any{"or": []any{a.filter, b.filter}}, func(i item) bool { return a.holds(i) || b.holds(i) }}
+			return condition{map[string]any{"or": []any{a.filter, b.filter}}, func(i item) bool { return a.matches(i) || b.matches(i) }}
 		}
-		return condition{map[string]any{"not": a.filter}, func(i item) bool { return !a.holds(i) }}
+		return condition{map[string]any{"not": a.filter}, func(i item) bool { return !a.matches(i) }}
 	}
 	of := func(field, op string, value any) map[string]any {
 		return map[string]any{"spec": map[string]any{field: map[string]any{op: value}}}
@@ -103,8 +103,8 @@ func (o *oracle) condition(depth int) condition {
 	tier := func(op string, value any) map[string]any {
 		return map[string]any{"labels": []any{map[string]any{"key": "tier", op: value}}}
 	}
-	weight := func(holds func(int) bool) func(item) bool {
-		return func(i item) bool { return i.weight != nil && holds(*i.weight) }
+	weight := func(matches func(int) bool) func(item) bool {
+		return func(i item) bool { return i.weight != nil && matches(*i.weight) }
 	}
 	all := []condition{
 		{of("weight", "eq", w), weight(func(x int) bool { return x == w })},
@@ -234,7 +234,7 @@ func testLists(t *testing.T, setup func(*testing.T) *fixture) {
 			if o.rnd.IntN(3) == 0 {
 				req.Namespace = servicetest.Pointer("ns0")
 			}
-			o.check(f, req, cond.holds, compare, fmt.Sprintf("seed %d round %d: %s", seed, round, text(req)))
+			o.check(f, req, cond.matches, compare, fmt.Sprintf("seed %d round %d: %s", seed, round, text(req)))
 		}
 	}
 }
@@ -269,7 +269,7 @@ func TestList_TheNewestOfALabelAreThoseOfAPlainSort(t *testing.T) {
 					both = maps.Clone(more.filter)
 					both["labels"] = cond.filter["labels"]
 				}
-				cond = condition{both, func(i item) bool { return i.tier == "web" && more.holds(i) }}
+				cond = condition{both, func(i item) bool { return i.tier == "web" && more.matches(i) }}
 			}
 			descending := o.rnd.IntN(2) == 0
 			orders, compare := []query.Order{{Field: "createdAt", Descending: descending}}, func(a, b item) int { return 0 }
@@ -289,7 +289,7 @@ func TestList_TheNewestOfALabelAreThoseOfAPlainSort(t *testing.T) {
 			if o.rnd.IntN(3) == 0 {
 				req.Namespace = servicetest.Pointer("ns0")
 			}
-			o.check(f, req, cond.holds, then, fmt.Sprintf("seed %d round %d: %s", seed, round, text(req)))
+			o.check(f, req, cond.matches, then, fmt.Sprintf("seed %d round %d: %s", seed, round, text(req)))
 		}
 	}
 }
@@ -303,11 +303,11 @@ func text(v any) string {
 // check walks a query by random pages in one direction while others are
 // written, and holds it against the sort: what is not written meanwhile comes
 // exactly once and in order.
-func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool, compare func(a, b item) int, what string) {
+func (o *oracle) check(f *fixture, req query.ListRequest, matches func(item) bool, compare func(a, b item) int, what string) {
 	f.T.Helper()
 	var want []item
 	for _, i := range o.items {
-		if holds(i) && (req.Namespace == nil || *req.Namespace == i.ns) {
+		if matches(i) && (req.Namespace == nil || *req.Namespace == i.ns) {
 			want = append(want, i)
 		}
 	}

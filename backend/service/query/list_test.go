@@ -142,13 +142,13 @@ func TestList_PageInfoIsExactInBothDirections(t *testing.T) {
 // limits notes how much each range asks for.
 type limits struct {
 	*memory.Store
-	asked []string
+	reads []string
 }
 
 func (l *limits) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
 	for _, r := range rs {
 		if !r.Deleting {
-			l.asked = append(l.asked, fmt.Sprintf("%d bare %v", r.Limit, r.Bare))
+			l.reads = append(l.reads, fmt.Sprintf("%d bare %v", r.Limit, r.Bare))
 		}
 	}
 	return l.Store.Ranges(ctx, rs)
@@ -175,11 +175,11 @@ func TestList_APageReadsNoMoreThanIsAskedFor(t *testing.T) {
 		{"no resources", "[]", query.ListRequest{First: servicetest.Pointer(0)}},
 		{"an order", "[0 bare true 500 bare true]", query.ListRequest{First: servicetest.Pointer(5), OrderBy: []query.Order{{Field: "createdAt"}}}},
 	} {
-		c.req.Kind, store.asked = "Widget", nil
+		c.req.Kind, store.reads = "Widget", nil
 		if _, err := s.Reader.List(t.Context(), c.req); err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprint(store.asked); got != c.want {
+		if got := fmt.Sprint(store.reads); got != c.want {
 			t.Errorf("%s: %s was asked for, want %s", c.name, got, c.want)
 		}
 	}

@@ -17,12 +17,12 @@ import (
 type headless struct {
 	backend.Store
 	down  atomic.Bool
-	asked atomic.Int32
+	calls atomic.Int32
 }
 
 func (h *headless) Head(ctx context.Context) (backend.Position, error) {
 	if h.down.Load() {
-		h.asked.Add(1)
+		h.calls.Add(1)
 		return backend.Position{}, backend.ErrUnavailable
 	}
 	return backend.HeadOf(ctx, h.Store)
@@ -50,8 +50,8 @@ func TestPolicy_AStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
 				_, err := f.Reader.List(access.WithCaller(ctx, servicetest.Admin()), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(1)})
 				servicetest.WantCode(t, err, failure.CodeUnavailable)
 			}
-			if asked := store.asked.Load(); asked != 1 {
-				t.Errorf("the store was asked %d times, want 1", asked)
+			if calls := store.calls.Load(); calls != 1 {
+				t.Errorf("the store was asked %d times, want 1", calls)
 			}
 		})
 	}

@@ -68,15 +68,15 @@ func TestPolicy_APolicyIsOfOneState(t *testing.T) {
 		slow, f, letGo := filling(t, access.BindingKind)
 		f.Give(servicetest.Allow("Widget", "GET", "LIST"))
 		synctest.Wait()
-		asked := make(chan error, 1)
+		answers := make(chan error, 1)
 		go func() {
 			_, err := slow.Reader.List(access.WithCaller(t.Context(), servicetest.As("token:u")), query.ListRequest{Kind: "Widget"})
-			asked <- err
+			answers <- err
 		}()
 		synctest.Wait() // it waits for the bindings
 		f.Give(servicetest.Allow("Nothing", "GET"))
 		letGo()
-		if err := <-asked; servicetest.CodeOf(err) != "FORBIDDEN" {
+		if err := <-answers; servicetest.CodeOf(err) != "FORBIDDEN" {
 			t.Errorf("asked before: %v", err)
 		}
 		if _, err := slow.Reader.List(access.WithCaller(t.Context(), servicetest.As("token:u")), query.ListRequest{Kind: "Widget"}); servicetest.CodeOf(err) != "FORBIDDEN" {
@@ -96,17 +96,17 @@ func TestPolicy_WhatIsReadIsNoNewerThanTheRightsThatAllowIt(t *testing.T) {
 			page *query.Page
 			err  error
 		}
-		asked := make(chan answer, 1)
+		answers := make(chan answer, 1)
 		go func() {
 			ctx, _ := query.WithSnapshot(t.Context())
 			page, err := slow.Reader.List(access.WithCaller(ctx, servicetest.As("token:u")), query.ListRequest{Kind: "Widget"})
-			asked <- answer{page, err}
+			answers <- answer{page, err}
 		}()
 		synctest.Wait() // it waits for the widgets
 		f.Give(servicetest.Allow("Widget", descriptor.VerbCreate))
 		f.UpsertWidget(kind.Identity{Kind: "Widget", Namespace: new("a"), Name: "later"}, "x")
 		letGo()
-		if a := <-asked; servicetest.CodeOf(a.err) != "FORBIDDEN" {
+		if a := <-answers; servicetest.CodeOf(a.err) != "FORBIDDEN" {
 			t.Errorf("%v %v", a.page, a.err)
 		}
 	})

@@ -114,9 +114,9 @@ func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 		slices.Sort(c.Names)
 		c.Names = slices.Compact(c.Names)
 	}
-	asked := c.Namespace
+	requested := c.Namespace
 	c.Narrow()
-	c.narrowed = c.Namespace != asked
+	c.narrowed = c.Namespace != requested
 	return nil
 }
 
@@ -131,12 +131,12 @@ func (c *connection) hash() uint32 {
 		names, _ := json.Marshal(c.Names)               // strings always marshal
 		text += `{"name":{"in":` + string(names) + `}}` // like the filter with the same meaning
 	}
-	asked := c.Namespace
+	requested := c.Namespace
 	if c.narrowed {
-		asked = ""
+		requested = ""
 	}
 	h := fnv.New32a()
-	for _, part := range []string{c.Kind.Name, asked, text, c.Order.String()} {
+	for _, part := range []string{c.Kind.Name, requested, text, c.Order.String()} {
 		_, _ = h.Write(backend.AppendString(nil, part))
 	}
 	return h.Sum32()

@@ -98,14 +98,14 @@ func readWhileLagging(t *testing.T, changes bool) {
 	f.Give(servicetest.Allow("Widget", "GET", "LIST", "PATCH"))
 	ctx, snapshot := query.WithSnapshot(access.WithCaller(t.Context(), servicetest.As("token:u")))
 	snapshot.Record()
-	asked := make(chan error, 1)
+	done := make(chan error, 1)
 	go func() {
 		_, err := svc.Reader.Rights(ctx) // the view is not in time
-		asked <- err
+		done <- err
 	}()
 	time.Sleep(time.Second) // by then the view is given up, and the policy is waited for
 	late.goOn()
-	if err := <-asked; err != nil {
+	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	if changes {

@@ -94,7 +94,7 @@ func (o *oracle) summarise(f *fixture) {
 	}
 	want := map[string]int{}
 	for _, i := range o.items {
-		if cond.holds(i) && (req.Namespace == nil || i.ns == *req.Namespace) {
+		if cond.matches(i) && (req.Namespace == nil || i.ns == *req.Namespace) {
 			var words []string
 			for _, path := range req.By {
 				words = append(words, path+"="+keys[path](i))

@@ -64,7 +64,7 @@ func (p *Page) withUnmirrored(ctx context.Context, out []UnreadableResource) ([]
 	for _, u := range out {
 		delete(unmirrored, u.Key)
 	}
-	namespace := p.query.asked()
+	namespace := p.query.requestedNamespace()
 	for key, reason := range unmirrored {
 		if (namespace == "" || key.Namespace == namespace) && p.query.sees(key) {
 			out = append(out, UnreadableResource{Key: key, Reason: reason})
@@ -125,7 +125,7 @@ func (p *Page) Unreadable(ctx context.Context) (n int, err error) {
 // there are none, it charges nothing.
 func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, err error) bool) error {
 	k := p.query.Kind
-	namespace := p.query.asked()
+	namespace := p.query.requestedNamespace()
 	if p.view == nil {
 		found, err := p.reader.unreadable.Find(ctx, k, namespace)
 		if err != nil {
@@ -158,8 +158,8 @@ func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, e
 	return nil
 }
 
-// asked returns the namespace of the request or of its parent; "" for all namespaces.
-func (c *connection) asked() string {
+// requestedNamespace returns the namespace of the request or of its parent; "" for all namespaces.
+func (c *connection) requestedNamespace() string {
 	switch {
 	case c.Reference != "":
 		return c.ParentNamespace

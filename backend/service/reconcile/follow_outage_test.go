@@ -19,11 +19,11 @@ import (
 // away is a store of many shards that answers once and then no more. Its record of controllers is damaged.
 type away struct {
 	backend.Store
-	asked atomic.Bool
+	called atomic.Bool
 }
 
 func (s *away) Position(context.Context) (backend.Position, error) {
-	if s.asked.Swap(true) {
+	if s.called.Swap(true) {
 		return backend.Position{}, backend.ErrUnavailable
 	}
 	return backend.NewPosition(make([]backend.Revision, 256)...), nil

@@ -288,12 +288,12 @@ func (f *follower) openTargets(
 		have[r.Key] = true
 	}
 	var keys []backend.Key
-	asked := map[backend.Key]bool{}
+	requested := map[backend.Key]bool{}
 	for _, one := range todo {
 		apart := f.r.otherShardThan(one.stored.Key)
 		for _, key := range one.refs.Open() {
-			if !asked[key] && (!have[key] || apart(key)) {
-				asked[key] = true
+			if !requested[key] && (!have[key] || apart(key)) {
+				requested[key] = true
 				keys = append(keys, key)
 			}
 		}
@@ -303,7 +303,7 @@ func (f *follower) openTargets(
 		return nil, err
 	}
 	for _, r := range known {
-		if asked[r.Key] {
+		if requested[r.Key] {
 			continue
 		}
 		k, err := f.r.cfg.Kinds.Find(r.Kind)

@@ -223,8 +223,8 @@ func (h *House) SaysOf(key backend.Key) string {
 	return fmt.Sprintf("conditions %v", list)
 }
 
-// Until waits until holds returns true. It calls holds after each change of the store.
-func (h *House) Until(what string, holds func() bool) {
+// Until waits until condition returns true. It calls condition after each change of the store.
+func (h *House) Until(what string, condition func() bool) {
 	h.T.Helper()
 	at, err := h.Store.Position(h.T.Context())
 	if err != nil {
@@ -237,7 +237,7 @@ func (h *House) Until(what string, holds func() bool) {
 		h.T.Fatal(err)
 	}
 	defer w.Close()
-	for !holds() {
+	for !condition() {
 		if _, err := w.Next(ctx); err != nil {
 			h.T.Fatalf("%s: %v", what, err)
 		}

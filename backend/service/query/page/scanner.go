@@ -243,7 +243,7 @@ func (s *Scanner) run(ctx context.Context, scans []*scan) error {
 		return err
 	}
 	for {
-		asked, counted, requests := s.next(ctx, scans)
+		ranged, counted, requests := s.next(ctx, scans)
 		if len(requests) == 0 {
 			return nil
 		}
@@ -255,11 +255,11 @@ func (s *Scanner) run(ctx context.Context, scans []*scan) error {
 			return err
 		}
 		for i, sc := range counted {
-			if err := s.addCount(ctx, sc, requests[len(asked)+i].Namespace, pages[len(asked)+i].Count); err != nil {
+			if err := s.addCount(ctx, sc, requests[len(ranged)+i].Namespace, pages[len(ranged)+i].Count); err != nil {
 				return err
 			}
 		}
-		for i, sc := range asked {
+		for i, sc := range ranged {
 			if err := s.takePage(ctx, sc, pages[i]); err != nil {
 				return err
 			}
@@ -270,12 +270,12 @@ func (s *Scanner) run(ctx context.Context, scans []*scan) error {
 // next returns the requests of the next step: first a range for each scan in asked, then a count for each scan in
 // counted. Together the ranges have at most as many resources as the operation may still read, but at least one. A scan
 // that does not fit waits for a later step.
-func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*scan, requests []RangeRequest) {
+func (s *Scanner) next(ctx context.Context, scans []*scan) (ranged, counted []*scan, requests []RangeRequest) {
 	var counts []RangeRequest
 	left, firsts := budget.From(ctx).Left(budget.Rows), 0
 	for _, sc := range scans {
 		k := sc.Query.Kind
-		if sc.done || len(asked) > 0 && (len(asked)+len(counts) >= MaxStepRanges || left <= 0 || firsts >= MaxFirsts) {
+		if sc.done || len(ranged) > 0 && (len(ranged)+len(counts) >= MaxStepRanges || left <= 0 || firsts >= MaxFirsts) {
 			continue
 		}
 		for _, r := range sc.counts {
@@ -296,9 +296,9 @@ func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*sc
 		}
 		one.Limit = min(one.Limit, backend.MaxLimit, max(left, 1))
 		left, firsts = left-one.Limit, firsts+s.fetch.Estimate(k, 1)
-		asked, requests = append(asked, sc), append(requests, RangeRequest{Range: one, Kind: k})
+		ranged, requests = append(ranged, sc), append(requests, RangeRequest{Range: one, Kind: k})
 	}
-	return asked, counted, append(requests, counts...)
+	return ranged, counted, append(requests, counts...)
 }
 
 // settleTotal corrects a total that the store has counted, because the store may have changed between the count and the

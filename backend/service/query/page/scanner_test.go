@@ -106,7 +106,7 @@ func TestScanner_TwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
 		store.reads, store.gate = 0, make(chan struct{})
 		var all sync.WaitGroup
 		var mu sync.Mutex
-		found, told := 0, []error{}
+		found, errs := 0, []error{}
 		scan := func(n int) {
 			all.Go(func() {
 				spent := budget.New(budget.Limits{budget.Rows: 100})
@@ -117,7 +117,7 @@ func TestScanner_TwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
 					t.Errorf("a page of scan %d is not charged as memory", n)
 				}
 				if err != nil {
-					told = append(told, err)
+					errs = append(errs, err)
 				} else {
 					found += len(page.Edges)
 				}
@@ -135,8 +135,8 @@ func TestScanner_TwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
 		}
 		close(store.gate)
 		all.Wait()
-		if store.reads != 3 || found != 12 || len(told) > 0 {
-			t.Errorf("%d scans found %d: %v", store.reads, found, told)
+		if store.reads != 3 || found != 12 || len(errs) > 0 {
+			t.Errorf("%d scans found %d: %v", store.reads, found, errs)
 		}
 
 		store.reads, store.gate = 0, make(chan struct{})
