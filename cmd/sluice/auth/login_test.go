@@ -83,10 +83,10 @@ func TestALoginIsKeptUsedRefreshedAndForgotten(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
 	}
-	if got := other.Asked(t, newRoot, "--server", other.URL); got != "" {
+	if got := other.Authorization(t, newRoot, "--server", other.URL); got != "" {
 		t.Errorf("the login went to a server that it is not for: %s", got)
 	}
-	if got := other.Asked(t, newRoot, "--server", other.URL, "--context", "prod"); got != "" {
+	if got := other.Authorization(t, newRoot, "--server", other.URL, "--context", "prod"); got != "" {
 		t.Errorf("the login went to a server that it is not for: %s", got)
 	}
 
@@ -98,7 +98,7 @@ func TestALoginIsKeptUsedRefreshedAndForgotten(t *testing.T) {
 	if err := credential.KeepLogin(t.Context(), path, "prod", &l); err != nil {
 		t.Fatal(err)
 	}
-	if got := g.Asked(t, newRoot); got == "" || strings.Contains(got, l.IDToken) || issuer.Issued() != 3 {
+	if got := g.Authorization(t, newRoot); got == "" || strings.Contains(got, l.IDToken) || issuer.Issued() != 3 {
 		t.Errorf("after its end: %s", got)
 	}
 	if out := commandtest.Must(t, newRoot, "logout"); out != "logged out of prod\n" || len(issuer.Revoked()) != 1 {

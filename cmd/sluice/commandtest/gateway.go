@@ -63,8 +63,8 @@ func StartGateway(t *testing.T) *Gateway {
 	return g
 }
 
-// Asked runs the command api-resources and returns the Authorization headers that the gateway received from it.
-func (g *Gateway) Asked(t *testing.T, newRoot func(terminal.Streams) *cobra.Command, args ...string) string {
+// Authorization runs the command api-resources and returns the Authorization headers that the gateway received from it.
+func (g *Gateway) Authorization(t *testing.T, newRoot func(terminal.Streams) *cobra.Command, args ...string) string {
 	t.Helper()
 	g.authorization = nil
 	Must(t, newRoot, append([]string{"api-resources"}, args...)...)

@@ -270,9 +270,9 @@ func TestSource_AKeyringThatWaitsLocksNoFile(t *testing.T) {
 	if _, err := credential.StoreLogin(t.Context(), path, "a", l, r); err != nil {
 		t.Fatal(err)
 	}
-	asked, unlocked := make(chan struct{}), make(chan struct{})
+	reading, unlocked := make(chan struct{}), make(chan struct{})
 	r.read = func() {
-		close(asked)
+		close(reading)
 		<-unlocked
 	}
 	got := make(chan string)
@@ -280,7 +280,7 @@ func TestSource_AKeyringThatWaitsLocksNoFile(t *testing.T) {
 		token, _ := (&credential.Source{Path: path, Context: "a", HTTP: plain(), Keyring: r}).Token(t.Context(), "")
 		got <- token
 	}()
-	<-asked
+	<-reading
 	if err := credential.KeepLogin(t.Context(), path, "b", sealedLogin(2)); err != nil {
 		t.Errorf("another login waits for the keyring: %v", err)
 	}

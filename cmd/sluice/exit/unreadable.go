@@ -16,11 +16,12 @@ func ReportUnreadable(std terminal.Streams, err error) bool {
 	if !errors.As(err, &left) {
 		return false
 	}
-	TellUnreadable(std, left)
+	WarnUnreadable(std, left)
 	return true
 }
 
-func TellUnreadable(std terminal.Streams, left *client.UnreadableError) {
+// WarnUnreadable prints that a list left out resources that cannot be read, and the command that lists them.
+func WarnUnreadable(std terminal.Streams, left *client.UnreadableError) {
 	_, _ = fmt.Fprintf(std.Err, "sluice: %s (sluice get %s --unreadable lists them)\n",
 		output.Printable(left.Error()), output.Printable(left.Kind.Plural))
 }

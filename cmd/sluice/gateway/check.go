@@ -89,9 +89,9 @@ func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
 	s.checkIdentities(ctx, &r)
 	r.problem("", traceSettings{endpoint: s.TracesEndpoint, lookup: os.Getenv}.check(ctx))
 	if s.Services.Validate() == nil { // otherwise Validate reports the problem
-		asked, err := openOwners(ctx, s.Services, zap.NewNop())
+		ownerClients, err := openOwners(ctx, s.Services, zap.NewNop())
 		r.problem("", err)
-		r.problem("", asked.check(time.Now()))
+		r.problem("", ownerClients.check(time.Now()))
 	}
 	for _, err := range s.Server.CheckFiles() {
 		r.problem("", err)

@@ -71,16 +71,16 @@ func (e *exports) handler(plain bool) http.Handler {
 
 // exportSecrets returns the form of secrets that a request asks for.
 func exportSecrets(r *http.Request, plain bool) (state.Secrecy, error) {
-	switch asked := state.Secrecy(r.URL.Query().Get(ExportSecrets)); asked {
+	switch secrecy := state.Secrecy(r.URL.Query().Get(ExportSecrets)); secrecy {
 	case "", state.Sealed:
 		return state.Sealed, nil
 	case state.None:
-		return asked, nil
+		return secrecy, nil
 	case state.Plain:
 		if !plain {
 			return "", errors.New("secrets: plain is for the admin socket and for a store without a gateway; over the network sealed and none are accepted")
 		}
-		return asked, nil
+		return secrecy, nil
 	default:
 		return "", fmt.Errorf("secrets: accepted are %s, %s and, over the admin socket, %s", state.Sealed, state.None, state.Plain)
 	}

@@ -81,7 +81,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	settings := storeSettings{
 		Store:    s.Store,
 		readOnly: s.ReadOnly,
-		lost:     s.tellLost,
+		lost:     s.auditLostHistory,
 		patience: s.readyTimeout(),
 		observe:  measures.store.writes(),
 	}
@@ -129,7 +129,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	asked, err := openOwners(ctx, s.Services, log)
+	ownerClients, err := openOwners(ctx, s.Services, log)
 	if err != nil {
 		return exit.Usage(err)
 	}
@@ -148,7 +148,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	}
 	s.audit.Store(audit)
 	all := shared{
-		store: store, changes: changes, rights: rights, keys: keys, audit: audit, owners: asked, measures: measures,
+		store: store, changes: changes, rights: rights, keys: keys, audit: audit, owners: ownerClients, measures: measures,
 		traces: exported, security: settings.security,
 	}
 	kinds, err = s.gateway(ctx, c, all, log)
@@ -209,7 +209,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		exported.Run,
 		s.Server.Identities.Run,
 		s.Server.TLS.Run,
-		asked.Run,
+		ownerClients.Run,
 		settings.security.Run,
 		changes.Run,
 		kinds.Run,
@@ -264,8 +264,8 @@ func (s *Gateway) candidate(ctx context.Context, c sdl.Catalogue, gate catalogue
 	return candidate, nil
 }
 
-// tellLost writes to the audit log that the store has lost changes that the gateway had seen.
-func (s *Gateway) tellLost(h redis.History) {
+// auditLostHistory writes to the audit log that the store has lost changes that the gateway had seen.
+func (s *Gateway) auditLostHistory(h redis.History) {
 	if audit := s.audit.Load(); audit != nil {
 		audit.LoseHistory(context.Background(), h.Before, h.Now, h.Lost)
 	}

@@ -79,15 +79,15 @@ func TestOwners_ShowTheCertificateThatIsInTheFileNow(t *testing.T) {
 	defer s.Close()
 
 	cert, key := writeCertificate(t, dir, "before")
-	asked, err := openOwners(t.Context(), config.Services{
+	ownerClients, err := openOwners(t.Context(), config.Services{
 		"teams": {Address: s.URL, CA: serverCert, Cert: cert, Key: key},
 	}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer asked.clients["teams"].Close()
+	defer ownerClients.clients["teams"].Close()
 	for _, want := range []string{"before", "after"} {
-		if _, err := asked.services()["teams"].Describe(t.Context()); err != nil {
+		if _, err := ownerClients.services()["teams"].Describe(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := <-shown; got != want {
@@ -99,7 +99,7 @@ func TestOwners_ShowTheCertificateThatIsInTheFileNow(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := asked.files[0].Open(t.Context()); err != nil { // as Run does once they have changed
+		if err := ownerClients.files[0].Open(t.Context()); err != nil { // as Run does once they have changed
 			t.Fatal(err)
 		}
 	}

@@ -17,9 +17,9 @@ type serviceManager struct {
 
 // Run reports that the gateway serves, with its address. When ctx ends, it reports that the gateway stops.
 func (m serviceManager) Run(ctx context.Context, address string) error {
-	m.tell(daemon.SdNotifyReady + "\nSTATUS=serves " + address)
+	m.notify(daemon.SdNotifyReady + "\nSTATUS=serves " + address)
 	<-ctx.Done()
-	m.tell(daemon.SdNotifyStopping + "\nSTATUS=stops; running requests are answered")
+	m.notify(daemon.SdNotifyStopping + "\nSTATUS=stops; running requests are answered")
 	return nil
 }
 
@@ -37,7 +37,7 @@ func (m serviceManager) Watch(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		m.alive()
-		m.tell(daemon.SdNotifyWatchdog)
+		m.notify(daemon.SdNotifyWatchdog)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -46,7 +46,7 @@ func (m serviceManager) Watch(ctx context.Context) error {
 	}
 }
 
-func (m serviceManager) tell(state string) {
+func (m serviceManager) notify(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		m.log.Warn("systemd cannot be told how the gateway is", zap.Error(err))
 	}

@@ -23,7 +23,7 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 	var compared folders
 	format := "text"
 	failOn := "breaks-clients"
-	asked := gatewayRequest{req: reload.Request{DryRun: true, AllowBreaking: true}}
+	request := gatewayRequest{req: reload.Request{DryRun: true, AllowBreaking: true}}
 	cmd := &cobra.Command{
 		Use:   "diff [DIR]",
 		Short: "Print what clients and stored resources would notice of a catalogue",
@@ -37,7 +37,7 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 		Example: "  sluice catalogue diff ./kinds --from ./kinds-of-yesterday\n  sluice catalogue diff ./kinds --from-version v1.0 --to-version v1.1\n  sluice catalogue diff ./kinds -o json\n  sluice catalogue diff ./kinds --server https://sluice.example.com\n  sluice catalogue diff ./kinds --data ./sluice-data --violations --fail-on breaks-data",
 		Args:    command.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			gateway, err := asked.named(cmd)
+			gateway, err := request.named(cmd)
 			if err != nil {
 				return err
 			}
@@ -46,8 +46,8 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 			case gateway && len(args) == 0:
 				return exit.Usage(errors.New("server, context, data, admin-socket: name the folder to compare with the gateway's catalogue"))
 			case gateway:
-				found, err = asked.apply(cmd, args[0])
-			case asked.req.Violations:
+				found, err = request.apply(cmd, args[0])
+			case request.req.Violations:
 				return exit.Usage(errors.New("violations: name a running gateway by --server, --context, --data or --admin-socket: it has the resources"))
 			default:
 				found.Changes, err = compared.differences(directory(args))
@@ -100,14 +100,14 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 		"dangerous",
 	)
 	cmd.Flags().BoolVar(
-		&asked.req.Violations,
+		&request.req.Violations,
 		"violations",
 		false,
 		"list all stored resources that break a stricter rule, instead of the first of each kind",
 	)
 	compared.register(cmd)
-	asked.registerSocket(cmd)
-	asked.registerNetwork(cmd)
+	request.registerSocket(cmd)
+	request.registerNetwork(cmd)
 	return cmd
 }
 

@@ -48,7 +48,7 @@ func catalogueUsageCommand(std terminal.Streams) *cobra.Command {
 				if err := sum.addFile(std, name); err != nil {
 					return err
 				}
-				whole = whole && sum.tell(std, name)
+				whole = whole && sum.warnUnread(std, name)
 			}
 			clients := sum.clients()
 			if len(clients) == 0 {
@@ -143,8 +143,8 @@ func (u *usage) addFile(std terminal.Streams, name string) error {
 	return f.Close()
 }
 
-// tell prints which parts of a file were not read. It reports whether the file was read to its end.
-func (u *usage) tell(std terminal.Streams, name string) (whole bool) {
+// warnUnread prints which parts of a file were not read. It reports whether the file was read to its end.
+func (u *usage) warnUnread(std terminal.Streams, name string) (whole bool) {
 	if u.bad > 0 {
 		_, _ = fmt.Fprintf(std.Err, "sluice: warning: %s: %s left out that are no JSON of a log\n",
 			output.Printable(name), output.Plural(u.bad, "line"))

@@ -118,14 +118,14 @@ func (p servicePull) runStandard(ctx context.Context, from string) error {
 		return err
 	}
 	p.explain(pulled)
-	asked := pulled.Refused
+	unserved := pulled.Refused
 	if len(p.standard.kinds) == 0 && len(pulled.Kinds) > 0 { // then only the kinds in the given mapping must be served
-		asked = slices.DeleteFunc(slices.Clone(asked), func(one standard.Omitted) bool {
+		unserved = slices.DeleteFunc(slices.Clone(unserved), func(one standard.Omitted) bool {
 			return given.Kinds[one.Path] == nil
 		})
 	}
-	if len(pulled.Kinds) == 0 || len(asked) > 0 {
-		return fmt.Errorf("%s: nothing was written, since %s cannot be served", output.Printable(from), kindsIn(asked))
+	if len(pulled.Kinds) == 0 || len(unserved) > 0 {
+		return fmt.Errorf("%s: nothing was written, since %s cannot be served", output.Printable(from), kindsIn(unserved))
 	}
 	text := "# Written by sluice service pull --grpc. Review it: what the service says later does not change it.\n" + pulled.SDL
 	if _, err := p.check(text, name); err != nil {
@@ -184,12 +184,12 @@ func (p servicePull) withoutUnservable(
 	}
 	var others []candidate
 	for _, kind := range pulled.Kinds {
-		one := candidate{kind: kind, asked: kind, message: pulled.Mapping.Kinds[kind].Message}
+		one := candidate{kind: kind, name: kind, message: pulled.Mapping.Kinds[kind].Message}
 		if given.Kinds[kind] != nil {
 			s.kinds = append(s.kinds, one)
 			continue
 		}
-		one.asked = one.message // since several messages may have the name
+		one.name = one.message // since several messages may have the name
 		others = append(others, one)
 	}
 	s.kinds = append(s.kinds, others...)
@@ -220,7 +220,7 @@ type selection struct {
 	// check returns why a catalogue cannot have an SDL; "" if it can.
 	check func(sdl string) string
 	// catalogue returns the SDL of kinds.
-	catalogue func(asked []string) (*standard.Catalogue, error)
+	catalogue func(names []string) (*standard.Catalogue, error)
 	// kinds are the kinds that were not refused. Those of the given mapping are the first, so they are preferred to
 	// others.
 	kinds []candidate
@@ -228,17 +228,17 @@ type selection struct {
 	refused []standard.Omitted
 }
 
-// candidate is a kind of a selection. asked is the name by which Catalogue knows it. message is the message of its
+// candidate is a kind of a selection. name is the name by which Catalogue knows it. message is the message of its
 // resources.
-type candidate struct{ kind, asked, message string }
+type candidate struct{ kind, name, message string }
 
 // try returns the SDL of kinds. why is the reason if a catalogue cannot have it.
 func (s *selection) try(kinds []candidate) (made *standard.Catalogue, why string, err error) {
-	asked := make([]string, len(kinds))
+	names := make([]string, len(kinds))
 	for i, one := range kinds {
-		asked[i] = one.asked
+		names[i] = one.name
 	}
-	if made, err = s.catalogue(asked); err != nil {
+	if made, err = s.catalogue(names); err != nil {
 		return nil, "", err
 	}
 	return made, s.check(made.SDL), nil

@@ -55,7 +55,7 @@ func (g *get) listUnreadable(ctx context.Context, named bool) error {
 func warnUnreadable(ctx context.Context, std terminal.Streams, c *client.Client, k client.Kind, namespace string) {
 	n, err := c.UnreadableCount(ctx, k, namespace)
 	if err == nil && n > 0 {
-		exit.TellUnreadable(std, &client.UnreadableError{Kind: k, Count: n})
+		exit.WarnUnreadable(std, &client.UnreadableError{Kind: k, Count: n})
 	}
 }
 

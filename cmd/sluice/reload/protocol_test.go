@@ -44,8 +44,8 @@ func TestRequestsTakeTurnsWhereverTheyComeFrom(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if len(g.asked) != 16 || g.together {
-		t.Errorf("asked %d times, together: %v", len(g.asked), g.together)
+	if len(g.requests) != 16 || g.together {
+		t.Errorf("asked %d times, together: %v", len(g.requests), g.together)
 	}
 }
 

@@ -31,14 +31,14 @@ func place(t *testing.T) string {
 // gateway notes what it is asked, and how many ask at a time.
 type gateway struct {
 	mu       sync.Mutex
-	asked    []reload.Request
+	requests []reload.Request
 	now      int
 	together bool
 }
 
 func (g *gateway) Reload(_ context.Context, r reload.Request) reload.Answer {
 	g.mu.Lock()
-	g.asked = append(g.asked, r)
+	g.requests = append(g.requests, r)
 	g.now++
 	g.together = g.together || g.now > 1
 	g.mu.Unlock()
@@ -98,8 +98,8 @@ func TestRequestsAreAnsweredOneAtATime(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if len(g.asked) != 8 || !g.asked[0].AllowBreaking || g.asked[0].Files["x"] != "y" || g.together {
-		t.Errorf("asked %v, together: %v", g.asked, g.together)
+	if len(g.requests) != 8 || !g.requests[0].AllowBreaking || g.requests[0].Files["x"] != "y" || g.together {
+		t.Errorf("asked %v, together: %v", g.requests, g.together)
 	}
 	stop()
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -209,11 +209,11 @@ func TestARequestThatIsNotUnderstoodIsRefused(t *testing.T) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
-	if len(g.asked) > 0 {
-		t.Errorf("asked %v", g.asked)
+	if len(g.requests) > 0 {
+		t.Errorf("asked %v", g.requests)
 	}
-	if got := post(t, path, "{\"dryRun\":true}\n"); !strings.HasPrefix(got, "HTTP/1.1 200 ") || len(g.asked) != 1 || !g.asked[0].DryRun {
-		t.Errorf("%s, asked %v", got, g.asked)
+	if got := post(t, path, "{\"dryRun\":true}\n"); !strings.HasPrefix(got, "HTTP/1.1 200 ") || len(g.requests) != 1 || !g.requests[0].DryRun {
+		t.Errorf("%s, asked %v", got, g.requests)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
 	path, g := place(t), &gateway{}
 	serve(t, path, g)
 	_, err := send(t, t.Context(), path, reload.Request{Files: map[string]string{"x": strings.Repeat("x", 35<<20)}})
-	if err == nil || len(g.asked) > 0 {
+	if err == nil || len(g.requests) > 0 {
 		t.Errorf("it says %v", err)
 	}
 }

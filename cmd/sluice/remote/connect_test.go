@@ -18,28 +18,28 @@ func TestFlagsTakePrecedenceOverTheEnvironmentAndThatOverTheContext(t *testing.T
 	one, two, three := commandtest.WriteFile(t, folder, "one", "one\n"), commandtest.WriteFile(t, folder, "two", "two\n"), commandtest.WriteFile(t, folder, "three", "three\n")
 	commandtest.Must(t, newRoot, "context", "set", "a", "--server", g.URL, "--token-file", one)
 	commandtest.Must(t, newRoot, "context", "set", "b", "--server", g.URL, "--", "echo", "by-command")
-	if got := g.Asked(t, newRoot); got != "Bearer one" {
+	if got := g.Authorization(t, newRoot); got != "Bearer one" {
 		t.Errorf("the current context: %s", got)
 	}
-	if got := g.Asked(t, newRoot, "--context", "b"); got != "Bearer by-command" {
+	if got := g.Authorization(t, newRoot, "--context", "b"); got != "Bearer by-command" {
 		t.Errorf("another context: %s", got)
 	}
 	t.Setenv("SLUICE_CONTEXT", "b")
-	if got := g.Asked(t, newRoot); got != "Bearer by-command" {
+	if got := g.Authorization(t, newRoot); got != "Bearer by-command" {
 		t.Errorf("the context of the environment: %s", got)
 	}
 	t.Setenv("SLUICE_TOKEN", "of-the-environment")
-	if got := g.Asked(t, newRoot); got != "Bearer of-the-environment" {
+	if got := g.Authorization(t, newRoot); got != "Bearer of-the-environment" {
 		t.Errorf("SLUICE_TOKEN: %s", got)
 	}
 	t.Setenv("SLUICE_TOKEN_FILE", two)
-	if got := g.Asked(t, newRoot); got != "Bearer two" {
+	if got := g.Authorization(t, newRoot); got != "Bearer two" {
 		t.Errorf("SLUICE_TOKEN_FILE: %s", got)
 	}
-	if got := g.Asked(t, newRoot, "--token-file", three); got != "Bearer three" {
+	if got := g.Authorization(t, newRoot, "--token-file", three); got != "Bearer three" {
 		t.Errorf("--token-file: %s", got)
 	}
-	if got := g.Asked(t, newRoot, "--token-file", ""); got != "" {
+	if got := g.Authorization(t, newRoot, "--token-file", ""); got != "" {
 		t.Errorf("no token is wanted: %s", got)
 	}
 	for _, name := range []string{"SLUICE_CONTEXT", "SLUICE_TOKEN", "SLUICE_TOKEN_FILE"} {
@@ -47,21 +47,21 @@ func TestFlagsTakePrecedenceOverTheEnvironmentAndThatOverTheContext(t *testing.T
 			t.Fatal(err)
 		}
 	}
-	if got := other.Asked(t, newRoot, "--server", other.URL); got != "" {
+	if got := other.Authorization(t, newRoot, "--server", other.URL); got != "" {
 		t.Errorf("a token went to a server that it is not for: %s", got)
 	}
-	if got := other.Asked(t, newRoot, "--server", other.URL, "--context", "a"); got != "Bearer one" {
+	if got := other.Authorization(t, newRoot, "--server", other.URL, "--context", "a"); got != "Bearer one" {
 		t.Errorf("a context that is named with a server: %s", got)
 	}
 	t.Setenv("SLUICE_SERVER", other.URL)
-	if got := other.Asked(t, newRoot, "--context", "a"); got != "" {
+	if got := other.Authorization(t, newRoot, "--context", "a"); got != "" {
 		t.Errorf("a token went to the server of the environment: %s", got)
 	}
 	if err := os.Unsetenv("SLUICE_SERVER"); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("SLUICE_CONTEXT", "a")
-	if got := other.Asked(t, newRoot, "--server", other.URL); got != "" {
+	if got := other.Authorization(t, newRoot, "--server", other.URL); got != "" {
 		t.Errorf("a token of the environment's context went elsewhere: %s", got)
 	}
 	if err := os.Unsetenv("SLUICE_CONTEXT"); err != nil {
@@ -101,7 +101,7 @@ func TestAContextHasTheAuthorityAndTheCertificate(t *testing.T) {
 	cert := commandtest.WriteFile(t, folder, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})))
 	keyFile := commandtest.WriteFile(t, folder, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
 	commandtest.Must(t, newRoot, "context", "set", "tls", "--server", g.URL, "--ca", cert, "--client-cert", cert, "--client-key", keyFile)
-	g.Asked(t, newRoot)
+	g.Authorization(t, newRoot)
 	if _, errOut, code := commandtest.Run(t, newRoot, "api-resources", "--ca", keyFile); code != 2 || !strings.Contains(errOut, "there is no certificate (PEM) in it") {
 		t.Errorf("exit %d %s", code, errOut)
 	}
