@@ -127,8 +127,8 @@ func (c *crowd) writer(name string) {
 	}
 }
 
-// judge compares what the callers were told with the log.
-func (c *crowd) judge(history []backend.Event) {
+// check compares the answers that the callers got with the log.
+func (c *crowd) check(history []backend.Event) {
 	applied := map[string][]backend.Revision{}
 	for _, e := range history {
 		if e.Type == backend.Added {
@@ -187,7 +187,7 @@ func TestCommit_Crowd(t *testing.T) {
 					}
 					_ = c.store.Close()
 					again := mustOpen(t, bolt.Config{Path: path})
-					c.judge(replay(t, again, begin))
+					c.check(replay(t, again, begin))
 					if err := again.Check(t.Context()); err != nil {
 						t.Error(err)
 					}

@@ -343,7 +343,7 @@ func TestDamage_OfAnyPage(t *testing.T) {
 	const page = 4096
 	whole = bytes.TrimRight(whole, "\x00") // bbolt makes a file larger than it needs
 	whole = append(whole, make([]byte, 2*page-len(whole)%page)...)
-	var refused, told int
+	var refused, reported int
 	for n := 2; n < len(whole)/page; n++ {
 		for _, at := range []int{8, 10, 12} { // flags, count, overflow
 			broken := filepath.Join(t.TempDir(), "sluice.db")
@@ -383,7 +383,7 @@ func TestDamage_OfAnyPage(t *testing.T) {
 				}
 			}
 			if damaged {
-				told++
+				reported++
 				if err := s.Ready(t.Context()); !errors.Is(err, backend.ErrDamaged) {
 					t.Errorf("page %d, byte %d: it is ready: %v", n, at, err)
 				}
@@ -397,8 +397,8 @@ func TestDamage_OfAnyPage(t *testing.T) {
 			wantErr(t, os.Remove(broken), nil)
 		}
 	}
-	t.Logf("%d files are refused, %d say that they are damaged", refused, told)
-	if refused+told == 0 {
+	t.Logf("%d files are refused, %d say that they are damaged", refused, reported)
+	if refused+reported == 0 {
 		t.Error("nothing was found")
 	}
 }

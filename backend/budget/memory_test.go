@@ -49,8 +49,8 @@ func begun(t *testing.T, m *budget.Memory) *budget.Share {
 // nothing is done before a wait.
 func nothing() {}
 
-// holds lets a share hold n bytes more, which it gets at once.
-func holds(t *testing.T, s *budget.Share, n int64) {
+// mustHold makes a share hold n more bytes. It fails if the share has to wait for them.
+func mustHold(t *testing.T, s *budget.Share, n int64) {
 	t.Helper()
 	if err := s.Hold(t.Context(), n, func() { t.Errorf("%d bytes are waited for", n) }); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestMemory_WhoWaitsForALevelKeepsNobodyFromBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := budget.NewMemory(16*mib, largest)
 		all := begun(t, m)
-		holds(t, all, 10*mib)
+		mustHold(t, all, 10*mib)
 		var waiting sync.WaitGroup
 		refused := 0
 		var mu sync.Mutex
@@ -139,7 +139,7 @@ func TestMemory_WhoReadsSlowlyIsCutOffForOthers(t *testing.T) {
 		var cut notes
 		answer := func(i int, n int64) *budget.Share {
 			s := begun(t, m)
-			holds(t, s, n)
+			mustHold(t, s, n)
 			s.Keep(n, func() {
 				cut.add(i)
 				slow[i].Close()
@@ -172,7 +172,7 @@ func TestMemory_ALevelHasRoomForAFewAndWhoCameFirstGoesOnFirst(t *testing.T) {
 		var there []*budget.Share
 		for range 4 {
 			s := begun(t, m)
-			holds(t, s, 200<<10)
+			mustHold(t, s, 200<<10)
 			there = append(there, s)
 		}
 		var order, paused notes
@@ -192,7 +192,7 @@ func TestMemory_ALevelHasRoomForAFewAndWhoCameFirstGoesOnFirst(t *testing.T) {
 			t.Errorf("%d wait", m.Waiting())
 		}
 		large := begun(t, m)
-		holds(t, large, 2*mib) // what others wait for does not hold it up
+		mustHold(t, large, 2*mib) // what others wait for does not hold it up
 		large.Close()
 		there[0].Close()
 		time.Sleep(10 * time.Millisecond)
@@ -212,9 +212,9 @@ func TestMemory_WhoHoldsNextToNothingIsRefusedAndWhoRunsIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := budget.NewMemory(16*mib, largest)
 		all := begun(t, m)
-		holds(t, all, 10*mib) // on the last level there is one
+		mustHold(t, all, 10*mib) // on the last level there is one
 		runs, late := begun(t, m), begun(t, m)
-		holds(t, runs, mib)
+		mustHold(t, runs, mib)
 		var runsErr, lateErr error
 		done := make(chan struct{})
 		go func() {
@@ -279,7 +279,7 @@ func TestMemory_WhoLeavesWaitsNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := budget.NewMemory(4*mib, largest)
 		holder, s := begun(t, m), begun(t, m)
-		holds(t, holder, 10*mib)
+		mustHold(t, holder, 10*mib)
 		ctx, leave := context.WithCancel(t.Context())
 		var err error
 		go func() { err = s.Hold(ctx, 10*mib, nothing) }()
@@ -298,7 +298,7 @@ func TestMemory_WhoLeavesWaitsNoLonger(t *testing.T) {
 func TestMemory_AnAnswerThatIsSentIsHeldAndTheRestIsGivenBack(t *testing.T) {
 	m := budget.NewMemory(16*mib, largest) // answers have three
 	s, slow := begun(t, m), begun(t, m)
-	holds(t, s, 3*mib)
+	mustHold(t, s, 3*mib)
 	s.Release(3 * mib)
 	if m.Used() < 3*mib {
 		t.Error("what was taken is given back before the end")
@@ -307,7 +307,7 @@ func TestMemory_AnAnswerThatIsSentIsHeldAndTheRestIsGivenBack(t *testing.T) {
 	if used := m.Used(); used != mib+budget.BeginBytes {
 		t.Errorf("%d bytes are taken while the answer is sent", used)
 	}
-	holds(t, slow, 3*mib)
+	mustHold(t, slow, 3*mib)
 	if used := m.Used(); used != mib+4*mib {
 		t.Errorf("%d bytes are taken", used)
 	}
@@ -325,16 +325,16 @@ func TestMemory_AnAnswerThatIsSentIsHeldAndTheRestIsGivenBack(t *testing.T) {
 func TestMemory_EventsTakeWhatIsBeyondALittle(t *testing.T) {
 	m := budget.NewMemory(16*mib, largest)
 	s := m.BeginEvents()
-	holds(t, s, budget.EventBytes)
+	mustHold(t, s, budget.EventBytes)
 	if m.Used() != 0 {
 		t.Error("a small event is counted")
 	}
-	holds(t, s, mib)
+	mustHold(t, s, mib)
 	if m.Used() < mib {
 		t.Error("a large event is not counted")
 	}
 	s.Reset()
-	holds(t, s, budget.EventBytes)
+	mustHold(t, s, budget.EventBytes)
 	if m.Used() != 0 {
 		t.Error("the event after it is counted")
 	}
@@ -354,7 +354,7 @@ func TestMemory_AnEventThatIsSentTakesNoLevel(t *testing.T) {
 			}
 		}
 		s := m.BeginEvents()
-		holds(t, s, mib)
+		mustHold(t, s, mib)
 		keeps(s, budget.EventBytes, 0)
 		keeps(s, mib/2, mib/2)
 		keeps(s, mib/4, mib/2)
@@ -367,7 +367,7 @@ func TestMemory_AnEventThatIsSentTakesNoLevel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		holds(t, operation, mib)
+		mustHold(t, operation, mib)
 		operation.Close()
 		s.Reset()
 		keeps(other, mib, mib)

@@ -10,12 +10,12 @@ import (
 // uncovered returns a difference for each secret that a catalogue would show, except for those in told. The newest
 // catalogue alone is not enough to find them: the @writeOnly field may have been removed for a while, or an earlier
 // catalogue, to which the gateway returns, may be older than the @writeOnly.
-func uncovered(secrets map[string][]string, to Outline, told []Difference) []Difference {
+func uncovered(secrets map[string][]string, to Outline, reported []Difference) []Difference {
 	var out []Difference
 	for _, kind := range slices.Sorted(maps.Keys(secrets)) {
 		for _, path := range secrets[kind] {
 			known := slices.ContainsFunc(
-				told, func(c Difference) bool { return c.shown && c.Kind == kind && c.Path == path },
+				reported, func(c Difference) bool { return c.shown && c.Kind == kind && c.Path == path },
 			)
 			if !known && to.Kinds[kind].shows(path) {
 				out = append(out, Difference{Kind: kind, Path: path, What: "was @writeOnly in an earlier catalogue and is not: what is stored would be shown", Severity: BreaksStored})

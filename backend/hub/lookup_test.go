@@ -49,12 +49,12 @@ func (f *fixture) team(team string) {
 func TestLookup_WatchesThatWantCertainValuesAreFoundAndNotAsked(t *testing.T) {
 	const watches = 1000
 	inBubble(t, hub.Config{}, func(f *fixture) {
-		asked := 0
+		calls := 0
 		all := make([]*hub.Watcher, watches)
 		for i := range all {
 			all[i] = f.watch(hub.Watch{
 				Lookup: &hub.Lookup{By: byTeam{"team"}, Values: []string{value("t", i), value("u", i)}},
-				Covers: func(backend.Key) bool { asked++; return true },
+				Covers: func(backend.Key) bool { calls++; return true },
 			})
 			if d := f.next(all[i]); len(d.Events) != 0 { // the mark
 				t.Fatal(d)
@@ -62,16 +62,16 @@ func TestLookup_WatchesThatWantCertainValuesAreFoundAndNotAsked(t *testing.T) {
 		}
 		for _, c := range []struct {
 			team  string
-			asked int
+			calls int
 			hear  []int
 		}{
 			{"t7", 1, []int{7}},
 			{"u7", 1, []int{7}}, // before and after: once
 			{"t9", 2, []int{7, 9}},
 			{"nobody", 1, []int{9}},
-			{"?", watches, nil}, // the values are unknown, so every watch is asked
+			{"?", watches, nil}, // the values are unknown, so Covers is called for every watch
 		} {
-			asked = 0
+			calls = 0
 			f.team(c.team)
 			for _, i := range c.hear {
 				if d := f.next(all[i]); len(d.Events) != 1 {
@@ -79,8 +79,8 @@ func TestLookup_WatchesThatWantCertainValuesAreFoundAndNotAsked(t *testing.T) {
 				}
 			}
 			synctest.Wait()
-			if asked != c.asked {
-				t.Errorf("%s: %d watches were asked, want %d", c.team, asked, c.asked)
+			if calls != c.calls {
+				t.Errorf("%s: Covers was called for %d watches, want %d", c.team, calls, c.calls)
 			}
 		}
 		for _, w := range all {

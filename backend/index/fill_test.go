@@ -132,12 +132,12 @@ func TestFill_AChangeDoesNotOvertakeTheDamageThatFollowedIt(t *testing.T) {
 				}
 				defer w.Close()
 				f.put(s.key, "newer")
-				for told := false; !told; { // a watch is told after the index
+				for received := false; !received; { // a watch receives a change after the index
 					d, err := w.Next(context.Background())
 					if err != nil {
 						panic(err)
 					}
-					told = len(d.Events) > 0
+					received = len(d.Events) > 0
 				}
 				s.damaged.Store(true)
 			}

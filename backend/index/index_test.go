@@ -284,13 +284,13 @@ func TestIndex_WhatTheHubLosesIsFilledAgain(t *testing.T) {
 	}
 }
 
-// asked is a store that says when it is asked for its head.
-type asked struct {
+// observedStore is a store that calls onHead when its head is read.
+type observedStore struct {
 	*memory.Store
 	onHead func()
 }
 
-func (a *asked) Head(ctx context.Context) (backend.Position, error) {
+func (a *observedStore) Head(ctx context.Context) (backend.Position, error) {
 	a.onHead()
 	return a.Store.Position(ctx)
 }
@@ -300,7 +300,7 @@ func TestIndex_WhatIsWrittenBetweenTheLastPageAndTheHeadIsNotLost(t *testing.T) 
 	f := &fixture{TB: t, store: inner}
 	f.put(key("removed"), "x")
 	var once sync.Once
-	s := &asked{Store: inner}
+	s := &observedStore{Store: inner}
 	written := make(chan *fixture, 1)
 	s.onHead = func() {
 		once.Do(func() { // by the fill of the first kind, after its pages

@@ -30,8 +30,8 @@ func (f *fixture) basis(read func(v *index.View)) (index.Basis, bool) {
 	return reads.Basis()
 }
 
-// holds reports whether a basis holds now.
-func (f *fixture) holds(b index.Basis) bool {
+// valid reports whether a basis is valid now.
+func (f *fixture) valid(b index.Basis) bool {
 	f.Helper()
 	v, ok := f.View(f.Context())
 	if !ok {
@@ -46,21 +46,21 @@ func TestBasis_HoldsUntilItsKindChanges(t *testing.T) {
 	f, _ := clocked(t)
 	f.put(key("a"), "x")
 	b, ok := f.basis(thingRead)
-	if !ok || !f.holds(b) {
-		t.Fatalf("it does not hold: %v", ok)
+	if !ok || !f.valid(b) {
+		t.Fatalf("it is not valid: %v", ok)
 	}
 	other := key("o")
 	other.Kind = "Other"
 	f.put(other, "x")
-	if !f.holds(b) {
-		t.Error("it does not hold after a change of another kind")
+	if !f.valid(b) {
+		t.Error("it is not valid after a change of another kind")
 	}
 	f.put(key("a"), "x")
-	if f.holds(b) {
-		t.Error("it holds after a change of its kind")
+	if f.valid(b) {
+		t.Error("it is valid after a change of its kind")
 	}
-	if again, _ := f.basis(thingRead); !f.holds(again) {
-		t.Error("a new one does not hold")
+	if again, _ := f.basis(thingRead); !f.valid(again) {
+		t.Error("a new one is not valid")
 	}
 }
 
@@ -70,20 +70,20 @@ func TestBasis_HoldsNoMoreOnceItsKindIsReadAgain(t *testing.T) {
 	b, _ := f.basis(thingRead)
 	f.beginAgain()
 	f.filled()
-	if f.holds(b) {
-		t.Error("it holds in another filling")
+	if f.valid(b) {
+		t.Error("it is valid in another filling")
 	}
 }
 
 func TestBasis_OfAnEmptyKind(t *testing.T) {
 	f, _ := clocked(t)
 	b, ok := f.basis(thingRead)
-	if !ok || !f.holds(b) {
-		t.Fatal("it does not hold")
+	if !ok || !f.valid(b) {
+		t.Fatal("it is not valid")
 	}
 	f.put(key("a"), "x")
-	if f.holds(b) {
-		t.Error("it holds although the kind is empty no more")
+	if f.valid(b) {
+		t.Error("it is valid although the kind is empty no more")
 	}
 }
 
@@ -91,8 +91,8 @@ func TestBasis_OfThePosition(t *testing.T) {
 	f, _ := clocked(t)
 	f.put(key("a"), "x")
 	b, ok := f.basis(func(v *index.View) { v.Position() })
-	if !ok || !f.holds(b) {
-		t.Fatal("it does not hold")
+	if !ok || !f.valid(b) {
+		t.Fatal("it is not valid")
 	}
 	without, _ := f.basis(func(v *index.View) {
 		v.Barrier()
@@ -101,10 +101,10 @@ func TestBasis_OfThePosition(t *testing.T) {
 	other := key("o")
 	other.Kind = "Other"
 	f.put(other, "x")
-	if f.holds(b) {
-		t.Error("it holds at another position")
+	if f.valid(b) {
+		t.Error("it is valid at another position")
 	}
-	if !f.holds(without) {
+	if !f.valid(without) {
 		t.Error("a barrier is taken for a read")
 	}
 }
@@ -120,15 +120,15 @@ func TestBasis_HoldsUntilTheNextResourceExpires(t *testing.T) {
 	b, _ := f.basis(thingRead)
 	for at, want := range map[int64]bool{1000: true, 1009: true, 1010: false, 1030: false, 999: false} {
 		*clock = time.Unix(at, 0)
-		if got := f.holds(b); got != want {
-			t.Errorf("at %d it holds: %v", at, got)
+		if got := f.valid(b); got != want {
+			t.Errorf("at %d it is valid: %v", at, got)
 		}
 	}
 	*clock = time.Unix(1020, 0) // all have expired
 	b, _ = f.basis(thingRead)
 	*clock = time.Unix(2000, 0)
-	if !f.holds(b) {
-		t.Error("it does not hold although nothing expires any more")
+	if !f.valid(b) {
+		t.Error("it is not valid although nothing expires any more")
 	}
 }
 
@@ -139,12 +139,12 @@ func TestBasis_HoldsUntilAnUnreadableResourceExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, ok := f.basis(thingRead)
-	if !ok || !f.holds(b) {
-		t.Fatal("it does not hold")
+	if !ok || !f.valid(b) {
+		t.Fatal("it is not valid")
 	}
 	*clock = time.Unix(1010, 0)
-	if f.holds(b) {
-		t.Error("it holds after the expiry")
+	if f.valid(b) {
+		t.Error("it is valid after the expiry")
 	}
 }
 

@@ -177,18 +177,18 @@ func (s *session) locate(failed error) {
 // deletes. For any other action on the resource it returns [backend.ErrUnreadable].
 func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error {
 	i := p.action(text(reply, 1))
-	asked := make(map[string]*action)
+	byKey := make(map[string]*action)
 	for i := range p.actions {
 		a := &p.batch.Actions[i]
 		if a.Op == backend.OpDelete && a.If == (backend.Condition{Presence: a.If.Presence}) {
-			asked[string(a.Key.Append(nil))] = &p.actions[i]
+			byKey[string(a.Key.Append(nil))] = &p.actions[i]
 		}
 	}
-	if asked[string(p.batch.Actions[i].Key.Append(nil))] == nil {
+	if byKey[string(p.batch.Actions[i].Key.Append(nil))] == nil {
 		return storekit.Unreadable(p.batch.Actions[i].Key, errors.New("the batch asks more of it"))
 	}
 	return s.read(ctx, "damaged", func(ctx context.Context, ses *session) error {
-		for _, a := range asked {
+		for _, a := range byKey {
 			a.op, a.more = opDeleteDamaged, nil
 		}
 		lo := "-"
@@ -204,7 +204,7 @@ func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error
 				if err != nil {
 					continue
 				}
-				if a := asked[string(k.Append(nil))]; a != nil {
+				if a := byKey[string(k.Append(nil))]; a != nil {
 					a.more = packed(a.more, []byte(m))
 				}
 			}

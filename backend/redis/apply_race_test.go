@@ -120,18 +120,18 @@ func TestApply_ClientsOfTwoGatewaysRace(t *testing.T) {
 			deletes++
 		}
 	}
-	acknowledged, told, unknown := 0, 0, 0
+	acknowledged, deleted, unknown := 0, 0, 0
 	for _, r := range all {
 		for _, revision := range r.acknowledged {
 			if acknowledged++; seen[revision] != 1 {
 				t.Errorf("%s was acknowledged and is %d events", revision, seen[revision])
 			}
 		}
-		told += r.deletes
+		deleted += r.deletes
 		unknown += r.unknown
 	}
-	if deletes < told || len(events) < acknowledged+told || len(events) > acknowledged+told+unknown {
-		t.Errorf("%d events, %d of them deletes; %d and %d were acknowledged, %d are unknown", len(events), deletes, acknowledged, told, unknown)
+	if deletes < deleted || len(events) < acknowledged+deleted || len(events) > acknowledged+deleted+unknown {
+		t.Errorf("%d events, %d of them deletes; %d and %d were acknowledged, %d are unknown", len(events), deletes, acknowledged, deleted, unknown)
 	}
 	page, err := stores[1].Range(t.Context(), backend.Range{Kind: "Thing", Limit: backend.MaxLimit})
 	if err != nil {
@@ -148,5 +148,5 @@ func TestApply_ClientsOfTwoGatewaysRace(t *testing.T) {
 	if err := stores[0].Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d acknowledged writes, %d deletes, %d unknown, %d events", acknowledged, told, unknown, len(events))
+	t.Logf("%d acknowledged writes, %d deletes, %d unknown, %d events", acknowledged, deleted, unknown, len(events))
 }

@@ -31,10 +31,10 @@ type offset struct {
 // clockAge is how long a quick measurement is preferred to later, slower ones.
 const clockAge = 10 * time.Second
 
-// note records a measurement: the server's time, and when it was asked for and answered. A measurement that took longer
-// replaces a quicker one only if that is older than clockAge, or if the clock of the server was changed.
-func (o *offset) note(server, asked, answered time.Time) {
-	trip, middle := answered.Sub(asked), asked.Add(answered.Sub(asked)/2)
+// note records a measurement: the server's time, and when the request was sent and answered. A measurement that took
+// longer replaces a quicker one only if that is older than clockAge, or if the clock of the server was changed.
+func (o *offset) note(server, sent, answered time.Time) {
+	trip, middle := answered.Sub(sent), sent.Add(answered.Sub(sent)/2)
 	if o.local.IsZero() || trip <= o.trip || answered.Sub(o.local) > clockAge ||
 		server.Sub(o.when(middle)).Abs() > trip+o.trip {
 		o.at = server
@@ -56,13 +56,13 @@ type clocks struct {
 }
 
 // note records a measurement of a node's clock.
-func (c *clocks) note(node string, server, asked, answered time.Time) {
+func (c *clocks) note(node string, server, sent, answered time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.nodes[node] == nil {
 		c.nodes[node] = &offset{}
 	}
-	c.nodes[node].note(server, asked, answered)
+	c.nodes[node].note(server, sent, answered)
 }
 
 // known reports whether the clock of the node was measured.
@@ -120,12 +120,12 @@ func (c *clocks) keep(nodes map[string]bool) {
 }
 
 func (c *core) measure(ctx context.Context, node string, on goredis.UniversalClient) error {
-	asked := time.Now()
+	sent := time.Now()
 	at, err := on.Time(ctx).Result()
 	if err != nil {
 		return err
 	}
-	c.clocks.note(node, at.Add(c.skew(node)), asked, time.Now())
+	c.clocks.note(node, at.Add(c.skew(node)), sent, time.Now())
 	return nil
 }
 

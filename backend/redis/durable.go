@@ -47,18 +47,18 @@ func (s *session) checkReplay(ctx context.Context, cn *goredis.Conn, info map[st
 		return nil
 	}
 	pipe := cn.Pipeline()
-	var asked []*goredis.Cmd
+	var dryRuns []*goredis.Cmd
 	for _, command := range replayedCommands(s.core.shards[0].meta) {
-		asked = append(asked, pipe.Do(ctx, append([]any{"acl", "dryrun", "default"}, command...)...))
+		dryRuns = append(dryRuns, pipe.Do(ctx, append([]any{"acl", "dryrun", "default"}, command...)...))
 	}
 	_, _ = pipe.Exec(ctx)
-	for i, cmd := range asked {
+	for i, cmd := range dryRuns {
 		answer, err := cmd.Text()
 		switch {
 		case err != nil && !replied(err):
 			return &refusal{err: fmt.Errorf("acl dryrun: %w", err)}
 		case err != nil:
-			s.core.told.once("replay "+info["run_id"], func() {
+			s.core.logged.once("replay "+info["run_id"], func() {
 				s.core.cfg.Logger.Warn("the server has an AOF, and it cannot be seen whether its user default may run the commands in it; if it may not, all changes are lost when the server is restarted",
 					zap.String("how", "give the gateway's user +acl|dryrun, or see the ACL in docs/redis.md"), zap.Error(err))
 			})
@@ -78,7 +78,7 @@ func (s *session) warnDurability(ctx context.Context, cn *goredis.Conn, info map
 	if info["aof_enabled"] == "" {
 		return
 	}
-	s.core.told.once("durability "+info["run_id"], func() {
+	s.core.logged.once("durability "+info["run_id"], func() {
 		log := s.core.cfg.Logger
 		if info["aof_enabled"] == "0" {
 			log.Warn("the server has no AOF: when it is killed, all changes since its last snapshot are lost, however they were acknowledged")

@@ -53,12 +53,12 @@ func TestOpen_ServerThatCannotReplayItsAOF(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var told []string
+			var messages []string
 			for _, line := range log.All() {
-				told = append(told, line.Message)
+				messages = append(messages, line.Message)
 			}
-			if all := strings.Join(told, "\n"); c.logged == "" && all != "" || !strings.Contains(all, c.logged) {
-				t.Errorf("the log says %q", told)
+			if all := strings.Join(messages, "\n"); c.logged == "" && all != "" || !strings.Contains(all, c.logged) {
+				t.Errorf("the log says %q", messages)
 			}
 			if c.logged != "" {
 				return

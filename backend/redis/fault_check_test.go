@@ -56,22 +56,22 @@ func (tr *trial) finish() {
 		redistest.Await(tr, fmt.Sprintf("watcher %d at the end", i), func() error { return o.reached(markers) })
 	}
 	tr.stopWatch()
-	tr.judgeStates()
-	tr.judgeHistory()
-	told := tr.told()
-	if told > 0 && !tr.expires {
-		tr.Errorf("%d watchers were told that their position has expired", told)
+	tr.checkStates()
+	tr.checkHistory()
+	expired := tr.expiredWatchers()
+	if expired > 0 && !tr.expires {
+		tr.Errorf("the positions of %d watchers have expired", expired)
 	}
 	h := tr.history.counts
-	tr.Logf("%d acknowledged, %d refused, %d unknown; %d watchers, %d of them told to list again", h[acknowledged], h[refused], h[unknown], len(tr.watched), told)
+	tr.Logf("%d acknowledged, %d refused, %d unknown; %d watchers, %d of them must list again", h[acknowledged], h[refused], h[unknown], len(tr.watched), expired)
 }
 
-// told is the number of watchers that were told that their position has expired.
-func (tr *trial) told() int {
+// expiredWatchers returns the number of watchers whose position has expired.
+func (tr *trial) expiredWatchers() int {
 	n := 0
 	for _, o := range tr.watched {
 		o.mu.Lock()
-		if len(o.told) > 0 {
+		if len(o.expired) > 0 {
 			n++
 		}
 		o.mu.Unlock()
@@ -128,15 +128,15 @@ func list(ctx context.Context, st *redis.Store) (map[backend.Key]*backend.Resour
 	return out, nil
 }
 
-// judgeStates holds the store against itself and every watcher against the store.
-func (tr *trial) judgeStates() {
+// checkStates compares the store with itself and every watcher with the store.
+func (tr *trial) checkStates() {
 	tr.Helper()
 	for i, st := range tr.stores {
 		want, err := list(tr.Context(), st)
 		if err != nil {
 			tr.Fatalf("list at gateway %d: %v", i, err)
 		}
-		tr.judgeIndexes(st, want)
+		tr.checkIndexes(st, want)
 		if err := st.Check(tr.Context()); err != nil && !tr.unchecked {
 			tr.Errorf("check at gateway %d: %v", i, err)
 		}
@@ -145,16 +145,16 @@ func (tr *trial) judgeStates() {
 			if o.err != nil {
 				tr.Errorf("watcher %d: %v", n, o.err)
 			} else if d := cmp.Diff(want, o.state); d != "" {
-				tr.Errorf("watcher %d (told %d times) and gateway %d differ:\n%s", n, len(o.told), i, d)
+				tr.Errorf("watcher %d (%d positions expired) and gateway %d differ:\n%s", n, len(o.expired), i, d)
 			}
 			o.mu.Unlock()
 		}
 	}
 }
 
-// judgeIndexes wants from the index of references those who have one, and of deletions
+// checkIndexes wants from the index of references those who have one, and of deletions
 // those that are being deleted.
-func (tr *trial) judgeIndexes(st *redis.Store, all map[backend.Key]*backend.Resource) {
+func (tr *trial) checkIndexes(st *redis.Store, all map[backend.Key]*backend.Resource) {
 	tr.Helper()
 	equal := func(r backend.Range, wanted func(*backend.Resource) bool) {
 		tr.Helper()
@@ -194,8 +194,8 @@ func (tr *trial) judgeIndexes(st *redis.Store, all map[backend.Key]*backend.Reso
 	}
 }
 
-// judgeHistory holds what the writers were told against what the watchers saw.
-func (tr *trial) judgeHistory() {
+// checkHistory compares the answers to the writers with the events that the watchers got.
+func (tr *trial) checkHistory() {
 	tr.Helper()
 	seen := map[place]sighting{}
 	applied := map[string][]backend.Revision{}
@@ -210,11 +210,11 @@ func (tr *trial) judgeHistory() {
 				seen[s.place] = s
 				applied[s.request] = append(applied[s.request], s.revision)
 			}
-			if len(o.told) == 0 && o.err == nil && !whole {
+			if len(o.expired) == 0 && o.err == nil && !whole {
 				kept[s.request]++
 			}
 		}
-		whole = whole || len(o.told) == 0 && o.err == nil
+		whole = whole || len(o.expired) == 0 && o.err == nil
 		for end := range o.ends {
 			epoch := place{end.shard, backend.Revision{Epoch: end.revision.Epoch}}
 			if other, ok := ends[epoch]; ok && other != end.revision {
@@ -224,13 +224,13 @@ func (tr *trial) judgeHistory() {
 		}
 	}
 	for n, o := range tr.watched {
-		for _, at := range o.told {
+		for _, at := range o.expired {
 			if survived(at, ends) {
-				tr.Errorf("watcher %d was told that its position has expired, though another one went on from there", n)
+				tr.Errorf("the position of watcher %d has expired, though another one went on from there", n)
 			}
 		}
 	}
-	tr.judgeAttempts(applied)
+	tr.checkAttempts(applied)
 	if tr.lossy {
 		return
 	}
@@ -258,8 +258,8 @@ func survived(at backend.Position, ends map[place]backend.Revision) bool {
 	return true
 }
 
-// judgeAttempts holds the revisions by request id against what its caller was told.
-func (tr *trial) judgeAttempts(applied map[string][]backend.Revision) {
+// checkAttempts compares the revisions of each request id with the answer to its caller.
+func (tr *trial) checkAttempts(applied map[string][]backend.Revision) {
 	tr.Helper()
 	tr.history.mu.Lock()
 	defer tr.history.mu.Unlock()

@@ -46,7 +46,7 @@ func TestFaultReplicaIsPromotedWithWritesLost(t *testing.T) {
 				p.promote()
 			})
 		})
-		if n := tr.told(); n == 0 || n == many {
+		if n := tr.expiredWatchers(); n == 0 || n == many {
 			t.Errorf("%d watchers were told, want those that had seen what was lost", n)
 		}
 	})
@@ -80,7 +80,7 @@ func TestFaultEmptyServerIsPromoted(t *testing.T) {
 				front.Redirect(empty.Addr)
 			})
 		})
-		if n := tr.told(); n != many {
+		if n := tr.expiredWatchers(); n != many {
 			t.Errorf("%d watchers were told", n)
 		}
 	})

@@ -42,9 +42,9 @@ type observer struct {
 	events []sighting
 	// ends are the last revisions of epochs, as seen when the next began.
 	ends map[place]bool
-	// told are the positions that it was told are expired.
-	told []backend.Position
-	err  error
+	// expired are its positions that had expired.
+	expired []backend.Position
+	err     error
 
 	// confirm is, per shard, where the log was after the last list. What was
 	// listed is certain when the watch comes by there, in the same epoch.
@@ -101,7 +101,7 @@ func (o *observer) run(ctx context.Context) {
 			o.relist(ctx)
 		case errors.Is(err, backend.ErrPositionExpired):
 			o.mu.Lock()
-			o.told = append(o.told, o.pos)
+			o.expired = append(o.expired, o.pos)
 			o.mu.Unlock()
 			o.relist(ctx)
 		case errors.As(err, &lagged):

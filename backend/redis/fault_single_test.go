@@ -128,7 +128,7 @@ func TestFaultLogIsTrimmedBehindOurBack(t *testing.T) {
 				s.Do("XTRIM", logs[0], "MAXLEN", 60)
 			})
 		})
-		if n := tr.told(); n == 0 || n == tr.watchers {
+		if n := tr.expiredWatchers(); n == 0 || n == tr.watchers {
 			t.Errorf("%d watchers were told, want those that were behind", n)
 		}
 	})

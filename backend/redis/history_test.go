@@ -137,9 +137,9 @@ func TestHistory_ThatLacksChanges(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		// lose makes the server lose what was written after the first put.
-		lose func(s *redistest.Server)
-		told string
-		lost uint64
+		lose   func(s *redistest.Server)
+		logged string
+		lost   uint64
 	}{
 		"emptied":   {func(s *redistest.Server) { s.Do("FLUSHALL") }, "it was emptied, is another one", 0},
 		"restarted": {func(s *redistest.Server) { s.Restart() }, "the server has lost changes that this gateway saw", 2},
@@ -148,8 +148,8 @@ func TestHistory_ThatLacksChanges(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
 			core, log := logs.New(zap.ErrorLevel)
-			told := make(chan redis.History, 10)
-			st, err := redis.Open(t.Context(), redis.Config{URL: s.URL(), Logger: zap.New(core), LostHistory: func(h redis.History) { told <- h }})
+			reports := make(chan redis.History, 10)
+			st, err := redis.Open(t.Context(), redis.Config{URL: s.URL(), Logger: zap.New(core), LostHistory: func(h redis.History) { reports <- h }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestHistory_ThatLacksChanges(t *testing.T) {
 			next := putOne(t, st, faultKey(0, 3), "4")
 			var h redis.History
 			select {
-			case h = <-told:
+			case h = <-reports:
 			case <-time.After(time.Minute):
 				t.Fatal("nothing is told")
 			}
@@ -173,7 +173,7 @@ func TestHistory_ThatLacksChanges(t *testing.T) {
 				t.Errorf("%+v, epochs %d and %d", h, first.Revision.Epoch, next.Revision.Epoch)
 			}
 			lines := log.All()
-			if len(lines) != 1 || !strings.Contains(lines[0].Message, c.told) || st.LostHistories() != 1 {
+			if len(lines) != 1 || !strings.Contains(lines[0].Message, c.logged) || st.LostHistories() != 1 {
 				t.Errorf("%d times: %v", st.LostHistories(), lines)
 			}
 		})

@@ -22,10 +22,10 @@ type duplicate struct {
 	write func(*lateness, kind.Identity, *string) (*service.Written, error)
 	// between is what the other client does while the request is kept back.
 	between func(*lateness, kind.Identity)
-	// late is what the caller is told where the request comes after its deadline,
-	// early where it comes before; judged is what the store then says to it.
+	// late is the code that the caller gets if the request arrives after its deadline, and early if it arrives
+	// before. reply is part of the reply of the store in the latter case.
 	late, early failure.Code
-	judged      string
+	reply       string
 }
 
 // lateness is a caller on a slow way and another client.
@@ -129,23 +129,23 @@ func (d *duplicate) run(t *testing.T, after bool) {
 		out *service.Written
 		err error
 	}
-	told := make(chan answer, 1)
+	answers := make(chan answer, 1)
 	go func() {
 		out, err := d.write(l, id, known)
-		told <- answer{out, err}
+		answers <- answer{out, err}
 	}()
 	<-held.Caught()
 	d.between(l, id)
-	reply, judged, want := "", "deadline", d.late
+	reply, contained, want := "", "deadline", d.late
 	if !after {
-		reply, judged, want = held.Deliver(), d.judged, d.early
+		reply, contained, want = held.Deliver(), d.reply, d.early
 	}
-	a := <-told
+	a := <-answers
 	if after {
 		reply = held.Deliver()
 	}
-	if !strings.Contains(reply, judged) {
-		t.Errorf("the store says %q to it, want %s", reply, judged)
+	if !strings.Contains(reply, contained) {
+		t.Errorf("the store says %q to it, want %s", reply, contained)
 	}
 	if got := code(t, a.err); got != want {
 		t.Errorf("the caller is told %q (%v), want %q", got, a.err, want)

@@ -173,12 +173,12 @@ func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error)
 			cmds, at = append(cmds, pipe.MGet(ctx, items...)), append(at, part)
 		}
 	}
-	asked := time.Now()
+	sent := time.Now()
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
 		return nil, err
 	}
 	if clock != nil || l.clock.IsZero() {
-		l.clock = l.store.noteTime(clock, asked)
+		l.clock = l.store.noteTime(clock, sent)
 	}
 	out := make([]string, len(keys))
 	for c, cmd := range cmds {
@@ -237,12 +237,12 @@ func (s *Store) askTime(ctx context.Context, pipe goredis.Pipeliner) *goredis.Ti
 	return pipe.Time(ctx)
 }
 
-func (s *Store) noteTime(asked *goredis.TimeCmd, since time.Time) time.Time {
-	if asked == nil || asked.Err() != nil {
+func (s *Store) noteTime(cmd *goredis.TimeCmd, since time.Time) time.Time {
+	if cmd == nil || cmd.Err() != nil {
 		return s.core.now()
 	}
-	s.core.clocks.note("", asked.Val(), since, time.Now())
-	return asked.Val().UTC()
+	s.core.clocks.note("", cmd.Val(), since, time.Now())
+	return cmd.Val().UTC()
 }
 
 // skip counts and logs a resource that does not decode.
@@ -302,11 +302,11 @@ func (s *Store) Position(ctx context.Context) (p backend.Position, err error) {
 		for i := range s.core.shards {
 			cmds[i] = pipe.HMGet(ctx, s.core.shards[i].meta, "epoch", "seq")
 		}
-		asked := time.Now()
+		sent := time.Now()
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
 		}
-		s.noteTime(clock, asked)
+		s.noteTime(clock, sent)
 		heads := make([]backend.Revision, len(cmds))
 		for i, cmd := range cmds {
 			state, err := s.readState(ses, i, cmd.Val())

@@ -73,8 +73,8 @@ type reading struct {
 	count, due int
 }
 
-// asked has the commands of a reading. They are answered when the pipeline has run.
-type asked struct {
+// readingCommands has the commands of a reading. They are answered when the pipeline has run.
+type readingCommands struct {
 	page       *goredis.StringSliceCmd
 	count, due *goredis.IntCmd
 }
@@ -196,7 +196,7 @@ func (sc *scanner) begin(ctx context.Context) error {
 	x := s.exchange(sc.session)
 	clock := s.askTime(ctx, x.on(0))
 	largest := map[int]*goredis.StringCmd{}
-	readings := make([][]asked, len(sc.runs))
+	readings := make([][]readingCommands, len(sc.runs))
 	for i, runs := range sc.runs {
 		for _, n := range runs {
 			pipe := x.on(n.shard.index)
@@ -224,7 +224,7 @@ func (sc *scanner) begin(ctx context.Context) error {
 }
 
 // ask adds the commands of the first step for a run.
-func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *shardRange) (a asked) {
+func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *shardRange) (a readingCommands) {
 	if !serverCounts(n.of) {
 		a.page = pipe.ZRangeArgs(ctx, n.args(n.first.from, n.first.to, n.first.want))
 		return a
@@ -236,7 +236,7 @@ func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *shardRang
 }
 
 // readInto stores the answers to the commands of a in s.
-func (a asked) readInto(s *reading) {
+func (a readingCommands) readInto(s *reading) {
 	if a.page != nil {
 		s.members = a.page.Val()
 		return
@@ -288,7 +288,7 @@ func (sc *scanner) further(ctx context.Context, n *shardRange) error {
 	pipe := x.on(n.shard.index)
 	next := pipe.ZRangeArgs(ctx, n.args(n.lo, n.hi, sc.chunk))
 	var others []*shardRange
-	var readings []asked
+	var readings []readingCommands
 	for _, runs := range sc.runs {
 		for _, o := range runs {
 			if o != n && o.shard == n.shard {

@@ -73,8 +73,8 @@ type core struct {
 	lostHistories atomic.Uint64
 	// full reports whether a server has refused the last change because it was out of memory.
 	full atomic.Bool
-	// told remembers which messages were logged.
-	told logOnce
+	// logged remembers which messages were logged.
+	logged logOnce
 	// replicas has, for each shard, when its server was last seen with a replica, in nanoseconds since 1970; 0 for
 	// never.
 	replicas []atomic.Int64

@@ -278,7 +278,7 @@ func TestSum_NoStoreServesAChangedValue(t *testing.T) {
 	}
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	told, served := 0, 0
+	unreadable, served := 0, 0
 	for range stores {
 		broken := map[backend.Key]bool{}
 		pipe := w.client.Pipeline()
@@ -314,7 +314,7 @@ func TestSum_NoStoreServesAChangedValue(t *testing.T) {
 			delete(broken, r.Key)
 		}
 		for _, k := range page.Unreadable {
-			told++
+			unreadable++
 			delete(broken, k)
 		}
 		if len(broken) > 0 {
@@ -324,5 +324,5 @@ func TestSum_NoStoreServesAChangedValue(t *testing.T) {
 			undo()
 		}
 	}
-	t.Logf("%d resources were served and %d told to be unreadable", served, told)
+	t.Logf("%d resources were served and %d reported as unreadable", served, unreadable)
 }

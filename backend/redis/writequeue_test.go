@@ -18,8 +18,8 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// told is what a batch did, without the revisions, which depend on the order.
-func told(res backend.Result, err error) string {
+// resultText describes the result of a batch without the revisions, which depend on the order.
+func resultText(res backend.Result, err error) string {
 	if err != nil {
 		for _, is := range []error{backend.ErrNotFound, backend.ErrExists, backend.ErrConflict, backend.ErrDeleting, backend.ErrNotDeleting, backend.ErrFinalized, backend.ErrDeadline} {
 			if errors.Is(err, is) {
@@ -74,7 +74,7 @@ func TestWritequeue_BatchesOfCallersThatComeTogetherAreJudgedAsThoseOfOthers(t *
 			}
 			if way == 0 {
 				for _, b := range batches {
-					said = append(said, told(st.Apply(t.Context(), b)))
+					said = append(said, resultText(st.Apply(t.Context(), b)))
 				}
 			} else {
 				out, err := st.ApplyTogether(t.Context(), batches)
@@ -82,7 +82,7 @@ func TestWritequeue_BatchesOfCallersThatComeTogetherAreJudgedAsThoseOfOthers(t *
 					t.Fatal(err)
 				}
 				for _, o := range out {
-					said = append(said, told(o.Result, o.Err))
+					said = append(said, resultText(o.Result, o.Err))
 				}
 			}
 			ms.Add(rnd.Int64N(4) * rnd.Int64N(500))

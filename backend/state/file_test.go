@@ -61,8 +61,8 @@ func TestReader_RefusesAFileOfWhichOneByteIsChanged(t *testing.T) {
 			changed := bytes.Clone(file)
 			changed[i] ^= flip
 			_, err := readAll(changed)
-			told := errors.Is(err, ErrCut) || errors.Is(err, ErrChanged) || errors.Is(err, backend.ErrFormat)
-			if !told {
+			detected := errors.Is(err, ErrCut) || errors.Is(err, ErrChanged) || errors.Is(err, backend.ErrFormat)
+			if !detected {
 				t.Fatalf("byte %d of %d: %v", i, len(file), err)
 			}
 		}
