@@ -59,11 +59,11 @@ func (r queryResolver) Reveal(
 
 // each adds to the answer all errors that are joined in err, except the last one, which it returns.
 func each(ctx context.Context, err error) error {
-	var told *failure.Error
-	if !errors.As(err, &told) {
+	var e *failure.Error
+	if !errors.As(err, &e) {
 		return err
 	}
-	parts := told.Split()
+	parts := e.Split()
 	last := len(parts) - 1
 	for i, e := range parts {
 		e.Path = strings.TrimPrefix(e.Path, "metadata.")

@@ -111,20 +111,20 @@ func matches(filter, properties map[string]any) bool {
 				found++
 			}
 		}
-		holds := false
+		matched := false
 		switch name {
 		case "tags":
-			holds = found == len(tags)
+			matched = found == len(tags)
 		case "tagsAny":
-			holds = found > 0
+			matched = found > 0
 		case "notTags":
-			holds = found < len(tags)
+			matched = found < len(tags)
 		case "notTagsAny":
-			holds = found == 0
+			matched = found == 0
 		default:
-			holds = reflect.DeepEqual(properties[name], want) // both were decoded from JSON
+			matched = reflect.DeepEqual(properties[name], want) // both were decoded from JSON
 		}
-		if !holds {
+		if !matched {
 			return false
 		}
 	}

@@ -135,10 +135,10 @@ func (s *store) progress() error {
 }
 
 // find returns the objects for which a test holds, in the order of their ids. The caller holds mu.
-func (s *store) find(holds func(*object) bool) []*object {
+func (s *store) find(accepts func(*object) bool) []*object {
 	out := []*object{}
 	for _, o := range s.objects {
-		if holds(o) {
+		if accepts(o) {
 			out = append(out, o)
 		}
 	}

@@ -99,8 +99,8 @@ func (c *controller) claim(ctx context.Context) (kinds []client.Kind, err error)
 func (c *controller) retry(ctx context.Context, do func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := do()
-		var told *client.Error
-		if err == nil || errors.As(err, &told) && !told.Extensions.Retryable {
+		var e *client.Error
+		if err == nil || errors.As(err, &e) && !e.Extensions.Retryable {
 			return err
 		}
 		c.log.Warn("the gateway does not answer", "cause", err)

@@ -48,9 +48,9 @@ type Cache struct {
 	kept     *otter.Cache[Key, *Kept]
 	closed   atomic.Bool
 	seed     maphash.Seed
-	// asked remembers which queries were requested in which states of the store. Each slot has the newest hash that
+	// requested remembers which queries were requested in which states of the store. Each slot has the newest hash that
 	// falls into it.
-	asked [slots]atomic.Uint64
+	requested [slots]atomic.Uint64
 	// alone remembers, in the same way, the queries whose last answer could not be shared. Equal queries then do not
 	// wait for each other.
 	alone [slots]atomic.Uint64
@@ -62,7 +62,7 @@ type Cache struct {
 	running map[Key]*Turn
 }
 
-// slots is the length of [Cache.asked] and [Cache.alone].
+// slots is the length of [Cache.requested] and [Cache.alone].
 const slots = 1 << 14
 
 // Outcome is how the cache has handled a query.
@@ -251,8 +251,8 @@ func (c *Cache) Executed(key Key, r *Result) Outcome {
 	return became
 }
 
-// NotAsked counts a query for which Find was not called, and returns its outcome, which depends on its steps.
-func (c *Cache) NotAsked(steps int64) Outcome {
+// CountUncached counts a query for which Find was not called, and returns its outcome, which depends on its steps.
+func (c *Cache) CountUncached(steps int64) Outcome {
 	became := c.outcome(&Result{Steps: steps})
 	c.count(became)
 	return became
@@ -387,5 +387,5 @@ func (c *Cache) askedBefore(key Key, basis *query.Basis) bool {
 	state := basis.AppendVersions(space[:0])
 	state = binary.LittleEndian.AppendUint64(state, maphash.Comparable(c.seed, key))
 	hash := maphash.Bytes(c.seed, state)
-	return c.asked[hash%slots].Swap(hash) == hash
+	return c.requested[hash%slots].Swap(hash) == hash
 }

@@ -97,8 +97,8 @@ type Client struct {
 	server *url.URL
 	api    address
 	http   *http.Client
-	// told ensures that Config.Deprecated is called only once.
-	told sync.Once
+	// warned ensures that Config.Deprecated is called only once.
+	warned sync.Once
 }
 
 // address is the URL to which requests are sent.
@@ -322,15 +322,15 @@ func (c *Client) ask(ctx context.Context, to address, body []byte, query bool) (
 // because of a limit of the caller was not executed and may be repeated. A query may also be repeated if the gateway is
 // unavailable and reports when to try again.
 func retryDelay(err error, query bool) time.Duration {
-	var told *Error
-	if !errors.As(err, &told) || !told.Extensions.Retryable {
+	var e *Error
+	if !errors.As(err, &e) || !e.Extensions.Retryable {
 		return 0
 	}
-	if !strings.HasPrefix(told.Extensions.Setting, "limit-caller-") &&
-		!(query && told.Extensions.Code == "UNAVAILABLE") {
+	if !strings.HasPrefix(e.Extensions.Setting, "limit-caller-") &&
+		!(query && e.Extensions.Code == "UNAVAILABLE") {
 		return 0
 	}
-	return time.Duration(told.Extensions.RetryAfter) * time.Second
+	return time.Duration(e.Extensions.RetryAfter) * time.Second
 }
 
 // authenticated sends a request with a token. If the token is refused, it tries once again with a new one.

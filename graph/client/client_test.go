@@ -56,8 +56,8 @@ func TestClient_SeveralMutationsOfWhichOneFails(t *testing.T) {
 	type deletion struct{ State string }
 	var out struct{ A, B, C *deletion }
 	err := c.Do(t.Context(), `mutation { a: x { state } b: x { state } c: x { state } }`, nil, &out)
-	var told *client.Error
-	if !errors.As(err, &told) || told.Extensions.Outcome != "APPLIED" || fmt.Sprint(told.Path) != "[b]" {
+	var e *client.Error
+	if !errors.As(err, &e) || e.Extensions.Outcome != "APPLIED" || fmt.Sprint(e.Path) != "[b]" {
 		t.Errorf("the error is %+v", err)
 	}
 	if out.A == nil || out.A.State != "DELETED" || out.B != nil || out.C == nil || out.C.State != "PENDING" {
@@ -171,17 +171,17 @@ func TestClient_AnErrorSaysWhetherTheRequestWasSent(t *testing.T) {
 
 func TestClient_ARequestThatIsRefusedForItsCallersLimitIsSentAgain(t *testing.T) {
 	for setting, want := range map[string]int{"limit-caller-steps": 3, "limit-rows": 1} {
-		asked := 0
+		calls := 0
 		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			if asked++; asked < 3 {
+			if calls++; calls < 3 {
 				_, _ = fmt.Fprintf(w, `{"errors":[{"message":"too much","extensions":{"code":"LIMIT_EXCEEDED","retryable":true,"retryAfter":1,"setting":%q}}]}`, setting)
 				return
 			}
 			_, _ = fmt.Fprint(w, `{"data":{}}`)
 		})
-		if err := c.Do(t.Context(), "{ a }", nil, nil); asked != want || (err == nil) != (want == 3) {
-			t.Errorf("%s: asked %d times: %v", setting, asked, err)
+		if err := c.Do(t.Context(), "{ a }", nil, nil); calls != want || (err == nil) != (want == 3) {
+			t.Errorf("%s: asked %d times: %v", setting, calls, err)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func TestClient_ARequestThatIsRefusedForItsCallersLimitIsSentAgain(t *testing.T)
 func TestClient_AQueryWaitsWhileTheGatewayIsUnavailable(t *testing.T) {
 	for document, c := range map[string]struct {
 		extensions string
-		asked      int
+		calls      int
 	}{
 		"{ a }":              {`"code":"UNAVAILABLE","retryable":true,"retryAfter":1`, 2},
 		"query Q { a }":      {`"code":"UNAVAILABLE","retryable":true`, 1},
@@ -197,11 +197,11 @@ func TestClient_AQueryWaitsWhileTheGatewayIsUnavailable(t *testing.T) {
 		"query S { a }":      {`"code":"TIMEOUT","retryable":true,"retryAfter":1`, 1},
 		"mutation { a { b}}": {`"code":"UNAVAILABLE","retryable":true,"retryAfter":1`, 1},
 	} {
-		asked := 0
+		calls := 0
 		var first time.Time
 		gateway := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			if asked++; asked == 1 {
+			if calls++; calls == 1 {
 				first = time.Now()
 				_, _ = fmt.Fprintf(w, `{"errors":[{"message":"busy","extensions":{%s}}]}`, c.extensions)
 				return
@@ -211,16 +211,16 @@ func TestClient_AQueryWaitsWhileTheGatewayIsUnavailable(t *testing.T) {
 			}
 			_, _ = fmt.Fprint(w, `{"data":{}}`)
 		})
-		if err := gateway.Do(t.Context(), document, nil, nil); asked != c.asked || (err == nil) != (asked == 2) {
-			t.Errorf("%s: asked %d times, want %d: %v", document, asked, c.asked, err)
+		if err := gateway.Do(t.Context(), document, nil, nil); calls != c.calls || (err == nil) != (calls == 2) {
+			t.Errorf("%s: asked %d times, want %d: %v", document, calls, c.calls, err)
 		}
 	}
 }
 
 func TestNew_AsksTheVersionThatIsConfigured(t *testing.T) {
-	var asked string
+	var requested string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = r.URL.Path
+		requested = r.URL.Path
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprint(w, `{"data":{}}`)
 	}))
@@ -232,8 +232,8 @@ func TestNew_AsksTheVersionThatIsConfigured(t *testing.T) {
 		if err == nil {
 			err = c.Do(t.Context(), "{ a }", nil, nil)
 		}
-		if err != nil || asked != path {
-			t.Errorf("%q: %s %v", api, asked, err)
+		if err != nil || requested != path {
+			t.Errorf("%q: %s %v", api, requested, err)
 		}
 	}
 	for _, api := range []string{"1.0", "v1.0.0", "v1/../x", "newest"} {

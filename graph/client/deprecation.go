@@ -42,7 +42,7 @@ func (c *Client) deprecated(d Deprecation) {
 	if c.cfg.Deprecated == nil {
 		return
 	}
-	c.told.Do(func() {
+	c.warned.Do(func() {
 		d.API = cmp.Or(c.cfg.API, defaultAPI)
 		d.Versions = c.at("versions").shown
 		c.cfg.Deprecated(d)

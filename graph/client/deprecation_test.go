@@ -18,17 +18,17 @@ func warned(t *testing.T, answer http.HandlerFunc) (*client.Client, *[]client.De
 	t.Helper()
 	srv := httptest.NewServer(answer)
 	t.Cleanup(srv.Close)
-	var told []client.Deprecation
+	var warnings []client.Deprecation
 	c, err := client.New(client.Config{
 		Server: srv.URL, API: "v1.0", Deprecated: func(d client.Deprecation) {
 			d.Versions = d.Versions[len(srv.URL):]
-			told = append(told, d)
+			warnings = append(warnings, d)
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, &told
+	return c, &warnings
 }
 
 func TestDeprecation_IsReportedOnceByRequests(t *testing.T) {
@@ -50,7 +50,7 @@ func TestDeprecation_IsReportedOnceByRequests(t *testing.T) {
 			"true", "never", client.Deprecation{}, "version v1.0 of the API is deprecated; see /versions",
 		},
 	} {
-		speaker, told := warned(t, func(w http.ResponseWriter, _ *http.Request) {
+		speaker, warnings := warned(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Deprecation", c.deprecation)
 			w.Header().Set("Sunset", c.sunset)
 			w.Header().Set("Content-Type", "application/json")
@@ -62,18 +62,18 @@ func TestDeprecation_IsReportedOnceByRequests(t *testing.T) {
 		}
 		all.Wait()
 		c.want.API, c.want.Versions = "v1.0", "/versions"
-		if len(*told) != 1 || !(*told)[0].Since.Equal(c.want.Since) || !(*told)[0].Sunset.Equal(c.want.Sunset) ||
-			(*told)[0].API != c.want.API || (*told)[0].String() != c.text {
-			t.Errorf("%s: %v", name, *told)
+		if len(*warnings) != 1 || !(*warnings)[0].Since.Equal(c.want.Since) || !(*warnings)[0].Sunset.Equal(c.want.Sunset) ||
+			(*warnings)[0].API != c.want.API || (*warnings)[0].String() != c.text {
+			t.Errorf("%s: %v", name, *warnings)
 		}
 	}
-	speaker, told := warned(t, func(w http.ResponseWriter, _ *http.Request) {
+	speaker, warnings := warned(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Sunset", "Fri, 31 Jul 2026 00:00:00 GMT") // of something else
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"data":{}}`))
 	})
-	if err := speaker.Do(t.Context(), "{ a }", nil, nil); err != nil || len(*told) != 0 {
-		t.Errorf("a version that is not deprecated: %v %v", *told, err)
+	if err := speaker.Do(t.Context(), "{ a }", nil, nil); err != nil || len(*warnings) != 0 {
+		t.Errorf("a version that is not deprecated: %v %v", *warnings, err)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestDeprecation_IsReportedByStreams(t *testing.T) {
 		`null`:                                         "",
 		`"deprecated"`:                                 "",
 	} {
-		speaker, told := warned(t, func(w http.ResponseWriter, r *http.Request) {
+		speaker, warnings := warned(t, func(w http.ResponseWriter, r *http.Request) {
 			conn, err := upgrader.Upgrade(w, r, nil)
 			if err != nil {
 				t.Error(err)
@@ -109,7 +109,7 @@ func TestDeprecation_IsReportedByStreams(t *testing.T) {
 		}
 		stop()
 		texts := ""
-		for _, d := range *told {
+		for _, d := range *warnings {
 			texts += d.String()
 		}
 		if texts != want {

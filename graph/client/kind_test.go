@@ -10,7 +10,7 @@ import (
 )
 
 func TestKind_PathsOfKindsAreThoseOfManifests(t *testing.T) {
-	c, _ := asked(t, `{"data": {"kinds": [{"name": "Room",
+	c, _ := recorded(t, `{"data": {"kinds": [{"name": "Room",
 		"fields": [
 			{"apiPath": "spec.doors", "path": "spec.openings", "type": "Door", "list": true, "keys": ["side"]},
 			{"apiPath": "spec.doors.side", "path": "spec.openings.wall", "type": "String"},

@@ -131,7 +131,7 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 
 // tooLarge reports whether an answer was larger than the client or the gateway allows.
 func tooLarge(err error) bool {
-	var told *Error
-	return errors.Is(err, errTooLarge) || errors.As(err, &told) && told.Extensions.Code == "LIMIT_EXCEEDED" &&
-		slices.Contains([]string{"limit-answer", "limit-objects", "limit-held", "limit-steps"}, told.Extensions.Setting)
+	var e *Error
+	return errors.Is(err, errTooLarge) || errors.As(err, &e) && e.Extensions.Code == "LIMIT_EXCEEDED" &&
+		slices.Contains([]string{"limit-answer", "limit-objects", "limit-held", "limit-steps"}, e.Extensions.Setting)
 }

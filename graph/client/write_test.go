@@ -10,8 +10,9 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// asked is a client of a gateway that gives one answer, and the variables that it was sent.
-func asked(t *testing.T, answer string) (c *client.Client, variables func() string) {
+// recorded returns a client of a gateway that gives one answer, and a function that returns the variables which the
+// gateway has received.
+func recorded(t *testing.T, answer string) (c *client.Client, variables func() string) {
 	t.Helper()
 	var sent json.RawMessage
 	c = serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -29,7 +30,7 @@ func asked(t *testing.T, answer string) (c *client.Client, variables func() stri
 }
 
 func TestWrite_MetadataArePatchedAtARevision(t *testing.T) {
-	c, variables := asked(t, `{"data": {"update": {"written": {"metadata": {"revision": "1-3"}}}}}`)
+	c, variables := recorded(t, `{"data": {"update": {"written": {"metadata": {"revision": "1-3"}}}}}`)
 	disk, web := client.Kind{Name: "Disk", Singular: "disk"}, "web"
 	revision, err := c.PatchMetadata(context.Background(), client.MetadataPatch{
 		Kind: disk, Name: "a", ExpectedRevision: "1-2", AddFinalizers: []string{"x.org/y"}, Labels: map[string]*string{"team": &web, "old": nil},
@@ -50,7 +51,7 @@ func TestWrite_MetadataArePatchedAtARevision(t *testing.T) {
 }
 
 func TestWrite_ADeletionNamesWhatItIsBasedOn(t *testing.T) {
-	c, variables := asked(t, `{"data": {"delete": {"state": "PENDING", "blockedBy": {"totalCount": 2, "nodes": [{"kind": "File", "name": "f"}]}}}}`)
+	c, variables := recorded(t, `{"data": {"delete": {"state": "PENDING", "blockedBy": {"totalCount": 2, "nodes": [{"kind": "File", "name": "f"}]}}}}`)
 	got, err := c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk"}, Namespace: "m", Name: "a", ExpectedRevision: "1-2", DryRun: true})
 	if got.State != "PENDING" || got.BlockedBy.TotalCount != 2 || got.BlockedBy.Nodes[0].Name != "f" || err != nil || variables() != `{"namespace":"m","name":"a","expectedRevision":"1-2","dryRun":true}` {
 		t.Errorf("%+v %v: %s", got, err, variables())
@@ -65,12 +66,12 @@ func TestWrite_ADeletionNamesWhatItIsBasedOn(t *testing.T) {
 }
 
 func TestWrite_ADryDeletionIsOfThePreview(t *testing.T) {
-	c, _ := asked(t, `{"data": {"delete": {"state": "FINALIZING", "resource": null, "preview": {"namespace": "m", "uid": "u"}}, "resource": {"metadata": {"finalizers": ["x.org/y"]}}}}`)
+	c, _ := recorded(t, `{"data": {"delete": {"state": "FINALIZING", "resource": null, "preview": {"namespace": "m", "uid": "u"}}, "resource": {"metadata": {"finalizers": ["x.org/y"]}}}}`)
 	got, err := c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk"}, Namespace: "m", Name: "a", DryRun: true})
 	if err != nil || *got.Namespace != "m" || got.UID != "u" || len(got.Finalizers) != 1 || got.Finalizers[0] != "x.org/y" {
 		t.Errorf("%+v %v", got, err)
 	}
-	c, _ = asked(t, `{"data": {"delete": {"state": "FINALIZING", "resource": {"metadata": {"namespace": "m", "uid": "u", "finalizers": ["x.org/z"]}}, "preview": null}}}`)
+	c, _ = recorded(t, `{"data": {"delete": {"state": "FINALIZING", "resource": {"metadata": {"namespace": "m", "uid": "u", "finalizers": ["x.org/z"]}}, "preview": null}}}`)
 	got, err = c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk"}, Namespace: "m", Name: "a"})
 	if err != nil || *got.Namespace != "m" || got.UID != "u" || len(got.Finalizers) != 1 || got.Finalizers[0] != "x.org/z" {
 		t.Errorf("%+v %v", got, err)
@@ -78,7 +79,7 @@ func TestWrite_ADryDeletionIsOfThePreview(t *testing.T) {
 }
 
 func TestWrite_AStatusIsSentInTheFormOfTheAPI(t *testing.T) {
-	c, variables := asked(t, `{"data": {"update": {"written": {"metadata": {"revision": "1-3"}}}}}`)
+	c, variables := recorded(t, `{"data": {"update": {"written": {"metadata": {"revision": "1-3"}}}}}`)
 	kind := client.Kind{Name: "Disk", Singular: "disk", Fields: []client.Field{{Path: "status.parts.sizes", Type: "MapEntry", List: true}, {Path: "status.parts", Type: "Part", List: true}}}
 	status := map[string]any{"parts": []any{map[string]any{"name": "p", "sizes": map[string]any{"x": "1"}}}, "n": json.Number("9007199254740993")}
 	revision, err := c.UpdateStatus(context.Background(), client.StatusRequest{Kind: kind, Name: "a", ExpectedRevision: "1-2", Status: status})

@@ -39,7 +39,7 @@ func (e *Engine) keeps(ctx context.Context, oc *graphql.OperationContext, p *pla
 // countNotKept counts a query whose answers may not be kept.
 func (e *Engine) countNotKept(ctx context.Context, oc *graphql.OperationContext) {
 	if e.answers != nil && oc.Operation.Operation == ast.Query {
-		e.answers.NotAsked(budget.From(ctx).Spent(budget.Steps))
+		e.answers.CountUncached(budget.From(ctx).Spent(budget.Steps))
 	}
 }
 
@@ -95,7 +95,7 @@ func (a *answering) end(ctx context.Context, body []byte) {
 	}
 	switch {
 	case a.key.Plan == 0:
-		a.engine.answers.NotAsked(r.Steps)
+		a.engine.answers.CountUncached(r.Steps)
 	case a.turn != nil:
 		r.Basis = a.basis(body)
 		a.turn.End(r)

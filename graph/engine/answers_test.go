@@ -77,8 +77,8 @@ type keeping struct {
 	rnd       *rand.Rand
 	gateways  []*keepingGateway
 	stats     answers.Stats
-	// judges reports whether access control is on.
-	judges bool
+	// authorizes reports whether access control is on.
+	authorizes bool
 }
 
 type keepingGateway struct {
@@ -104,7 +104,7 @@ func (k *keeping) start() *keepingGateway {
 	}
 	svc, err := service.New(service.Config{
 		Kinds: k.catalogue.Descriptors(), Store: &k.store, Hub: follower,
-		Access: access.Config{Enabled: k.judges, AdminGroup: "token:admins"},
+		Access: access.Config{Enabled: k.authorizes, AdminGroup: "token:admins"},
 	})
 	if err != nil {
 		k.Fatal(err)
@@ -226,7 +226,7 @@ func askRandom(t *testing.T, catalogue *kinds.Schema, total int) {
 	k := &keeping{T: t, catalogue: catalogue, rnd: rand.New(rand.NewPCG(seed, 0))}
 	k.clock.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Unix())
 	k.store.now.Store(k.open())
-	k.judges = slices.ContainsFunc(catalogue.Kinds, func(one kinds.Kind) bool { return one.Name == access.RoleKind })
+	k.authorizes = slices.ContainsFunc(catalogue.Kinds, func(one kinds.Kind) bool { return one.Name == access.RoleKind })
 	for range 2 {
 		k.gateways = append(k.gateways, k.start())
 	}
@@ -255,7 +255,7 @@ func askRandom(t *testing.T, catalogue *kinds.Schema, total int) {
 	}}
 	related := k.related()
 	var queries []enginetest.Operation
-	for asked := 0; asked < total; {
+	for requests := 0; requests < total; {
 		g := k.gateways[k.rnd.IntN(len(k.gateways))]
 		switch n := k.rnd.IntN(1000); {
 		case n < 2:
@@ -268,7 +268,7 @@ func askRandom(t *testing.T, catalogue *kinds.Schema, total int) {
 			k.ready()
 		case n < 30:
 			k.clock.Add(int64(k.rnd.IntN(600)))
-		case n < 80 && k.judges:
+		case n < 80 && k.authorizes:
 			k.changeRights(g)
 		case n < 350:
 			op := source.Next(ast.Mutation)
@@ -283,7 +283,7 @@ func askRandom(t *testing.T, catalogue *kinds.Schema, total int) {
 				op = related[k.rnd.IntN(len(related))]
 			}
 			k.check(g, callers[max(0, k.rnd.IntN(2*len(callers))-len(callers))], op.Query, k.varied(op.Variables, values))
-			asked++
+			requests++
 		}
 	}
 	hits := k.stats[answers.Hit].Load()

@@ -53,8 +53,8 @@ func TestAnOperatorWithoutAValueIsRefused(t *testing.T) {
 				t.Helper()
 				query := fmt.Sprintf("query%s { %s(filter: %s{%s %s}%s) { __typename } }", variable, field.Name, before, key, operand, behind)
 				got := g.do(query, variables)
-				var told *failure.Error
-				if len(got.Errors) != 1 || !errors.As(got.Errors[0], &told) || told.Code != failure.CodeBadUserInput || !strings.Contains(got.Errors[0].Message, says) {
+				var e *failure.Error
+				if len(got.Errors) != 1 || !errors.As(got.Errors[0], &e) || e.Code != failure.CodeBadUserInput || !strings.Contains(got.Errors[0].Message, says) {
 					t.Errorf("%s, variables %v: data %s, errors %v", query, variables, got.Data, got.Errors)
 				}
 			}

@@ -13,7 +13,7 @@ func TestAnAnswerThatFailsBelowAChangeSaysThatItWasMade(t *testing.T) {
 		if len(got.Errors) != 1 {
 			t.Fatalf("%s: %s %v", c.write, got.Data, got.Errors)
 		}
-		if outcome, told := got.Errors[0].Extensions["outcome"].(string); told != (c.want != "") || outcome != c.want {
+		if outcome, present := got.Errors[0].Extensions["outcome"].(string); present != (c.want != "") || outcome != c.want {
 			t.Errorf("%s: outcome %q, want %q", c.write, outcome, c.want)
 		}
 	}

@@ -16,8 +16,8 @@ func TestADocumentWeighsTheFieldsOfItsPlans(t *testing.T) {
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	var told []int
-	g.engine.Keep(first.Doc, func(n int) { told = append(told, n) })
+	var weights []int
+	g.engine.Keep(first.Doc, func(n int) { weights = append(weights, n) })
 	for _, x := range []bool{true, false, true, false} {
 		next, ctx := g.exec.DispatchOperation(t.Context(), &graphql.OperationContext{
 			RawQuery: first.RawQuery, Doc: first.Doc, Operation: first.Operation, Variables: map[string]any{"x": x},
@@ -25,7 +25,7 @@ func TestADocumentWeighsTheFieldsOfItsPlans(t *testing.T) {
 		})
 		next(ctx)
 	}
-	if len(told) != 2 || told[0] != 3 || told[1] != 2 {
-		t.Errorf("weighed %v; want 3 fields with one truth and 2 with the other, each once", told)
+	if len(weights) != 2 || weights[0] != 3 || weights[1] != 2 {
+		t.Errorf("weighed %v; want 3 fields with one truth and 2 with the other, each once", weights)
 	}
 }

@@ -20,14 +20,14 @@ import (
 type ticking struct {
 	graphql.ExecutableSchema
 	schema *ast.Schema
-	asked  int
+	calls  int
 }
 
 func (c *ticking) Schema() *ast.Schema { return c.schema }
 
 func (c *ticking) Exec(context.Context) graphql.ResponseHandler {
 	return func(context.Context) *graphql.Response {
-		c.asked++
+		c.calls++
 		return &graphql.Response{Data: []byte(`{"ticks":[]}`)}
 	}
 }
@@ -59,11 +59,11 @@ func TestLongNamesOfASubscriptionByHandAreRefused(t *testing.T) {
 		}
 		return subscribe(budget.With(t.Context(), budget.New(budget.Limits{budget.Bytes: 1 << 20})), e, oc)()
 	}
-	if res := next(`subscription { ticks { short: name } }`).Response; res == nil || string(res.Data) != `{"ticks":[]}` || c.asked != 1 {
-		t.Fatalf("%+v, asked %d times", res, c.asked)
+	if res := next(`subscription { ticks { short: name } }`).Response; res == nil || string(res.Data) != `{"ticks":[]}` || c.calls != 1 {
+		t.Fatalf("%+v, asked %d times", res, c.calls)
 	}
 	a := next(`subscription { ticks { ` + strings.Repeat("n", 2000) + `: name } }`)
-	if a.Response != nil || c.asked != 1 || len(a.Errors) != 1 || !strings.Contains(a.Errors[0].Message, "limit-answer") {
-		t.Errorf("%+v, asked %d times", a, c.asked)
+	if a.Response != nil || c.calls != 1 || len(a.Errors) != 1 || !strings.Contains(a.Errors[0].Message, "limit-answer") {
+		t.Errorf("%+v, asked %d times", a, c.calls)
 	}
 }

@@ -69,16 +69,16 @@ func compileDependencies(relation query.Relation) func(*compiler, *field, *typeI
 
 // dependencies returns the request for a page of dependencies.
 func (r *run) dependencies(w *want) query.DependencyRequest {
-	b, asked := w.item.body, &w.args.request
+	b, request := w.item.body, &w.args.request
 	return query.DependencyRequest{
 		Relation: w.field.relation,
 		Key:      b.Stored.Key,
 		Body:     b,
 		Targets:  w.field.targets,
-		First:    asked.First,
-		Last:     asked.Last,
-		After:    asked.After,
-		Before:   asked.Before,
+		First:    request.First,
+		Last:     request.Last,
+		After:    request.After,
+		Before:   request.Before,
 		Ahead:    w.field.ahead,
 	}
 }

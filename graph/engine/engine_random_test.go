@@ -117,9 +117,8 @@ func decoded(t testing.TB, variables map[string]any) map[string]any {
 	return out
 }
 
-// told are errors as two executors can be compared by them: what and where, in
-// an order of their own.
-func told(list gqlerror.List) []string {
+// errorTexts returns the messages and paths of errors in an order that does not depend on the executor.
+func errorTexts(list gqlerror.List) []string {
 	var out []string
 	for _, e := range list {
 		out = append(out, fmt.Sprint(e.Message, " ", e.Path))
@@ -182,7 +181,7 @@ func executeRandom(t *testing.T, catalogue *kinds.Schema, driver string, total u
 		if string(got.Data) != string(wantData) {
 			t.Fatalf("%s\n%v\ngot  %s\nwant %s", op.Query, op.Variables, got.Data, wantData)
 		}
-		if diff := cmp.Diff(told(wantErrors), told(got.Errors)); diff != "" {
+		if diff := cmp.Diff(errorTexts(wantErrors), errorTexts(got.Errors)); diff != "" {
 			t.Fatalf("%s\n%v\nerrors (-want +got):\n%s", op.Query, op.Variables, diff)
 		}
 	}

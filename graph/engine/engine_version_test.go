@@ -134,7 +134,7 @@ func TestEngine_AVersionAnswersAsAnOlderGateway(t *testing.T) {
 		}
 		_, errs := first.prepare(op.Query, variables)
 		_, alike := second.prepare(op.Query, variables)
-		if diff := cmp.Diff(told(errs), told(alike)); diff != "" {
+		if diff := cmp.Diff(errorTexts(errs), errorTexts(alike)); diff != "" {
 			t.Fatalf("%s\n%v\nrefusals (-older +version):\n%s", op.Query, op.Variables, diff)
 		}
 		if errs != nil {
@@ -147,7 +147,7 @@ func TestEngine_AVersionAnswersAsAnOlderGateway(t *testing.T) {
 		if string(generatedIDs.ReplaceAll(got.Data, nil)) != string(generatedIDs.ReplaceAll(want.Data, nil)) {
 			t.Fatalf("hidden: %t\n%s\n%v\nolder   %s\nversion %s", hidden, op.Query, op.Variables, want.Data, got.Data)
 		}
-		if diff := cmp.Diff(told(want.Errors), told(got.Errors)); diff != "" {
+		if diff := cmp.Diff(errorTexts(want.Errors), errorTexts(got.Errors)); diff != "" {
 			t.Fatalf("hidden: %t\n%s\n%v\nerrors (-older +version):\n%s", hidden, op.Query, op.Variables, diff)
 		}
 		if len(got.Errors) == 0 {
@@ -195,13 +195,13 @@ func (w *versionWorld) record(
 // answer sets what the version answers to an operation, and reports whether the operation was executed.
 func (w *versionWorld) answer(op *recordedOperation) (executed bool) {
 	_, errs := w.earlier.prepare(op.query, op.variables)
-	if op.refused = told(errs); errs != nil {
+	if op.refused = errorTexts(errs); errs != nil {
 		return false
 	}
 	w.now = w.now.Add(time.Second)
 	got := w.earlier.do(op.query, op.variables)
 	op.data = string(generatedIDs.ReplaceAll(got.Data, nil))
-	op.errors = told(got.Errors)
+	op.errors = errorTexts(got.Errors)
 	return true
 }
 

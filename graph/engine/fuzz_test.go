@@ -57,7 +57,7 @@ func FuzzDocument(f *testing.F) {
 		if string(got.Data) != string(wantData) {
 			t.Fatalf("got  %s\nwant %s", got.Data, wantData)
 		}
-		if diff := cmp.Diff(told(wantErrors), told(got.Errors)); diff != "" {
+		if diff := cmp.Diff(errorTexts(wantErrors), errorTexts(got.Errors)); diff != "" {
 			t.Fatalf("errors (-want +got):\n%s", diff)
 		}
 	})

@@ -78,7 +78,7 @@ func TestPayload_UnderRandomRights(t *testing.T) {
 			seed := setting(t, "SLUICE_TEST_SEED", rand.Uint64())
 			t.Logf("SLUICE_TEST_SEED=%d", seed)
 			rnd := rand.New(rand.NewPCG(seed, 0))
-			g := judgedOver(t, catalogue, driver)
+			g := authorizedOver(t, catalogue, driver)
 			users := randomRoles(g.asAdmin(), rnd, catalogue)
 			g.exec.SetRecoverFunc(func(_ context.Context, v any) error {
 				t.Errorf("panic: %v", v)
@@ -117,7 +117,7 @@ func TestPayload_UnderRandomRights(t *testing.T) {
 func TestPayload_OfWhatTheCallerMayNotRead(t *testing.T) {
 	for _, driver := range []string{"bolt", "redis"} {
 		t.Run(driver, func(t *testing.T) {
-			g := judgedOver(t, networks(t), driver)
+			g := authorizedOver(t, networks(t), driver)
 			g.asAdmin().apply(role("ci", `{"kinds": ["Network"], "verbs": ["CREATE"]}`), binding("ci", "token:ci", "ci", "*"))
 			g.as("token:ci")
 			const payload = `dryRun created: __typename network { id metadata { name } } preview { name } warnings { code message field path }`

@@ -86,13 +86,13 @@ func (r *run) releaseArguments() {
 	r.spent.inputs = 0
 }
 
-// maxAsked is the maximum number of requests whose memory is kept.
-const maxAsked = 1024
+// maxKeptRequests is the maximum number of requests whose memory is kept.
+const maxKeptRequests = 1024
 
 // emptied returns p without its requests, so that the next level can use its memory. It returns the zero value if p has
 // had too many requests.
 func (p *pageRequests) emptied() pageRequests {
-	if max(cap(p.list), cap(p.related), len(p.same)) > maxAsked {
+	if max(cap(p.list), cap(p.related), len(p.same)) > maxKeptRequests {
 		return pageRequests{}
 	}
 	clear(p.list)

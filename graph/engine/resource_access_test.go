@@ -15,14 +15,14 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// judged is a gateway of the catalogue of networks that judges its callers.
-func judged(t *testing.T) *gateway {
+// authorized starts a gateway of the catalogue of networks with access control.
+func authorized(t *testing.T) *gateway {
 	t.Helper()
-	return judgedOver(t, networks(t), "memory")
+	return authorizedOver(t, networks(t), "memory")
 }
 
-// judgedOver is judged on a catalogue and a store.
-func judgedOver(t *testing.T, catalogue *kinds.Schema, driver string) *gateway {
+// authorizedOver is authorized for a catalogue and a store.
+func authorizedOver(t *testing.T, catalogue *kinds.Schema, driver string) *gateway {
 	t.Helper()
 	g := gatewayOver(t, catalogue, drivers[driver], func(cfg *service.Config) {
 		cfg.Access = access.Config{Enabled: true, AdminGroup: "token:admins"}
@@ -79,7 +79,7 @@ func team(g *gateway) {
 }
 
 func TestACallerReadsWhatItMayDo(t *testing.T) {
-	g := judged(t)
+	g := authorized(t)
 	team(g)
 	g.as("token:dev")
 	for arguments, want := range map[string]string{
@@ -108,7 +108,7 @@ func TestACallerReadsWhatItMayDo(t *testing.T) {
 }
 
 func TestWhatIsAskedOfAccessHasToMakeSense(t *testing.T) {
-	g := judged(t)
+	g := authorized(t)
 	team(g)
 	g.as("token:dev")
 	codes := map[bool]failure.Code{false: failure.CodeBadUserInput, true: failure.CodeValidationFailed}
@@ -134,7 +134,7 @@ func TestWhatIsAskedOfAccessHasToMakeSense(t *testing.T) {
 }
 
 func TestResourcesAndKindsSayWhatTheCallerMayDo(t *testing.T) {
-	g := judged(t)
+	g := authorized(t)
 	team(g)
 	g.apply(`{"apiVersion": "openstack.k-orc.cloud/v1alpha1", "kind": "Network", "metadata": {"name": "n", "namespace": "dev"}, "spec": {"cloudCredentialsRef": {"secretName": "s", "cloudName": "c"}, "resource": {}}}`)
 	const ask = `{ network(namespace: "dev", name: "n") { allowed } }`
@@ -152,7 +152,7 @@ func TestResourcesAndKindsSayWhatTheCallerMayDo(t *testing.T) {
 }
 
 func TestKind_TellsItsSizeToThoseWhoMayListAllOfIt(t *testing.T) {
-	g := judged(t)
+	g := authorized(t)
 	team(g)
 	const network = `{"apiVersion": "openstack.k-orc.cloud/v1alpha1", "kind": "Network", "metadata": {"name": "n", "namespace": "dev"},
 		"spec": {"cloudCredentialsRef": {"secretName": "s", "cloudName": "c"}, "resource": {"description": "d"}}}`
@@ -195,7 +195,7 @@ func TestKind_TellsItsSizeToThoseWhoMayListAllOfIt(t *testing.T) {
 }
 
 func TestWhoMayDoSomethingIsShownToThoseWhoMayReadTheBindings(t *testing.T) {
-	g := judged(t)
+	g := authorized(t)
 	team(g)
 	const ask = `{ accessGrants(verb: PATCH, kind: "Network", namespace: "dev") { binding role rule users groups } }`
 	dev := `{"binding":"dev","role":"dev","rule":0,"users":["token:dev"],"groups":[]}`
@@ -208,7 +208,7 @@ func TestWhoMayDoSomethingIsShownToThoseWhoMayReadTheBindings(t *testing.T) {
 }
 
 func TestBlockersThatTheCallerMayNotSeeAreCounted(t *testing.T) {
-	g := judged(t)
+	g := authorized(t)
 	team(g)
 	const cloud = `"cloudCredentialsRef": {"secretName": "s", "cloudName": "c"}`
 	g.apply(
@@ -240,7 +240,7 @@ func TestTheVerbsOfTheAPIAreThoseOfTheEvaluator(t *testing.T) {
 
 // Each root field of a mutation is judged by the policy that the fields before it have left behind.
 func TestALaterMutationIsJudgedByThePolicyThatAnEarlierOneHasMade(t *testing.T) {
-	g := judged(t)
+	g := authorized(t)
 	g.asAdmin().apply(role("own", `{"kinds": ["Network", "AccessBinding", "AccessRole"], "verbs": ["*"]}`), binding("own", "token:dev", "own", "*"))
 	g.as("token:dev")
 	got := g.do(`mutation($r: String!, $b: String!) {

@@ -48,10 +48,10 @@ type OrderSpec {
 type crm struct {
 	*gateway
 	service *ownertest.Service
-	mu      sync.Mutex // guards asked
-	// asked are who asked the service to write.
-	asked []string
-	store backend.Store
+	mu      sync.Mutex // guards writers
+	// writers are the callers of the writes that the service has received.
+	writers []string
+	store   backend.Store
 }
 
 // inCRM runs a test with a gateway that judges its callers. token:dev may do everything in the namespace dev.
@@ -62,7 +62,7 @@ func inCRM(t *testing.T, owners map[string]owner.Service, test func(c *crm)) {
 			if call.Method == "Write" || call.Method == "Delete" {
 				c.mu.Lock()
 				defer c.mu.Unlock()
-				c.asked = append(c.asked, access.CallerFrom(ctx).UpdatedBy())
+				c.writers = append(c.writers, access.CallerFrom(ctx).UpdatedBy())
 			}
 			return nil
 		}})
@@ -116,8 +116,8 @@ func (c *crm) refused(what, query string, code failure.Code) {
 	if got := c.failure(query); got.Code != code {
 		c.t.Errorf("%s: %+v, want %s", what, got, code)
 	}
-	if len(c.asked) > 0 {
-		c.t.Errorf("%s: the service was asked by %v", what, c.asked)
+	if len(c.writers) > 0 {
+		c.t.Errorf("%s: the service was asked by %v", what, c.writers)
 	}
 }
 
@@ -125,8 +125,8 @@ func (c *crm) refused(what, query string, code failure.Code) {
 func (c *crm) taken() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := strings.Join(c.asked, " ")
-	c.asked = nil
+	out := strings.Join(c.writers, " ")
+	c.writers = nil
 	return out
 }
 

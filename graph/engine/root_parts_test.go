@@ -223,8 +223,8 @@ func TestAListThatLooksAtTooMuchErasesNothingElse(t *testing.T) {
 	if string(res.Data) != `{"networks":null,"subnets":{"nodes":[{"metadata":{"name":"s"}}]}}` || len(res.Errors) != 1 {
 		t.Fatalf("%s %v", res.Data, res.Errors)
 	}
-	var told *failure.Error
-	if err := res.Errors[0]; err.Path.String() != "networks" || !errors.As(err, &told) || told.Code != failure.CodeLimitExceeded || told.Limit != 2 || told.Setting != "limit-rows" {
-		t.Errorf("%+v %+v", err, told)
+	var e *failure.Error
+	if err := res.Errors[0]; err.Path.String() != "networks" || !errors.As(err, &e) || e.Code != failure.CodeLimitExceeded || e.Limit != 2 || e.Setting != "limit-rows" {
+		t.Errorf("%+v %+v", err, e)
 	}
 }

@@ -199,7 +199,7 @@ func (i *issuer) read(ctx context.Context, token *oidc.IDToken) (*access.Identit
 	if err := token.Claims(&all); err != nil {
 		return nil, invalid("the claims of the token cannot be read")
 	}
-	if confirmed, told := all["email_verified"]; i.cfg.User == "email" && told && confirmed != true {
+	if confirmed, present := all["email_verified"]; i.cfg.User == "email" && present && confirmed != true {
 		return nil, invalid("the e-mail address in the token is not verified")
 	}
 	user, err := i.user.text(ctx, all)

@@ -101,8 +101,8 @@ func (v *Version) Changes(newest Newest) ([]catalogue.Difference, error) {
 type comparison struct {
 	newest   Newest
 	findings kinds.Findings
-	// told has the differences for which there is a finding already.
-	told map[string]bool
+	// reported has the differences for which there is a finding already.
+	reported map[string]bool
 	// broken has the kinds with findings. owners maps the name of a type to the kinds to which the type belongs.
 	broken map[string]bool
 	owners map[string]map[string]bool
@@ -110,10 +110,10 @@ type comparison struct {
 
 func newComparison(newest Newest) *comparison {
 	c := &comparison{
-		newest: newest,
-		told:   map[string]bool{},
-		broken: map[string]bool{},
-		owners: map[string]map[string]bool{},
+		newest:   newest,
+		reported: map[string]bool{},
+		broken:   map[string]bool{},
+		owners:   map[string]map[string]bool{},
 	}
 	c.own(newest.Schema.Descriptors())
 	return c
@@ -149,10 +149,10 @@ func (c *comparison) compare(v *Version) error {
 		file, line := splitPlace(d.Place)
 		d.Place = ""
 		d.Severity = catalogue.Safe // without the mark of the severity in String
-		if c.told[d.String()] {
+		if c.reported[d.String()] {
 			continue
 		}
-		c.told[d.String()] = true
+		c.reported[d.String()] = true
 		c.findings = append(c.findings, kinds.Finding{
 			File:    file,
 			Line:    line,

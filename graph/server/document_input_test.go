@@ -54,7 +54,7 @@ func TestASubscriptionHasOneRootField(t *testing.T) {
 
 func TestWhatIsNoTextIsRefused(t *testing.T) {
 	e := newEdge(t, plain, server.Config{})
-	for name, r := range map[string]asked{
+	for name, r := range map[string]httpRequest{
 		"a byte that is no UTF-8":          posted("{\"query\":\"{ network(name: \\\"a\xffb\\\") { id } }\"}"),
 		"such a byte in a variable":        posted("{\"query\":\"query($n: String!) { network(name: $n) { id } }\",\"variables\":{\"n\":\"a\xff\"}}"),
 		"such a byte in a query string":    got("query=%7B__typename%7D&variables=%7B%22a%22:%22%FF%22%7D"),

@@ -20,13 +20,13 @@ func TestGeneration_AStreamOverAComparedServiceTellsEachChangeOnceAcrossARestart
 	first, _ := foos.gateway(store, allOfFoo)
 	w, _ := first.follow("")
 	foos.set("a", "one", 1)
-	w.tells("ADDED a one")
+	w.expect("ADDED a one")
 	foos.set("a", "two", 1)
-	w.tells("MODIFIED a two")
+	w.expect("MODIFIED a two")
 	foos.set("b", "one", 1)
-	w.tells("ADDED b one")
+	w.expect("ADDED b one")
 	foos.Remove("a")
-	cursor := w.tells("DELETED a two")
+	cursor := w.expect("DELETED a two")
 
 	first.stop()
 	foos.set("b", "three", 2)
@@ -35,20 +35,20 @@ func TestGeneration_AStreamOverAComparedServiceTellsEachChangeOnceAcrossARestart
 	foos.Remove("gone")
 	second, _ := foos.gateway(store, allOfFoo)
 	w, _ = second.follow(cursor)
-	told := []string{w.next().String(), w.next().String()}
-	slices.Sort(told)
-	if want := []string{"ADDED c new", "MODIFIED b three"}; !slices.Equal(told, want) {
-		t.Errorf("after a restart it tells %q, want %q", told, want)
+	events := []string{w.next().String(), w.next().String()}
+	slices.Sort(events)
+	if want := []string{"ADDED c new", "MODIFIED b three"}; !slices.Equal(events, want) {
+		t.Errorf("after a restart the events are %q, want %q", events, want)
 	}
 	foos.Remove("c")
-	w.tells("DELETED c new")
-	again, _ := second.follow(cursor) // a client that has lost what it was told
-	told = []string{again.next().String(), again.next().String()}
-	slices.Sort(told)
-	if want := []string{"ADDED c new", "MODIFIED b three"}; !slices.Equal(told, want) {
-		t.Errorf("once more it tells %q, want %q", told, want)
+	w.expect("DELETED c new")
+	again, _ := second.follow(cursor) // a client that has lost the events that it got
+	events = []string{again.next().String(), again.next().String()}
+	slices.Sort(events)
+	if want := []string{"ADDED c new", "MODIFIED b three"}; !slices.Equal(events, want) {
+		t.Errorf("once more it tells %q, want %q", events, want)
 	}
-	again.tells("DELETED c new")
+	again.expect("DELETED c new")
 }
 
 func TestGeneration_AServiceThatIsRemovedAndAddedWhileStreamsRun(t *testing.T) {
@@ -56,16 +56,16 @@ func TestGeneration_AServiceThatIsRemovedAndAddedWhileStreamsRun(t *testing.T) {
 	c, _ := foos.gateway(openMemory(t), lessOfFoo)
 	w, _ := c.follow("")
 	foos.set("a", "one", 1)
-	w.tells("ADDED a one")
+	w.expect("ADDED a one")
 	c.owners = nil
 	c.replace(wide) // which has no Foos
 	foos.set("a", "two", 2)
 	foos.set("b", "new", 3)
 	foos.serve(c, allOfFoo, "")
-	told := []string{w.next().String(), w.next().String()}
-	slices.Sort(told)
-	if want := []string{"ADDED b new", "MODIFIED a two"}; !slices.Equal(told, want) {
-		t.Errorf("it tells %q, want %q", told, want)
+	events := []string{w.next().String(), w.next().String()}
+	slices.Sort(events)
+	if want := []string{"ADDED b new", "MODIFIED a two"}; !slices.Equal(events, want) {
+		t.Errorf("it tells %q, want %q", events, want)
 	}
 	const list = `{ foos { nodes { metadata { name } spec { baz } } } }`
 	const want = `{"data":{"foos":{"nodes":[` +
@@ -74,7 +74,7 @@ func TestGeneration_AServiceThatIsRemovedAndAddedWhileStreamsRun(t *testing.T) {
 		t.Errorf("with the new mapping: %s, want %s", got, want)
 	}
 	foos.Remove("b")
-	w.tells("DELETED b new")
+	w.expect("DELETED b new")
 }
 
 func TestGeneration_AMappingThatShowsMoreMirrorsItOnce(t *testing.T) {
@@ -83,17 +83,17 @@ func TestGeneration_AMappingThatShowsMoreMirrorsItOnce(t *testing.T) {
 	first, _ := foos.gateway(store, lessOfFoo)
 	w, _ := first.follow("")
 	foos.set("a", "one", 7)
-	cursor := w.tells("ADDED a one")
+	cursor := w.expect("ADDED a one")
 	first.stop()
 	second, svc := foos.gateway(store, allOfFoo)
 	w, _ = second.follow(cursor)
-	w.tells("MODIFIED a one")
+	w.expect("MODIFIED a one")
 	if got := second.post(t, `{ foo(name: "a") { spec { baz } } }`, nil); got != `{"data":{"foo":{"spec":{"baz":7}}}}` {
 		t.Errorf("it shows %s", got)
 	}
 	foos.comparedBy(svc)
 	foos.set("b", "end", 1)
-	w.tells("ADDED b end")
+	w.expect("ADDED b end")
 }
 
 func TestGeneration_GatewaysWithOtherMappingsDoNotUndoEachOther(t *testing.T) {
@@ -113,14 +113,14 @@ func TestGeneration_GatewaysWithOtherMappingsDoNotUndoEachOther(t *testing.T) {
 	if got != `{"data":{"upsertFoo":{"foo":{"spec":{"bar":"two"}}}}}` {
 		t.Fatalf("a write by the older gateway: %s", got)
 	}
-	w.tells("MODIFIED a two")
+	w.expect("MODIFIED a two")
 	foos.comparedBy(olderService)
 	foos.comparedBy(newerService)
 	if got := newer.post(t, show, nil); got != `{"data":{"foo":{"spec":{"bar":"two","baz":7}}}}` || foos.baz("a") != 7 {
 		t.Errorf("after a write by the older gateway: %s, the service has %d", got, foos.baz("a"))
 	}
 	foos.Remove("a")
-	w.tells("DELETED a two")
+	w.expect("DELETED a two")
 }
 
 func TestGeneration_GatewaysCompareAServiceInEachOthersPlace(t *testing.T) {
@@ -133,20 +133,20 @@ func TestGeneration_GatewaysCompareAServiceInEachOthersPlace(t *testing.T) {
 	for i := range many {
 		foos.set(fmt.Sprintf("a-%02d", i), "x", 1)
 	}
-	told := map[string]int{}
+	events := map[string]int{}
 	for range many {
-		told[w.next().String()]++
+		events[w.next().String()]++
 	}
-	if len(told) != many {
-		t.Errorf("while both compare it tells %v", told)
+	if len(events) != many {
+		t.Errorf("while both compare it tells %v", events)
 	}
 	foos.comparedBy(svc)
 	first.stop()
 	foos.set("b", "alone", 1)
-	w.tells("ADDED b alone")
+	w.expect("ADDED b alone")
 	third, _ := foos.gateway(store, allOfFoo)
 	foos.set("b", "with another", 1)
-	w.tells("MODIFIED b with another")
+	w.expect("MODIFIED b with another")
 	second.stop()
 	foos.Remove("b")
 	foos.set("c", "by the last one", 1)
@@ -258,13 +258,13 @@ func TestGeneration_CallersWithoutRightsSeeNothingOfAComparedService(t *testing.
 	foos.comparedBy(svc)
 	c.answered("/graphql", `mutation { createApp(input: {name: "app", spec: {fooRef: "absent"}}) { app { id } } }`)
 	ended := false
-	for told := false; !told || !ended; {
+	for received := false; !received || !ended; {
 		m := w.read()
 		payload := string(m.Payload)
 		if strings.Contains(payload, "hidden") || strings.Contains(payload, "other") || strings.Contains(payload, "secret") {
 			t.Fatalf("a stream shows %s", payload)
 		}
-		told = told || m.ID == "all" && strings.Contains(payload, `"name":"app"`)
+		received = received || m.ID == "all" && strings.Contains(payload, `"name":"app"`)
 		ended = ended || m.ID == "foos" && m.Type == "error" && strings.Contains(payload, "FORBIDDEN")
 	}
 }

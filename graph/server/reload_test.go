@@ -82,12 +82,12 @@ func TestACatalogueIsReplacedByCallersWhoMay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var refused []failure.Code
-			asked := 0
+			calls := 0
 			e := newGuardedEdge(t, c.group, server.Config{
 				Identities: identities,
 				Refused:    func(_ context.Context, err *failure.Error) { refused = append(refused, err.Code) },
 				Reload: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					asked++
+					calls++
 					_, _ = fmt.Fprintf(w, `{"data":"of %s"}`, access.CallerFrom(r.Context()).Identity)
 				}),
 			})
@@ -95,13 +95,13 @@ func TestACatalogueIsReplacedByCallersWhoMay(t *testing.T) {
 			if w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
-			if (w.Code == 200) != (asked == 1) {
-				t.Errorf("asked %d times", asked)
+			if (w.Code == 200) != (calls == 1) {
+				t.Errorf("asked %d times", calls)
 			}
 			if allow := w.Header().Get("Allow"); (w.Code == 405) != (allow == "POST") {
 				t.Errorf("Allow: %q", allow)
 			}
-			if judged := c.says != `"code":"FORBIDDEN"` && (w.Code == 401 || w.Code == 403); judged != (len(refused) == 1) {
+			if denied := c.says != `"code":"FORBIDDEN"` && (w.Code == 401 || w.Code == 403); denied != (len(refused) == 1) {
 				t.Errorf("refused %v", refused)
 			}
 			if lines := e.log.FilterMessage("access").Len(); (w.Code == 401 || w.Code == 403) != (lines == 1) {
@@ -112,10 +112,10 @@ func TestACatalogueIsReplacedByCallersWhoMay(t *testing.T) {
 }
 
 func TestWithoutIdentitiesACatalogueIsReplacedOverTheAdminSocketOnly(t *testing.T) {
-	asked := false
-	e := newEdge(t, plain, server.Config{Reload: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true })})
+	called := false
+	e := newEdge(t, plain, server.Config{Reload: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true })})
 	w := e.from("127.0.0.1:1", "POST", "/catalogue", nil, "{}")
-	if w.Code != 403 || !strings.Contains(w.Body.String(), "over its admin socket only") || !strings.Contains(w.Body.String(), `"code":"FORBIDDEN"`) || asked {
+	if w.Code != 403 || !strings.Contains(w.Body.String(), "over its admin socket only") || !strings.Contains(w.Body.String(), `"code":"FORBIDDEN"`) || called {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	e = newEdge(t, plain, server.Config{})

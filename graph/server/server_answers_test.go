@@ -154,8 +154,8 @@ func TestAnswers_AreNotKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const asked = 4
-			for range asked {
+			const requests = 4
+			for range requests {
 				if w := e.do(posted(string(body))); w.Code != http.StatusOK {
 					t.Fatal(w.Body)
 				}
@@ -163,7 +163,7 @@ func TestAnswers_AreNotKept(t *testing.T) {
 			for outcome, n := range outcomes(t, metrics) {
 				want := 0.0
 				if outcome == c.became {
-					want = asked
+					want = requests
 				}
 				if n != want {
 					t.Errorf("%s: %v, want %v", outcome, n, want)

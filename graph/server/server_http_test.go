@@ -18,13 +18,13 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// asked is a request as a client sends it.
-type asked struct {
+// httpRequest is a request as a client sends it.
+type httpRequest struct {
 	method, query, body string
 	header              map[string]string
 }
 
-func (e edge) do(r asked) *httptest.ResponseRecorder {
+func (e edge) do(r httpRequest) *httptest.ResponseRecorder {
 	var body io.Reader
 	if r.body != "" {
 		body = strings.NewReader(r.body)
@@ -50,15 +50,15 @@ func (e edge) at(method, path string, header ...string) *httptest.ResponseRecord
 	return w
 }
 
-func posted(body string, header ...string) asked {
-	r := asked{method: http.MethodPost, body: body, header: map[string]string{"Content-Type": "application/json"}}
+func posted(body string, header ...string) httpRequest {
+	r := httpRequest{method: http.MethodPost, body: body, header: map[string]string{"Content-Type": "application/json"}}
 	for i := 0; i < len(header); i += 2 {
 		r.header[header[i]] = header[i+1]
 	}
 	return r
 }
 
-func got(query string, header ...string) asked {
+func got(query string, header ...string) httpRequest {
 	r := posted("", header...)
 	r.method, r.query = http.MethodGet, query
 	delete(r.header, "Content-Type")
@@ -74,9 +74,9 @@ const (
 func TestStatusAndMediaTypeFollowTheSpecification(t *testing.T) {
 	e := newEdge(t, plain, server.Config{})
 	for name, c := range map[string]struct {
-		asked
-		status       int
-		media, holds string
+		httpRequest
+		status          int
+		media, contains string
 	}{
 		"a query":                           {posted(`{"query":"{ __typename }"}`), 200, plainType, `{"data":{"__typename":"Query"}}`},
 		"the newer type":                    {posted(`{"query":"{ __typename }"}`, "Accept", "application/graphql-response+json"), 200, responseType, `"data"`},
@@ -91,7 +91,7 @@ func TestStatusAndMediaTypeFollowTheSpecification(t *testing.T) {
 		"a form":                            {posted("query=x", "Content-Type", "application/x-www-form-urlencoded"), 415, plainType, "application/json"},
 		"plain text":                        {posted(`{"query":"{ __typename }"}`, "Content-Type", "text/plain"), 415, plainType, "application/json"},
 		"another charset":                   {posted(`{"query":"{ __typename }"}`, "Content-Type", "application/json; charset=latin1"), 415, plainType, "UTF-8"},
-		"another method":                    {asked{method: http.MethodPut}, 405, plainType, "use POST"},
+		"another method":                    {httpRequest{method: http.MethodPut}, 405, plainType, "use POST"},
 		"a mutation by GET":                 {got("query=mutation%7B__typename%7D"), 405, plainType, "by POST"},
 		"no type that we have":              {posted(`{"query":"{ __typename }"}`, "Accept", "text/html"), 406, plainType, "Accept names neither"},
 		"an invalid document and such":      {posted(`{"query":"{ nothing }"}`, "Accept", "text/html"), 400, plainType, "GRAPHQL_VALIDATION_FAILED"},
@@ -110,9 +110,9 @@ func TestStatusAndMediaTypeFollowTheSpecification(t *testing.T) {
 		"a subscription as events, refused": {got("query=subscription%7BnetworkChanges(after:%22x%22)%7Btype%7D%7D", "Accept", "text/event-stream"), 200, eventsType, "CURSOR_INVALID"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := e.do(c.asked)
-			if w.Code != c.status || w.Header().Get("Content-Type") != c.media || !strings.Contains(w.Body.String(), c.holds) {
-				t.Errorf("%d %s %s; want %d %s with %s", w.Code, w.Header().Get("Content-Type"), w.Body, c.status, c.media, c.holds)
+			w := e.do(c.httpRequest)
+			if w.Code != c.status || w.Header().Get("Content-Type") != c.media || !strings.Contains(w.Body.String(), c.contains) {
+				t.Errorf("%d %s %s; want %d %s with %s", w.Code, w.Header().Get("Content-Type"), w.Body, c.status, c.media, c.contains)
 			}
 			if strings.Contains(w.Body.String(), "secret") {
 				t.Error("the answer quotes the request")
@@ -152,7 +152,7 @@ func TestAnswersAreCompressedWhereTheClientAcceptsIt(t *testing.T) {
 func TestPagesOfConfiguredOriginsMayReadAnswers(t *testing.T) {
 	e := newEdge(t, plain, server.Config{AllowedOrigins: []string{"https://app.example.com"}})
 	preflight := func(origin string) *httptest.ResponseRecorder {
-		return e.do(asked{method: http.MethodOptions, header: map[string]string{
+		return e.do(httpRequest{method: http.MethodOptions, header: map[string]string{
 			"Origin": origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type,sentry-trace,traceparent,x-datadog-trace-id",
 		}})
 	}
@@ -186,7 +186,7 @@ func TestADocumentIsRegisteredOnceAndThenNamed(t *testing.T) {
 		t.Errorf("an invalid document was registered: %s", w.Body)
 	}
 	e.do(posted(`{"query":"` + query + `","extensions":` + extensions + `}`))
-	for _, r := range []asked{byHash, posted(`{"extensions":` + extensions + `}`), posted(`{"documentId":"sha256:` + hashed(query) + `"}`), got("documentId=sha256:" + hashed(query))} {
+	for _, r := range []httpRequest{byHash, posted(`{"extensions":` + extensions + `}`), posted(`{"documentId":"sha256:` + hashed(query) + `"}`), got("documentId=sha256:" + hashed(query))} {
 		if w := e.do(r); w.Body.String() != `{"data":{"__typename":"Query"}}` {
 			t.Errorf("%+v: %s", r, w.Body)
 		}

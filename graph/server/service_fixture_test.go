@@ -192,13 +192,13 @@ func (w *wire) next() fooEvent {
 	}
 }
 
-// tells reads events of a stream of Foos, which must be these in their order, and returns the last cursor.
-func (w *wire) tells(want ...string) (cursor string) {
+// expect reads events of a stream of Foos, which must be these in their order, and returns the last cursor.
+func (w *wire) expect(want ...string) (cursor string) {
 	w.t.Helper()
 	for _, one := range want {
 		got := w.next()
 		if got.String() != one {
-			w.t.Fatalf("it tells %q, want %q", got, one)
+			w.t.Fatalf("the event is %q, want %q", got, one)
 		}
 		cursor = got.Cursor
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // changes listens to a subscription by server-sent events.
-func changes(t *testing.T, at, query string) (next func() told) {
+func changes(t *testing.T, at, query string) (next func() limitAnswer) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+"/graphql?query="+url.QueryEscape(query), nil)
 	if err != nil {
@@ -29,7 +29,7 @@ func changes(t *testing.T, at, query string) (next func() told) {
 	}
 	t.Cleanup(func() { _ = res.Body.Close() })
 	lines := bufio.NewScanner(res.Body)
-	return func() (out told) {
+	return func() (out limitAnswer) {
 		t.Helper()
 		for lines.Scan() {
 			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
@@ -88,7 +88,7 @@ func TestEachEventHasABudgetOfItsOwn(t *testing.T) {
 }
 
 // lastOf reads events until the stream ends, and returns the last one.
-func lastOf(next func() told) (n int, last told) {
+func lastOf(next func() limitAnswer) (n int, last limitAnswer) {
 	for {
 		if last = next(); len(last.Errors) > 0 {
 			return n, last
@@ -106,7 +106,7 @@ func TestDearEventsShareAnAllowance(t *testing.T) {
 	topology(t, e, 1, 1, 400)
 	const dear = `subscription { networkChanges { type network { ports(first: 1000) { nodes { id } } } } }`
 	const small = `subscription { networkChanges { type network { ports(first: 20) { nodes { id } } } } }`
-	streams := make([]func() told, 10)
+	streams := make([]func() limitAnswer, 10)
 	for i := range streams {
 		streams[i] = changes(t, srv.URL, dear)
 		streams[i]() // IN_SYNC

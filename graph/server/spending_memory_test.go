@@ -36,7 +36,7 @@ func TestAnOperationThatFindsNoMemoryIsToldWhenToTryAgain(t *testing.T) {
 	}
 	late := httptest.NewRecorder()
 	e.ask(late, large)
-	var got told
+	var got limitAnswer
 	if err := json.Unmarshal(late.Body.Bytes(), &got); err != nil || len(got.Errors) != 1 || string(got.Data) != "null" {
 		t.Fatalf("%d %.300s", late.Code, late.Body)
 	}
@@ -76,7 +76,7 @@ func TestManyLargePagesAtOnceShareTheMemory(t *testing.T) {
 			t.Fatalf("%.300s", got)
 		}
 	}
-	for _, c := range []struct{ query, told string }{
+	for _, c := range []struct{ query, want string }{
 		{`{ networks(first: 1000) { nodes { id } } }`, "limit-held"},
 		{`{ networks(first: 14) { nodes { metadata { annotations { value } } } } }`, `"data":{"networks"`},
 	} {
@@ -92,7 +92,7 @@ func TestManyLargePagesAtOnceShareTheMemory(t *testing.T) {
 				switch text := w.Body.String(); {
 				case strings.Contains(text, "limit-memory") && w.Code == http.StatusServiceUnavailable:
 					busy++
-				case strings.Contains(text, c.told):
+				case strings.Contains(text, c.want):
 					met++
 				default:
 					t.Errorf("%d %.300s", w.Code, text)
@@ -101,7 +101,7 @@ func TestManyLargePagesAtOnceShareTheMemory(t *testing.T) {
 		}
 		all.Wait()
 		if met == 0 {
-			t.Errorf("%s: nobody is told %s, %d are told to try again", c.query, c.told, busy)
+			t.Errorf("%s: nobody gets %s, %d must try again", c.query, c.want, busy)
 		}
 		if used := e.metric(t, "sluice_request_bytes"); used != 0 {
 			t.Errorf("%v bytes are taken when all is over", used)

@@ -49,8 +49,8 @@ func (s *rows) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 	return pages, err
 }
 
-// told is an answer with what its errors say of limits.
-type told struct {
+// limitAnswer is an answer with the fields of its errors that describe limits.
+type limitAnswer struct {
 	Data   json.RawMessage
 	Errors []struct {
 		Message    string
@@ -64,7 +64,7 @@ type told struct {
 	}
 }
 
-func (e edge) told(t testing.TB, query string, variables any) (out told) {
+func (e edge) limitsOf(t testing.TB, query string, variables any) (out limitAnswer) {
 	t.Helper()
 	text := e.post(t, query, variables)
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
@@ -125,7 +125,7 @@ func TestADearOperationIsEndedByTheLimitThatItExceeds(t *testing.T) {
 	for _, c := range dear() {
 		t.Run(c.name, func(t *testing.T) {
 			store.returned.Store(0)
-			got := e.told(t, c.query, nil)
+			got := e.limitsOf(t, c.query, nil)
 			if string(got.Data) != "null" || len(got.Errors) != 1 {
 				t.Fatalf("%d errors, data %.200s", len(got.Errors), got.Data)
 			}
@@ -146,11 +146,11 @@ func TestADearOperationIsEndedByTheLimitThatItExceeds(t *testing.T) {
 func TestOfAQueryThatIsEndedOneErrorIsTold(t *testing.T) {
 	e := newEdge(t, plain, server.Config{Limits: server.Limits{Objects: 10}})
 	topology(t, e, 3, 3, 1)
-	got := e.told(t, `{ bad: node(id: "rubbish") { id } networks { nodes { id subnets { nodes { id } } } } }`, nil)
+	got := e.limitsOf(t, `{ bad: node(id: "rubbish") { id } networks { nodes { id subnets { nodes { id } } } } }`, nil)
 	if len(got.Errors) != 1 || string(got.Data) != "null" || got.Errors[0].Extensions.Setting != "limit-objects" || fmt.Sprint(got.Errors[0].Path) != "[networks nodes 2 subnets nodes]" {
 		t.Errorf("%s %+v", got.Data, got.Errors)
 	}
-	if got := e.told(t, `{ bad: node(id: "rubbish") { id } networks { nodes { id } } }`, nil); len(got.Errors) != 1 || got.Errors[0].Extensions.Setting != "" || !strings.Contains(string(got.Data), "net-2") && len(got.Data) < 50 {
+	if got := e.limitsOf(t, `{ bad: node(id: "rubbish") { id } networks { nodes { id } } }`, nil); len(got.Errors) != 1 || got.Errors[0].Extensions.Setting != "" || !strings.Contains(string(got.Data), "net-2") && len(got.Data) < 50 {
 		t.Errorf("within the budget: %s %+v", got.Data, got.Errors)
 	}
 }
@@ -161,7 +161,7 @@ func TestWhatAMutationDidIsToldAlsoWhenItsAnswerIsTooLarge(t *testing.T) {
 	e := newEdge(t, plain, server.Config{Limits: server.Limits{Objects: 10}})
 	topology(t, e, 1, 11, 0)
 	const change = `upsertNetwork(input: {name: "%s", spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {mtu: 1400}}}) { network { spec { resource { mtu } } subnets { nodes { id } } } }`
-	got := e.told(t, "mutation { a: "+fmt.Sprintf(change, "other")+" b: "+fmt.Sprintf(change, "net-0")+" c: "+fmt.Sprintf(change, "third")+"}", nil)
+	got := e.limitsOf(t, "mutation { a: "+fmt.Sprintf(change, "other")+" b: "+fmt.Sprintf(change, "net-0")+" c: "+fmt.Sprintf(change, "third")+"}", nil)
 	var data struct{ A, B, C any }
 	if err := json.Unmarshal(got.Data, &data); err != nil || data.A == nil || data.B != nil || data.C != nil || len(got.Errors) != 2 {
 		t.Fatalf("%s %+v", got.Data, got.Errors)
@@ -235,7 +235,7 @@ func TestLongNamesOfFieldsOfTheCoreAreRefusedBeforeTheyAreWritten(t *testing.T) 
 	query := `{ ` + aliases(5, `kinds { fields { ...F } }`) + `} fragment F on KindField { ` + names.String() + `}`
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	got := e.told(t, query, nil)
+	got := e.limitsOf(t, query, nil)
 	runtime.ReadMemStats(&after)
 	if len(got.Errors) != 1 || got.Errors[0].Extensions.Setting != "limit-answer" {
 		t.Fatalf("%.300s %.300v", got.Data, got.Errors)
@@ -243,7 +243,7 @@ func TestLongNamesOfFieldsOfTheCoreAreRefusedBeforeTheyAreWritten(t *testing.T) 
 	if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n > 50 {
 		t.Errorf("%d MB were allocated", n)
 	}
-	if got := e.told(t, `{ `+aliases(20, `kinds { fields { path theNameOfTheField: name } }`)+`}`, nil); len(got.Errors) > 0 {
+	if got := e.limitsOf(t, `{ `+aliases(20, `kinds { fields { path theNameOfTheField: name } }`)+`}`, nil); len(got.Errors) > 0 {
 		t.Errorf("%+v", got.Errors)
 	}
 }
@@ -251,11 +251,11 @@ func TestLongNamesOfFieldsOfTheCoreAreRefusedBeforeTheyAreWritten(t *testing.T) 
 // TestFieldsOfTheCoreHaveAPrice: what gqlgen executes is charged as it is begun.
 func TestFieldsOfTheCoreHaveAPrice(t *testing.T) {
 	e := newEdge(t, plain, server.Config{})
-	got := e.told(t, `{ `+aliases(90, `kinds { name plural fields { path name type description } }`)+`}`, nil)
+	got := e.limitsOf(t, `{ `+aliases(90, `kinds { name plural fields { path name type description } }`)+`}`, nil)
 	if len(got.Errors) != 1 || got.Errors[0].Extensions.Setting != "limit-steps" {
 		t.Errorf("%.300s %.300v", got.Data, got.Errors)
 	}
-	if got := e.told(t, `{ `+aliases(3, `kinds { name plural fields { path name type description } }`)+`}`, nil); len(got.Errors) > 0 {
+	if got := e.limitsOf(t, `{ `+aliases(3, `kinds { name plural fields { path name type description } }`)+`}`, nil); len(got.Errors) > 0 {
 		t.Errorf("%+v", got.Errors)
 	}
 }
@@ -283,7 +283,7 @@ func TestInputsAndConditionsHaveAPrice(t *testing.T) {
 		"values of a manifest":  {`mutation($v: String!) { ` + aliases(90, "applyManifest(input: {manifest: $v, dryRun: true}) { dryRun }") + `}`, `mutation($v: String!) { applyManifest(input: {manifest: $v, dryRun: true}) { dryRun } }`, "x: [" + strings.Repeat("a,", 2000) + "]"},
 		"dependencies":          {`query { ports(first: 300) { nodes { ` + aliases(90, "dependencies { totalCount }") + `} } }`, `query { ports(first: 300) { nodes { dependencies { totalCount } } } }`, nil},
 	} {
-		got := e.told(t, c.many, map[string]any{"v": c.value})
+		got := e.limitsOf(t, c.many, map[string]any{"v": c.value})
 		if last := got.Errors; len(last) == 0 || last[len(last)-1].Extensions.Setting != "limit-steps" {
 			t.Errorf("%s: %.300v", name, got.Errors)
 		}

@@ -28,7 +28,7 @@ func writeStory(t testing.TB, path string, update bool, run int) {
 	s.Received(`{"message":"it is ` + r(2) + `, was ` + r(1) + `","currentRevision":"` + r(2) + `","revision":"` + r(1) + `"}`)
 }
 
-const toldStory = `A story
+const writtenStory = `A story
 (written by: go test -update)
 
 A client asks.
@@ -66,7 +66,7 @@ func TestAStoryIsTheSameInEveryRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(toldStory, string(got)); diff != "" {
+		if diff := cmp.Diff(writtenStory, string(got)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
@@ -86,7 +86,7 @@ func (o *observed) Errorf(format string, a ...any) { o.failed = fmt.Sprintf(form
 
 func TestADifferenceIsShownWithTheCommandThatAcceptsIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "story.txt")
-	if err := os.WriteFile(path, []byte(strings.Replace(toldStory, "A client asks", "Someone asks", 1)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Replace(writtenStory, "A client asks", "Someone asks", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	o := &observed{TB: t}

@@ -220,17 +220,17 @@ func (s lagging) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, e
 
 type late struct {
 	backend.Watcher
-	told bool
-	// position is where the listener was when it was told something.
+	delivered bool
+	// position is the position of the delivery.
 	position backend.Position
 }
 
 func (l *late) Next(ctx context.Context) (backend.Delivery, error) {
-	if l.told {
+	if l.delivered {
 		return backend.Delivery{}, &backend.LaggedError{Position: l.position}
 	}
 	d, err := l.Watcher.Next(ctx)
-	l.told, l.position = true, d.Position
+	l.delivered, l.position = true, d.Position
 	return d, err
 }
 

@@ -35,8 +35,8 @@ type teller struct {
 	// store is what the server keeps its resources in; each request is a minute later by its clock.
 	store *memory.Store
 	now   *atomic.Int64
-	// asked is the operation that was sent last.
-	asked string
+	// last is the operation that was sent last.
+	last string
 }
 
 // stage is what a story plays on.
@@ -108,12 +108,12 @@ func (c *teller) ask(query string, variables map[string]any, header ...string) s
 	for i := 0; i < len(header); i += 2 {
 		c.Sent(header[i] + ": " + header[i+1])
 	}
-	if query == c.asked {
+	if query == c.last {
 		c.Sent("(the operation above)")
 	} else {
 		c.Sent(query)
 	}
-	c.asked = query
+	c.last = query
 	if variables != nil {
 		c.Sent(asJSON(c.t, variables))
 	}

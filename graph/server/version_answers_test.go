@@ -34,8 +34,8 @@ func TestVersion_KeptAnswersAreOfOneVersion(t *testing.T) {
 	}
 }
 
-// asked asks a path by GET, as a client that has an answer with an entity tag; empty for none.
-func (v *versioned) asked(path, query, tag string) *httptest.ResponseRecorder {
+// get sends a query to a path by GET. tag is the entity tag of an answer that the client has; "" for none.
+func (v *versioned) get(path, query, tag string) *httptest.ResponseRecorder {
 	v.Helper()
 	r := httptest.NewRequest(http.MethodGet, path+"?query="+url.QueryEscape(query), nil)
 	r.Host = "localhost"
@@ -60,8 +60,8 @@ func TestVersion_EntityTagsAreOfOneVersion(t *testing.T) {
 	tags := func() (ofNewest, ofOld string) {
 		t.Helper()
 		for range 3 { // executed, and kept
-			first := v.asked(newest, query, "")
-			second := v.asked(old, query, "")
+			first := v.get(newest, query, "")
+			second := v.get(old, query, "")
 			ofNewest = first.Header().Get("ETag")
 			ofOld = second.Header().Get("ETag")
 			if ofNewest == "" || ofOld == "" || ofNewest == ofOld || strings.Contains(second.Body.String(), "hidden") {
@@ -74,7 +74,7 @@ func TestVersion_EntityTagsAreOfOneVersion(t *testing.T) {
 				{newest, ofNewest, http.StatusNotModified}, {old, ofOld, http.StatusNotModified},
 				{newest, ofOld, http.StatusOK}, {old, ofNewest, http.StatusOK},
 			} {
-				if got := v.asked(one.path, query, one.tag); got.Code != one.code {
+				if got := v.get(one.path, query, one.tag); got.Code != one.code {
 					t.Fatalf("%s with %s: %d, want %d", one.path, one.tag, got.Code, one.code)
 				}
 			}

@@ -57,7 +57,7 @@ func TestVersion_AKindOfAStandardServiceHasTwoVersions(t *testing.T) {
 	if foos.baz("a") != 7 || foos.baz("b") != 8 {
 		t.Errorf("the service has %d and %d", foos.baz("a"), foos.baz("b"))
 	}
-	w.tells("MODIFIED a two", "ADDED b new")
+	w.expect("MODIFIED a two", "ADDED b new")
 	foos.set("b", "three", 9)
 	for e := w.next(); e.String() != "MODIFIED b three"; e = w.next() { // the change of what it does not show may be told
 		if e.String() != "MODIFIED b new" {
@@ -65,5 +65,5 @@ func TestVersion_AKindOfAStandardServiceHasTwoVersions(t *testing.T) {
 		}
 	}
 	foos.Remove("b")
-	w.tells("DELETED b three")
+	w.expect("DELETED b three")
 }

@@ -58,7 +58,7 @@ func (w losingWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 func TestEvents_AllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *testing.T) {
 	const listeners, networks = 50, 20
 	state := make(chan struct{})
-	tell := sync.OnceFunc(func() { close(state) })
+	publish := sync.OnceFunc(func() { close(state) })
 	lost, lose := context.WithCancel(t.Context())
 	defer lose()
 	s := openStoreBehind(t, memory.Config{}, func(m backend.Store) backend.Store { return &losing{Store: m, left: lost, state: state} })
@@ -67,7 +67,7 @@ func TestEvents_AllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *test
 	}
 	g := s.serve(t)
 	defer g.stop()
-	defer tell()
+	defer publish()
 	with, without := make([]*peer, listeners), make([]*peer, listeners)
 	for i := range listeners {
 		with[i], without[i] = g.open(), g.open()
@@ -100,7 +100,7 @@ func TestEvents_AllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *test
 	before := s.answered.Load()
 	lose()
 	until(t, "all who asked for the state have asked again", func() bool { return s.exec.ReadingState() == listeners })
-	tell()
+	publish()
 	for i := range listeners {
 		if n := read(with[i], "IN_SYNC"); n != networks {
 			t.Errorf("%d in the new state", n)

@@ -147,13 +147,13 @@ func TestSocket_ClientsThatDoNotReadAreClosed(t *testing.T) {
 		readers.Wait()
 		most = max(most, heap()-before)
 	}
-	told := time.Since(begin)
+	delivered := time.Since(begin)
 	select {
 	case <-reaped:
 	case <-time.After(timeout + patience):
 		t.Errorf("%d of %d connections are open", open.Load(), all)
 	}
-	t.Logf("%d of %d never read: the others had all %d events after %v, those were closed after %v, each held at most %d KiB", stalled, all, rounds*round, told, time.Since(begin), most/int64(stalled)>>10)
+	t.Logf("%d of %d never read: the others had all %d events after %v, those were closed after %v, each held at most %d KiB", stalled, all, rounds*round, delivered, time.Since(begin), most/int64(stalled)>>10)
 	if most > int64(stalled)*512<<10 {
 		t.Errorf("stalled clients hold %d bytes", most)
 	}
