@@ -214,9 +214,9 @@ func TestMistakesOnTheCommandLineAreOneClearLine(t *testing.T) {
 	if _, errOut, code := g.cli("# nothing\n", "apply", "-f", "-"); code != 2 || !strings.Contains(errOut, "no document") {
 		t.Errorf("empty input: exit %d %s", code, errOut)
 	}
-	for _, asked := range []string{"version", "--version"} {
-		if out, _, code := sluice(t, "", asked); code != 0 || !strings.HasPrefix(out, "sluice ") {
-			t.Errorf("%s: exit %d %s", asked, code, out)
+	for _, arg := range []string{"version", "--version"} {
+		if out, _, code := sluice(t, "", arg); code != 0 || !strings.HasPrefix(out, "sluice ") {
+			t.Errorf("%s: exit %d %s", arg, code, out)
 		}
 	}
 }

@@ -83,8 +83,8 @@ func insist(ctx context.Context, do func() error) error {
 	late := time.Now().Add(2 * patience)
 	for {
 		err := do()
-		var told *client.Error
-		if err == nil || errors.As(err, &told) && !told.Extensions.Retryable && told.Extensions.Code != "BEING_DELETED" && told.Extensions.Code != "CONFLICT" {
+		var e *client.Error
+		if err == nil || errors.As(err, &e) && !e.Extensions.Retryable && e.Extensions.Code != "BEING_DELETED" && e.Extensions.Code != "CONFLICT" {
 			return err
 		}
 		select {
@@ -125,8 +125,8 @@ func (f *family) deleteAll(ctx context.Context, members []member) error {
 	for _, m := range members {
 		err := insist(ctx, func() error {
 			_, err := f.client.Delete(ctx, client.DeleteRequest{Kind: f.kind(m.kind), Name: m.name})
-			var told *client.Error
-			if errors.As(err, &told) && told.Extensions.Code == "NOT_FOUND" {
+			var e *client.Error
+			if errors.As(err, &e) && e.Extensions.Code == "NOT_FOUND" {
 				return nil
 			}
 			return err

@@ -93,7 +93,7 @@ func TestCertificatesAreRenewedUnderConnectedClients(t *testing.T) {
 			t.Errorf("%s is still good", name)
 		}
 	}
-	program.told(open, "renewed")
+	program.expectEvents(open, "renewed")
 	past := g.caller(&tls.Config{RootCAs: after.Pool, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 	if res, err := past.requests.Get(g.address + "/healthz"); err == nil {
 		_ = res.Body.Close()
@@ -127,7 +127,7 @@ func TestAFileOfTokensThatCannotBeReadEndsNobody(t *testing.T) {
 	if err := os.Remove(tokens.path); err != nil {
 		t.Fatal(err)
 	}
-	program.told(open, "without-a-file")
+	program.expectEvents(open, "without-a-file")
 	replace(t, tokens.path, good)
 	program.stale("tokens", 0)
 
@@ -140,7 +140,7 @@ func TestAFileOfTokensThatCannotBeReadEndsNobody(t *testing.T) {
 	}
 	replace(t, tokens.path, []byte(strings.Join(lines, "\n")))
 	g.caller(nil).with(ops).becomes("UNAUTHENTICATED")
-	program.told(open, "beside-a-damaged-line")
+	program.expectEvents(open, "beside-a-damaged-line")
 	if !g.log.await("a token is passed over") {
 		t.Error("the log does not tell the damaged line")
 	}

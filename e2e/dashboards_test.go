@@ -63,7 +63,7 @@ func TestDashboards_ShowGatewaysAndAnAlertFires(t *testing.T) {
 		n++
 		var errs []error
 		left = slices.DeleteFunc(left, func(query string) bool {
-			err := p.asked(query)
+			err := p.hasSeries(query)
 			if errors.Is(err, errNoData) && absent.MatchString(query) {
 				return true
 			}
@@ -78,7 +78,7 @@ func TestDashboards_ShowGatewaysAndAnAlertFires(t *testing.T) {
 		if a := gateways[0].post(newNetwork("late"), nil); len(a.Errors) == 0 {
 			t.Fatalf("a write without Redis: %+v", a)
 		}
-		return p.asked(`ALERTS{alertname="SluiceErrorBudgetBurnsFast", alertstate="firing"}`)
+		return p.hasSeries(`ALERTS{alertname="SluiceErrorBudgetBurnsFast", alertstate="firing"}`)
 	})
 	p.rules(t)
 }
@@ -164,8 +164,8 @@ func (p *prometheus) get(path string, to any) error {
 // errNoData means that a query has no series.
 var errNoData = errors.New("no data")
 
-// asked returns an error if Prometheus does not accept a query, or has no series for it.
-func (p *prometheus) asked(query string) error {
+// hasSeries returns an error if Prometheus does not accept a query, or has no series for it.
+func (p *prometheus) hasSeries(query string) error {
 	var data struct{ Result []any }
 	err := p.get("/api/v1/query?"+url.Values{"query": {query}}.Encode(), &data)
 	if err == nil && len(data.Result) == 0 {

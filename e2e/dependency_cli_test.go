@@ -259,14 +259,14 @@ func TestADeletionThatIsRequestedIsToldSoThoughWhatBlocksItCannotBeListed(t *tes
 	if out, errOut, code := g.cli("", "delete", "network", "net-a", "--dry-run"); code != 1 || out != "" || !strings.Contains(errOut, "(LIMIT_EXCEEDED)") {
 		t.Errorf("a dry run: exit %d\n%s%s", code, out, errOut)
 	}
-	const told = "Network net-a: the deletion was requested and cannot be cancelled; what blocks it could not be listed: "
+	const notice = "Network net-a: the deletion was requested and cannot be cancelled; what blocks it could not be listed: "
 	for _, args := range [][]string{{"delete", "network", "net-a"}, {"delete", "networks", "-l", "team=web"}} {
-		if out, errOut, code := g.cli("", args...); code != 0 || errOut != "" || !strings.Contains(out, told[strings.Index(told, ":"):]) || !strings.HasSuffix(out, "(LIMIT_EXCEEDED)\n") {
+		if out, errOut, code := g.cli("", args...); code != 0 || errOut != "" || !strings.Contains(out, notice[strings.Index(notice, ":"):]) || !strings.HasSuffix(out, "(LIMIT_EXCEEDED)\n") {
 			t.Errorf("%v: exit %d\n%s%s", args, code, out, errOut)
 		}
 	}
 	waits := g.run("delete", "network", "net-a", "--wait")
-	waits.until(told)
+	waits.until(notice)
 	g.expect(0, "Subnet a DELETED\nSubnet b DELETED\nSubnet c DELETED\n", "", "delete", "subnet", "a", "b", "c")
 	waits.until("Network net-a DELETED")
 	waits.ends(0)

@@ -66,10 +66,10 @@ func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
 		"a mutation":      {`mutation Asked { deleteNetwork(input: {name: "n"}) { state } }`, "default", "n"},
 		"a core mutation": {`mutation Asked { updateKind(input: {kind: "Network", controlled: true}) { clientMutationId } }`, "", ""},
 	}
-	asked := 0
+	reads := 0
 	ask := func(transport, query, namespace, name string) {
 		t.Helper()
-		asked++
+		reads++
 		s := transports[transport](g.as("reader"), query)
 		defer s.stop()
 		a, how := s.outcome()
@@ -88,14 +88,14 @@ func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
 					refused = append(refused, line)
 				}
 			}
-			if len(refused) < asked {
+			if len(refused) < reads {
 				return errors.New("it is missing")
 			}
 			return nil
 		})
-		if last := refused[len(refused)-1]; len(refused) != asked || last.Code != "FORBIDDEN" || last.By != "token:reader" || last.Verb == "" || last.Kind == "" ||
+		if last := refused[len(refused)-1]; len(refused) != reads || last.Code != "FORBIDDEN" || last.By != "token:reader" || last.Verb == "" || last.Kind == "" ||
 			last.Namespace != namespace || last.Name != name {
-			t.Errorf("%s by %s: %d refusals for %d questions, the last is %+v", query, transport, len(refused), asked, last)
+			t.Errorf("%s by %s: %d refusals for %d questions, the last is %+v", query, transport, len(refused), reads, last)
 		}
 		redistest.Await(t, "the access log has it", func() error {
 			n := 0
@@ -104,8 +104,8 @@ func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
 					n++
 				}
 			}
-			if n != asked {
-				return fmt.Errorf("%d lines for %d questions", n, asked)
+			if n != reads {
+				return fmt.Errorf("%d lines for %d questions", n, reads)
 			}
 			return nil
 		})

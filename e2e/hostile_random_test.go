@@ -36,13 +36,13 @@ var suspect = cost{cpu: mostCPU / 2, grown: mostMemory / 2}
 
 // random is a document, and what it cost.
 type random struct {
-	number        int
-	brief, told   string
-	spent         cost
-	kind          string // of what it spent most, by what the gateway charged
-	body          string
-	operation     ast.Operation
-	repeatedAlone bool
+	number         int
+	brief, outcome string
+	spent          cost
+	kind           string // of what it spent most, by what the gateway charged
+	body           string
+	operation      ast.Operation
+	repeatedAlone  bool
 }
 
 // setting returns a number of the environment.
@@ -208,13 +208,13 @@ func (s *sender) once(r *random, m *meter) {
 	}
 	<-answered
 	r.spent = m.spent()
-	r.told = said(head)
-	r.kind = kindOf(r.told, tail)
+	r.outcome = said(head)
+	r.kind = kindOf(r.outcome, tail)
 }
 
 // kindOf names what an operation spent most of, as parts of what it may. What it spent
 // little of did not make it dear: the budgets cannot see what did.
-func kindOf(told, tail string) string {
+func kindOf(outcome, tail string) string {
 	var charged map[string]float64
 	if found := costOf.FindStringSubmatch(tail); found != nil {
 		_ = json.Unmarshal([]byte(found[1]), &charged)
@@ -226,7 +226,7 @@ func kindOf(told, tail string) string {
 			name, part = thing, n/most[thing]
 		}
 	}
-	if _, limit, ok := strings.Cut(told, " "); ok {
+	if _, limit, ok := strings.Cut(outcome, " "); ok {
 		return limit
 	}
 	return name
@@ -234,11 +234,11 @@ func kindOf(told, tail string) string {
 
 // report prints the dearest, of all and by kind, and fails for those above the bound.
 func report(t *testing.T, seed uint64, all []random) {
-	told := tally{told: map[string]int{}}
+	outcomes := tally{counts: map[string]int{}}
 	for _, r := range all {
-		told.told[r.told]++
+		outcomes.counts[r.outcome]++
 	}
-	fmt.Printf("%d random documents were told %s\n", len(all), &told)
+	fmt.Printf("%d random documents were answered %s\n", len(all), &outcomes)
 	for _, by := range []struct {
 		name string
 		of   func(random) int64
@@ -274,5 +274,5 @@ func (r random) String() string {
 	if r.repeatedAlone {
 		alone = ", alone"
 	}
-	return fmt.Sprintf("%6d %v%s, %d KB, %s, told %s: %.400s", r.number, r.spent, alone, len(r.body)>>10, r.kind, r.told, r.brief)
+	return fmt.Sprintf("%6d %v%s, %d KB, %s, answered %s: %.400s", r.number, r.spent, alone, len(r.body)>>10, r.kind, r.outcome, r.brief)
 }

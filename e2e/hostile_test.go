@@ -44,10 +44,10 @@ func (r request) body() string {
 	return string(raw)
 }
 
-// tally counts what clients were told, by code and the limit that is named.
+// tally counts the answers to clients, by code and the limit that is named.
 type tally struct {
-	mu   sync.Mutex
-	told map[string]int
+	mu     sync.Mutex
+	counts map[string]int
 }
 
 var (
@@ -70,18 +70,18 @@ func said(text string) string {
 func (c *tally) note(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.told == nil {
-		c.told = map[string]int{}
+	if c.counts == nil {
+		c.counts = map[string]int{}
 	}
-	c.told[said(text)]++
+	c.counts[said(text)]++
 }
 
 func (c *tally) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string
-	for _, said := range slices.Sorted(maps.Keys(c.told)) {
-		out = append(out, fmt.Sprintf("%d %s", c.told[said], said))
+	for _, said := range slices.Sorted(maps.Keys(c.counts)) {
+		out = append(out, fmt.Sprintf("%d %s", c.counts[said], said))
 	}
 	return strings.Join(out, ", ")
 }
@@ -205,10 +205,10 @@ func (b *besieged) bounded(t *testing.T, c hostileCase) {
 		c.most = ofOne
 	}
 	g := b.start(t, c.data, c.args...)
-	var told tally
-	attack := c.prepare(t, g, &told)
+	var outcomes tally
+	attack := c.prepare(t, g, &outcomes)
 	spent := process{t, g.cmd.Process.Pid}.measure(c.most, attack)
-	fmt.Printf("%-60s %v  %s\n", c.name, spent, &told)
+	fmt.Printf("%-60s %v  %s\n", c.name, spent, &outcomes)
 	if spent.above(c.most) {
 		t.Errorf("%v; at most %v are accepted", spent, c.most)
 	}
@@ -216,11 +216,11 @@ func (b *besieged) bounded(t *testing.T, c hostileCase) {
 		g.wait()
 		return
 	}
-	if !strings.Contains(told.String(), c.limit) {
-		t.Errorf("told: %s; want %s", &told, c.limit)
+	if !strings.Contains(outcomes.String(), c.limit) {
+		t.Errorf("answers: %s; want %s", &outcomes, c.limit)
 	}
-	if c.never != "" && strings.Contains(told.String(), c.never) {
-		t.Errorf("told: %s; %s is wrong", &told, c.never)
+	if c.never != "" && strings.Contains(outcomes.String(), c.never) {
+		t.Errorf("answers: %s; %s is wrong", &outcomes, c.never)
 	}
 	g.must(`{ ports(first: 20) { nodes { id } } }`)
 	if code := g.stop(); code != 0 {

@@ -125,19 +125,19 @@ func (b *besieged) together(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			g := b.start(t, d.data)
 			r := d.with(g)
-			var told tally
+			var outcomes tally
 			var took []time.Duration
 			var refused []string
 			spent := process{t, g.cmd.Process.Pid}.measure(most, func() {
 				ctx, stop := context.WithCancel(t.Context())
 				var beside sync.WaitGroup
 				beside.Go(func() { took, refused = g.ordinary(ctx) })
-				g.many(&told, together, r)
+				g.many(&outcomes, together, r)
 				stop()
 				beside.Wait()
 			})
 			all = append(all, took...)
-			fmt.Printf("%d x %-55s %v  %s; %s\n", together, d.name, spent, &told, quantiles(took))
+			fmt.Printf("%d x %-55s %v  %s; %s\n", together, d.name, spent, &outcomes, quantiles(took))
 			if spent.above(most) || len(refused) > 0 {
 				t.Errorf("%v, %d ordinary pages refused %v; at most %v and none are accepted", spent, len(refused), refused[:min(len(refused), 1)], most)
 			}
@@ -180,20 +180,20 @@ func (b *besieged) beside(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), span)
 	defer stop()
-	var told tally
+	var outcomes tally
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
 			for n := i; ctx.Err() == nil; n++ {
 				if head, err := g.ask(ctx, queries[n%len(queries)]); err == nil {
-					told.note(head)
+					outcomes.note(head)
 				}
 			}
 		})
 	}
 	took, refused := g.ordinary(ctx)
 	all.Wait()
-	fmt.Printf("beside %d clients that go on, %s, %d refused; the others were told %s\n", clients, quantiles(took), len(refused), &told)
+	fmt.Printf("beside %d clients that go on, %s, %d refused; the others were answered %s\n", clients, quantiles(took), len(refused), &outcomes)
 	if len(refused) > 0 {
 		t.Errorf("%d ordinary pages were refused: %s", len(refused), refused[0])
 	}

@@ -37,8 +37,8 @@ func (c *caller) follows() map[string]*stream {
 	return open
 }
 
-// told creates a network and looks whether the streams are told.
-func (c *caller) told(open map[string]*stream, name string) {
+// expectEvents creates a network and checks that each stream gets the event.
+func (c *caller) expectEvents(open map[string]*stream, name string) {
 	c.t.Helper()
 	create := `mutation { createNetwork(input: {name: "` + name + `", spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, managementPolicy: MANAGED, resource: {}}}) { network { id } } }`
 	if a := c.http(create).next(); a.codes() != "" {
@@ -50,7 +50,7 @@ func (c *caller) told(open map[string]*stream, name string) {
 			a = s.next()
 		}
 		if a.get("networkChanges", "network", "metadata", "name") != name {
-			c.t.Errorf("%s: told %+v", transport, a)
+			c.t.Errorf("%s: got %+v", transport, a)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestKeysAreRotatedUnderConnectedClients(t *testing.T) {
 		corp.rotate(rotation.keep, rotation.alg)
 		next := g.caller(nil).with(corp.token("alice"))
 		next.becomes(aliceOfCorp)
-		next.told(open, fmt.Sprint("n", round))
+		next.expectEvents(open, fmt.Sprint("n", round))
 		for transport := range transports {
 			if got := next.known(transport); got != aliceOfCorp {
 				t.Errorf("round %d, %s: taken for %q", round, transport, got)
@@ -156,7 +156,7 @@ func TestAnIssuerIsDownForAWhile(t *testing.T) {
 	corp.rotate(true, "")
 	unseen := corp.token("bob")
 	corp.down()
-	before.told(open, "during")
+	before.expectEvents(open, "during")
 	for name, bearer := range map[string]string{"a known token": before.bearer, "a new token with a known key": fresh} {
 		if got := g.caller(nil).with(bearer).known("HTTP"); got != aliceOfCorp {
 			t.Errorf("%s while the issuer is down: taken for %q", name, got)
@@ -174,7 +174,7 @@ func TestAnIssuerIsDownForAWhile(t *testing.T) {
 	}
 	corp.up()
 	g.caller(nil).with(unseen).becomes("oidc:corp oidc:corp:bob [oidc:corp:audit]")
-	before.told(open, "after")
+	before.expectEvents(open, "after")
 }
 
 func TestAnIssuerIsDownWhenTheGatewayStarts(t *testing.T) {
@@ -227,14 +227,14 @@ func TestAnIssuerThatMisbehaves(t *testing.T) {
 			t.Parallel()
 			tokens, corp := newTokenFile(t), startIssuer(t)
 			static := tokens.add("ci", "-", time.Time{})
-			url, asked := pretend(t, corp, c.question, c.answer)
+			url, calls := pretend(t, corp, c.question, c.answer)
 			g := start(t, "", "--tokens", tokens.path, "--oidc", issuerFile(t, corp.entry("corp", map[string]string{"url": url})))
 			alice := g.caller(nil).with(corp.mint(order{User: "alice", Claims: map[string]any{"iss": url}}))
 			if c.question == "keys" {
 				alice.hasDiscovered()
 			}
 			redistest.Await(t, "the issuer to be asked", func() error {
-				if alice.unavailable(); asked() == 0 {
+				if alice.unavailable(); calls() == 0 {
 					return errors.New("not yet")
 				}
 				return nil
@@ -273,7 +273,7 @@ func (c *caller) hasDiscovered() {
 
 // pretend puts a server before a provider that answers one of the two questions of
 // gateways itself. It returns its URL, and how often it answered.
-func pretend(t *testing.T, i *issuer, question string, answer http.HandlerFunc) (url string, asked func() int64) {
+func pretend(t *testing.T, i *issuer, question string, answer http.HandlerFunc) (url string, calls func() int64) {
 	t.Helper()
 	var count atomic.Int64
 	answers := map[string]http.HandlerFunc{

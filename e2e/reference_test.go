@@ -29,22 +29,21 @@ import (
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 )
 
-// judged is what an executor makes of an operation: it refuses it before
-// anything is executed, or answers. Errors are paths; what they say is each
-// executor's own.
-type judged struct {
+// executed is the result of an operation: it is refused before anything is executed, or answered. Errors are compared
+// by their paths, because their texts differ between executors.
+type executed struct {
 	Refused []string
 	Data    json.RawMessage
-	Errors  []toldError
+	Errors  []answerError
 }
 
-type toldError struct {
+type answerError struct {
 	Message string
 	Path    []any
 }
 
 // paths are those of the errors.
-func (j judged) paths() (out []string) {
+func (j executed) paths() (out []string) {
 	for _, e := range j.Errors {
 		out = append(out, fmt.Sprint(e.Path))
 	}
@@ -54,7 +53,7 @@ func (j judged) paths() (out []string) {
 // nulls are the places of the data that are null for the errors, each once. Of
 // several errors that make one place null, graphql-js tells the first and the
 // gateway all: the specification leaves that open (October 2021, section 6.4.4).
-func (j judged) nulls(t *testing.T) []string {
+func (j executed) nulls(t *testing.T) []string {
 	t.Helper()
 	var data any
 	if err := json.Unmarshal(j.Data, &data); err != nil {
@@ -88,8 +87,8 @@ var refusedByGateway = regexp.MustCompile(`^Expected \$, found (Block)?String$|:
 // nullForDefault reports whether a variable is null that has a default, where no null
 // may be. Validation has to let it pass (October 2021, section 6.4.1); graphql-js
 // then refuses the field, and the gateway the request.
-func (j judged) nullForDefault() bool {
-	return slices.ContainsFunc(j.Errors, func(e toldError) bool {
+func (j executed) nullForDefault() bool {
+	return slices.ContainsFunc(j.Errors, func(e answerError) bool {
 		return strings.HasPrefix(e.Message, "Argument ") && strings.HasSuffix(e.Message, "must not be null.")
 	})
 }
@@ -250,7 +249,7 @@ func (r *referee) reopen() {
 }
 
 // ask executes an operation at the gateway.
-func (r *referee) ask(query string, variables map[string]any) (out judged) {
+func (r *referee) ask(query string, variables map[string]any) (out executed) {
 	r.t.Helper()
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
@@ -359,7 +358,7 @@ func (r *referee) compare() {
 }
 
 // graphqljs executes all operations by graphql-js.
-func (r *referee) graphqljs(operations []enginetest.Operation) []judged {
+func (r *referee) graphqljs(operations []enginetest.Operation) []executed {
 	t := r.t
 	type operation struct {
 		Query     string         `json:"query"`
@@ -382,9 +381,9 @@ func (r *referee) graphqljs(operations []enginetest.Operation) []judged {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("node: %v\n%s", err, stderr.String())
 	}
-	out := make([]judged, 0, len(operations))
+	out := make([]executed, 0, len(operations))
 	for dec := json.NewDecoder(&stdout); dec.More(); {
-		var one judged
+		var one executed
 		if err := dec.Decode(&one); err != nil {
 			t.Fatal(err)
 		}

@@ -111,7 +111,7 @@ type listener struct {
 	order []string
 }
 
-func (l *listener) told(name string) (more bool) {
+func (l *listener) note(name string) (more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.names == nil {
@@ -151,7 +151,7 @@ func TestTenThousandEventsSurviveRestartsOfTheGateway(t *testing.T) {
 			if err == nil && change.Type == "IN_SYNC" && len(socket.order) == 0 {
 				ready <- struct{}{}
 			}
-			if err != nil || change.Type == "ADDED" && !socket.told(change.Resource.Metadata.Name) {
+			if err != nil || change.Type == "ADDED" && !socket.note(change.Resource.Metadata.Name) {
 				if err != nil {
 					t.Errorf("WebSocket: %v", err)
 				}
@@ -181,7 +181,7 @@ func TestTenThousandEventsSurviveRestartsOfTheGateway(t *testing.T) {
 				}
 				return true
 			case "ADDED":
-				return events.told(e.Data.NetworkChanges.Network.Metadata.Name)
+				return events.note(e.Data.NetworkChanges.Network.Metadata.Name)
 			}
 			return true
 		})

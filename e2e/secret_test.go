@@ -104,7 +104,7 @@ func (w *witness) files(dir string) (has []string) {
 			return err
 		}
 		raw, err := os.ReadFile(path)
-		if looked++; w.tells(string(raw)) {
+		if looked++; w.appearsIn(string(raw)) {
 			has = append(has, path)
 		}
 		return err

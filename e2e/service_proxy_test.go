@@ -26,10 +26,10 @@ type hostileProxy struct {
 	// old is how old lists are.
 	old time.Duration
 
-	mu     sync.Mutex // guards all below
-	random *rand.Rand
-	lists  map[string]oldList
-	told   []json.RawMessage
+	mu       sync.Mutex // guards all below
+	random   *rand.Rand
+	lists    map[string]oldList
+	reported []json.RawMessage
 }
 
 // oldList is the answer to a call of List.
@@ -117,11 +117,11 @@ func (p *hostileProxy) disorder(answer []byte) []byte {
 	}
 	_ = json.Unmarshal(c["keys"], &keys)
 	p.mu.Lock()
-	p.told = append(p.told, keys...)
-	p.told = p.told[max(0, len(p.told)-remembered):]
+	p.reported = append(p.reported, keys...)
+	p.reported = p.reported[max(0, len(p.reported)-remembered):]
 	if len(keys) > 0 {
 		for range 3 {
-			keys = append(keys, p.told[p.random.IntN(len(p.told))])
+			keys = append(keys, p.reported[p.random.IntN(len(p.reported))])
 		}
 	}
 	p.random.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })

@@ -32,15 +32,15 @@ type rules struct {
 }
 
 func (r *rules) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	var asked struct {
+	var write struct {
 		DryRun   bool
 		Resource struct{ Spec struct{ Text string } }
 	}
-	err := json.NewDecoder(req.Body).Decode(&asked)
-	if r.down.Load() || err != nil || !asked.DryRun || req.URL.Path != servicePath+"Write" {
+	err := json.NewDecoder(req.Body).Decode(&write)
+	if r.down.Load() || err != nil || !write.DryRun || req.URL.Path != servicePath+"Write" {
 		panic(http.ErrAbortHandler)
 	}
-	text := asked.Resource.Spec.Text
+	text := write.Resource.Spec.Text
 	answer := `{"outcome":"INVALID","violations":[{"path":"spec.text","rule":"good","message":"must be good"}]}`
 	if strings.HasPrefix(text, "good") {
 		answer = `{"outcome":"DONE"}`

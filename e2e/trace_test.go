@@ -184,16 +184,16 @@ func TestTrace_TheLastSpansAreExportedWhenAGatewayStops(t *testing.T) {
 func TestTrace_ADeadCollectorIsSaidOnceAndStopsNothing(t *testing.T) {
 	exportSoon(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1000")
-	var asked atomic.Int64
+	var calls atomic.Int64
 	dead := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
+		calls.Add(1)
 		http.Error(w, "secret text", http.StatusForbidden)
 	}))
 	defer dead.Close()
 	g := start(t, "", "--otel-endpoint", dead.URL)
 	redistest.Await(t, "several batches are refused", func() error {
 		g.must(`{ __typename }`)
-		if n := asked.Load(); n < 3 {
+		if n := calls.Load(); n < 3 {
 			return fmt.Errorf("%d", n)
 		}
 		return nil

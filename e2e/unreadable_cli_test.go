@@ -25,7 +25,7 @@ func TestUnreadable_IsToldByEveryCommand(t *testing.T) {
 	if _, errOut, code := s.catalogue("reload", "--allow-breaking"); code != 0 {
 		t.Fatal(errOut)
 	}
-	const told = "sluice: 1 of kind Item cannot be read (sluice get items --unreadable lists them)\n"
+	const warning = "sluice: 1 of kind Item cannot be read (sluice get items --unreadable lists them)\n"
 	for _, c := range []struct {
 		args string
 		code int
@@ -42,7 +42,7 @@ func TestUnreadable_IsToldByEveryCommand(t *testing.T) {
 		{"wait items -l u=x --for=jsonpath={.metadata.labels.u}=x", 1, []string{"item/a condition met", "item/c condition met"}},
 	} {
 		out, errOut, code := s.cli("", strings.Fields(c.args)...)
-		if code != c.code || !strings.Contains(errOut, told) || strings.Count(errOut, told) != 1 {
+		if code != c.code || !strings.Contains(errOut, warning) || strings.Count(errOut, warning) != 1 {
 			t.Errorf("%s: exit %d, %s%s", c.args, code, out, errOut)
 		}
 		for _, want := range c.out {

@@ -64,8 +64,8 @@ type witness struct {
 	redis *redistest.Server
 }
 
-// tells reports whether a text has the secret, in plain form or in base64.
-func (w *witness) tells(text string) bool {
+// appearsIn reports whether a text has the secret, in plain form or in base64.
+func (w *witness) appearsIn(text string) bool {
 	return strings.Contains(text, w.secret) || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(w.secret)))
 }
 
@@ -92,7 +92,7 @@ func (w *witness) ask(query string, variables map[string]any) string {
 // hears refuses a text with the secret, or with the number that stands for one.
 func (w *witness) hears(what, text string) {
 	w.t.Helper()
-	if w.tells(text) || strings.Contains(text, "47114711") {
+	if w.appearsIn(text) || strings.Contains(text, "47114711") {
 		w.t.Errorf("%s has the value of a write-only field:\n%s", what, text)
 	}
 }
@@ -202,7 +202,7 @@ func (w *witness) everything(note func(key string, has bool)) {
 		return tx.ForEach(func(bucket []byte, b *bbolt.Bucket) error {
 			return b.ForEach(func(k, v []byte) error {
 				key := string(bucket) + "/" + string(k)
-				note(key, w.tells(key+string(v)))
+				note(key, w.appearsIn(key+string(v)))
 				return nil
 			})
 		})
@@ -235,7 +235,7 @@ func (w *witness) everythingOnRedis(note func(key string, has bool)) {
 		if err != nil {
 			w.t.Fatalf("%s: %v", key, err)
 		}
-		note(key, w.tells(key+fmt.Sprint(value)))
+		note(key, w.appearsIn(key+fmt.Sprint(value)))
 	}
 	if err := keys.Err(); err != nil {
 		w.t.Fatal(err)
@@ -515,7 +515,7 @@ func (w *witness) lies(dir string) {
 			return err
 		}
 		raw, err := os.ReadFile(path)
-		if w.tells(string(raw)) {
+		if w.appearsIn(string(raw)) {
 			has = append(has, filepath.Base(path))
 		}
 		return err

@@ -49,7 +49,7 @@ var (
 type login struct {
 	id, user         string
 	client, audience string
-	asked            oidc.AuthRequest
+	request          oidc.AuthRequest
 	at               time.Time
 }
 
@@ -65,17 +65,17 @@ func (l *login) GetAuthTime() time.Time { return l.at }
 
 func (l *login) GetClientID() string { return l.client }
 
-func (l *login) GetNonce() string { return l.asked.Nonce }
+func (l *login) GetNonce() string { return l.request.Nonce }
 
-func (l *login) GetRedirectURI() string { return l.asked.RedirectURI }
+func (l *login) GetRedirectURI() string { return l.request.RedirectURI }
 
-func (l *login) GetResponseType() oidc.ResponseType { return l.asked.ResponseType }
+func (l *login) GetResponseType() oidc.ResponseType { return l.request.ResponseType }
 
-func (l *login) GetResponseMode() oidc.ResponseMode { return l.asked.ResponseMode }
+func (l *login) GetResponseMode() oidc.ResponseMode { return l.request.ResponseMode }
 
-func (l *login) GetScopes() []string { return l.asked.Scopes }
+func (l *login) GetScopes() []string { return l.request.Scopes }
 
-func (l *login) GetState() string { return l.asked.State }
+func (l *login) GetState() string { return l.request.State }
 
 func (l *login) GetSubject() string { return l.user }
 
@@ -84,7 +84,7 @@ func (l *login) Done() bool { return l.user != "" }
 func (l *login) GetAudience() []string { return audiences(l.client, l.audience) }
 
 func (l *login) GetCodeChallenge() *oidc.CodeChallenge {
-	return &oidc.CodeChallenge{Challenge: l.asked.CodeChallenge, Method: l.asked.CodeChallengeMethod}
+	return &oidc.CodeChallenge{Challenge: l.request.CodeChallenge, Method: l.request.CodeChallengeMethod}
 }
 
 func audiences(client, more string) []string {
@@ -94,11 +94,11 @@ func audiences(client, more string) []string {
 	return []string{client, more}
 }
 
-func (s *store) CreateAuthRequest(_ context.Context, asked *oidc.AuthRequest, _ string) (op.AuthRequest, error) {
-	if asked.CodeChallenge == "" || asked.CodeChallengeMethod != oidc.CodeChallengeMethodS256 {
+func (s *store) CreateAuthRequest(_ context.Context, request *oidc.AuthRequest, _ string) (op.AuthRequest, error) {
+	if request.CodeChallenge == "" || request.CodeChallengeMethod != oidc.CodeChallengeMethodS256 {
 		return nil, oidc.ErrInvalidRequest().WithDescription("%v", errNoPKCE)
 	}
-	l := &login{id: rand.Text(), client: asked.ClientID, audience: s.audience, asked: *asked}
+	l := &login{id: rand.Text(), client: request.ClientID, audience: s.audience, request: *request}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.logins[l.id] = l
