@@ -5,42 +5,30 @@ package e2e_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// jsSnippet is a program in docs/small-controllers.md.
-var jsSnippet = regexp.MustCompile("(?ms)^```js file=js/folder\\.mjs\n(.*?)^```$")
-
+// TestClientsGuideOfControllers runs the two small controllers that docs/controllers.md names.
 func TestClientsGuideOfControllers(t *testing.T) {
-	const page = "../docs/small-controllers.md"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	programs := guidePrograms(t, page)
-	js := jsSnippet.FindSubmatch(text)
-	if n := len(regexp.MustCompile("(?m)^```\\w+ file=").FindAll(text, -1)); n != 2 || len(programs) != 1 || js == nil {
-		t.Fatalf("%d pieces of code; a new one needs a test", n)
-	}
-	script := filepath.Join(t.TempDir(), "folder.mjs")
-	if err := os.WriteFile(script, js[1], 0o600); err != nil {
-		t.Fatal(err)
-	}
 	t.Run("in Go", func(t *testing.T) {
-		testFolderController(t, programs["folder"])
-		testFolderControllerOfNetworksAlone(t, programs["folder"])
+		program := filepath.Join(t.TempDir(), "folder")
+		if out, err := exec.Command("go", "build", "-o", program, "../examples/folder").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		testFolderController(t, program)
+		testFolderControllerOfNetworksAlone(t, program)
 	})
 	t.Run("in JavaScript", func(t *testing.T) {
-		testFolderController(t, "node", script)
-		testFolderControllerOfNetworksAlone(t, "node", script)
+		testFolderController(t, "node", "../examples/folder/folder.mjs")
+		testFolderControllerOfNetworksAlone(t, "node", "../examples/folder/folder.mjs")
 	})
 }
 
-// testFolderController has a controller of the page keep a file for each network, while
+// testFolderController has one of the controllers keep a file for each network, while
 // it and the gateway are killed.
 func testFolderController(t *testing.T, command string, args ...string) {
 	data, address, folder := t.TempDir(), freeAddress(t), t.TempDir()
