@@ -5,7 +5,6 @@ package e2e_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,47 +13,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// goSnippet is a program in a page of docs.
-var goSnippet = regexp.MustCompile("(?ms)^```go file=go/(\\w+)\\.go\n(.*?)^```$")
-
-// guidePrograms builds the Go programs of a page, as packages of this module
-// that are nowhere but in an overlay, and returns where they are.
-func guidePrograms(t *testing.T, of string) map[string]string {
+// guidePrograms builds the programs of examples/client, which docs/client-libraries.md lists. It returns the paths of the
+// binaries by the names of the programs.
+func guidePrograms(t *testing.T) map[string]string {
 	t.Helper()
-	page, err := os.ReadFile(of)
+	sources, err := filepath.Glob("../examples/client/*")
 	if err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
 	out := map[string]string{}
-	for _, found := range goSnippet.FindAllStringSubmatch(string(page), -1) {
-		name := found[1]
-		source := filepath.Join(folder, name+".go")
-		if err := os.WriteFile(source, []byte(found[2]), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		place, err := filepath.Abs(filepath.Join("guide", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(place, "main.go"): source}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		file := filepath.Join(folder, name+".json")
-		if err := os.WriteFile(file, overlay, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for _, source := range sources {
+		name := filepath.Base(source)
 		out[name] = filepath.Join(folder, name)
-		if said, err := exec.Command("go", "build", "-overlay", file, "-o", out[name], "./guide/"+name).CombinedOutput(); err != nil {
-			t.Fatalf("%s of %s: %v\n%s", name, of, err, said)
+		if said, err := exec.Command("go", "build", "-o", out[name], source).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, said)
 		}
 	}
 	return out
@@ -77,7 +56,7 @@ func guideRun(t *testing.T, g *gateway, program string, args ...string) string {
 const guideSpec = `{cloudCredentialsRef: {secretName: "c", cloudName: "o"}, resource: {mtu: 1500}}`
 
 func TestClientsGuideInGo(t *testing.T) {
-	programs := guidePrograms(t, "../docs/client-libraries.md")
+	programs := guidePrograms(t)
 	if len(programs) != 4 {
 		t.Fatalf("%d programs; a new one needs a test", len(programs))
 	}

@@ -1,5 +1,5 @@
-// Every piece of code of docs/clients.md and docs/client-libraries.md does what the pages say. Those in Go are run
-// by TestClientsGuideInGo, the one with an EventSource by the suite browser.
+// Every piece of code of docs/clients.md and docs/client-libraries.md does what the pages say. The one with an
+// EventSource is run by the suite browser.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -382,7 +382,7 @@ test("the queries of the page are answered", async (t) => {
 });
 
 test("every piece of code is run by a test", async () => {
-  const known = { shared: 2, fetch: 6, login: 1, apollo: 6, urql: 5, relay: 5, go: 4, events: 2, query: 3 };
+  const known = { shared: 2, fetch: 6, login: 1, apollo: 6, urql: 5, relay: 5, events: 2, query: 3 };
   const found = {};
   for (const file of Object.keys(await snippets())) found[file.split("/")[0]] = (found[file.split("/")[0]] ?? 0) + 1;
   assert.deepEqual(found, known, "a new piece of code needs a test; then count it here");
