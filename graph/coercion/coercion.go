@@ -25,6 +25,8 @@ import (
 type Coercer struct {
 	// Schema defines the types. Required.
 	Schema *ast.Schema
+	// Hidden keeps names of the schema that the request does not have out of errors.
+	Hidden bool
 }
 
 // Variables returns the coerced values of the variables of a valid operation. If a variable has neither a value nor a
@@ -70,7 +72,7 @@ func (c Coercer) value(at *failure.Path, t *ast.Type, value any) (any, *gqlerror
 	case ast.Enum:
 		name, ok := value.(string)
 		if !ok || def.EnumValues.ForName(name) == nil {
-			return nil, refusedAt(at, refuseType(def.Name, value))
+			return nil, refusedAt(at, c.refuseEnum(def, value))
 		}
 	case ast.Scalar:
 		out, err := scalar(def.Name, value)
@@ -131,16 +133,27 @@ func (c Coercer) fields(at *failure.Path, def *ast.Definition, fields map[string
 		fields[field.Name] = coerced
 	}
 	if known < len(fields) {
-		for name := range fields {
-			if def.Fields.ForName(name) == nil && name != "__typename" { // clients send back what they read
-				return refusedf(at.Name(name), "unknown field")
-			}
+		if name, ok := unknownField(def, fields); ok {
+			return refusedf(at.Name(name), "%s", c.refuseField(def, name))
 		}
 	}
 	if missing != "" {
 		return refusedf(at.Name(missing), "must be defined")
 	}
 	return nil
+}
+
+// unknownField returns the first field, by name, that an input object does not have. ok is false if there is none.
+func unknownField(def *ast.Definition, fields map[string]any) (first string, ok bool) {
+	for name := range fields {
+		if ok && name > first {
+			continue
+		}
+		if def.Fields.ForName(name) == nil && name != "__typename" { // clients send back what they read
+			first, ok = name, true
+		}
+	}
+	return first, ok
 }
 
 func refusedAt(at *failure.Path, err error) *gqlerror.Error { return refusedf(at, "%s", err) }

@@ -47,8 +47,8 @@ var _ transport.Documents = (*documents)(nil)
 
 // document is a valid document.
 type document struct {
-	schema *ast.Schema
-	tree   *ast.QueryDocument
+	coercer coercion.Coercer
+	tree    *ast.QueryDocument
 	// checked has the checks that depend on the values of variables.
 	checked *coercion.Document
 	// deprecated are the deprecated parts of the schema that the document uses. useDeprecated is called for each of
@@ -102,9 +102,10 @@ func (d *documents) parse(ctx context.Context, query string) (*document, gqlerro
 		return nil, gqlerror.List{timedOut(ctx)}
 	}
 	var checked *coercion.Document
-	errs := validator.ValidateWithRules(d.schema, doc, text.rules())
+	coercer := coercion.Coercer{Schema: d.schema, Hidden: d.hidden}
+	errs := validator.ValidateWithRules(d.schema, doc, text.rules(d.hidden))
 	if len(errs) == 0 {
-		checked, errs = coercion.Coercer{Schema: d.schema}.Document(doc)
+		checked, errs = coercer.Document(doc)
 	}
 	if len(errs) > 0 {
 		for _, err := range errs {
@@ -117,7 +118,7 @@ func (d *documents) parse(ctx context.Context, query string) (*document, gqlerro
 		return nil, gqlerror.List{timedOut(ctx)}
 	}
 	out := &document{
-		schema:        d.schema,
+		coercer:       coercer,
 		tree:          doc,
 		checked:       checked,
 		deprecated:    d.deprecated.Document(doc),
@@ -135,7 +136,7 @@ func (d *document) Tree() *ast.QueryDocument { return d.tree }
 // names of root fields instead of fields, and it does not evaluate @skip and @include.
 func (d *document) Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error {
 	var err *gqlerror.Error
-	if oc.Variables, err = (coercion.Coercer{Schema: d.schema}).Variables(oc.Operation, given); err != nil {
+	if oc.Variables, err = d.coercer.Variables(oc.Operation, given); err != nil {
 		errcode.Set(err, errcode.ValidationFailed)
 		return err
 	}
@@ -154,7 +155,7 @@ func (d *document) checkStreams(oc *graphql.OperationContext) *gqlerror.Error {
 	if oc.Operation.Operation != ast.Subscription {
 		return nil
 	}
-	if n := len(graphql.CollectFields(oc, oc.Operation.SelectionSet, []string{d.schema.Subscription.Name})); n != 1 {
+	if n := len(graphql.CollectFields(oc, oc.Operation.SelectionSet, []string{d.coercer.Schema.Subscription.Name})); n != 1 {
 		err := gqlerror.ErrorPosf(oc.Operation.Position, "a subscription selects exactly one root field; this one selects %d", n)
 		errcode.Set(err, errcode.ValidationFailed)
 		return err
@@ -162,9 +163,10 @@ func (d *document) checkStreams(oc *graphql.OperationContext) *gqlerror.Error {
 	return nil
 }
 
-// Errors suggest the name that may have been meant only if the names and strings of the document have at most
-// maxSuggested bytes together, and at most maxSuggestedName bytes each. To find a suggestion, the validation compares a
-// name with all names in that place of the schema, in time proportional to the product of their lengths.
+// Errors suggest the name that may have been meant, or list the values of an enum, only if the names and strings of the
+// document have at most maxSuggested bytes together, and at most maxSuggestedName bytes each. To find a suggestion, the
+// validation compares a name with all names in that place of the schema, in time proportional to the product of their
+// lengths.
 const (
 	maxSuggested     = 1 << 10
 	maxSuggestedName = 64
@@ -209,9 +211,9 @@ func scan(query string, most int) (t textSize) {
 }
 
 // rules returns the rules for validating the document: the rules of the specification, changed as the size of the
-// document requires.
-func (t textSize) rules() *rules.Rules {
-	r := t.suggestingRules()
+// document requires. If the schema is hidden, its names are not suggested.
+func (t textSize) rules(hidden bool) *rules.Rules {
+	r := t.suggestingRules(hidden)
 	if t.wide {
 		values := rules.ValuesOfCorrectTypeRule.Name
 		r.ReplaceRule(values, acceptIntegers(r.GetInner()[values]))
@@ -219,11 +221,13 @@ func (t textSize) rules() *rules.Rules {
 	return r
 }
 
-// suggestingRules returns the rules of the specification. If the document has many or long names, they do not suggest
-// names.
-func (t textSize) suggestingRules() *rules.Rules {
+// suggestingRules returns the rules of the specification. If the schema is hidden, or the document has many or long
+// names, they do not suggest names.
+func (t textSize) suggestingRules(hidden bool) *rules.Rules {
 	r := rules.NewDefaultRules()
-	if t.bytes <= maxSuggested && t.longest <= maxSuggestedName {
+	if !hidden && t.bytes <= maxSuggested && t.longest <= maxSuggestedName {
+		values := rules.ValuesOfCorrectTypeRule.Name
+		r.ReplaceRule(values, listEnumValues(r.GetInner()[values]))
 		return r
 	}
 	for _, brief := range []validator.Rule{
