@@ -177,6 +177,7 @@ func splitPlace(place string) (file string, line int) {
 
 // advice returns how a change can be made without breaking clients of the version; "" if it does not break them.
 func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) string {
+	later := "leave the change to the next major version (" + v.nextMajor() + ")"
 	switch {
 	case (d.Optional || d.Default) && defaulted(was, is, d):
 		return ""
@@ -187,16 +188,18 @@ func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) stri
 		if before == nil || now == nil || kinds.HoldsWithout(now, before, d.Rule) {
 			return ""
 		}
-		return fmt.Sprintf("a new rule judges fields alone that %s does not have, and holds where they are absent", v)
+		return fmt.Sprintf("let the rule judge only fields that %s does not have, and hold where they are absent, or %s",
+			v, later)
+	case d.Required && fieldAt(was, d) == nil:
+		return "give it a @default, or leave it optional"
 	case d.Required:
-		return "leave it optional, with a @default if there is a sensible one"
+		return "leave it optional, or " + later + ", with a @default"
 	case d.ShortName:
-		return "keep it: clients may name the kind by it"
+		return "clients may name the kind by it: keep it until the next major version (" + v.nextMajor() + ")"
 	case d.Default:
-		return "declare another field with this default, and mark this one @deprecated"
+		return "declare another field with this default and mark this one @deprecated, or " + later
 	case d.Severity >= catalogue.BreaksClients:
-		return fmt.Sprintf("keep what %s has, and declare a field, value or kind of another name beside it, "+
-			"or leave the change to the next major version (%s)", v, v.nextMajor())
+		return fmt.Sprintf("keep what %s has, and declare a field, value or kind of another name beside it, or %s", v, later)
 	}
 	return ""
 }

@@ -33,7 +33,7 @@ func TestCheck_FindingsAreAtTheAuthorsLineAndNameTheVersion(t *testing.T) {
 		"no filter":            {" @filterable", "", "3", "kind Thing has no filterable field spec.price any more"},
 		"a rule":               {"type ThingSpec {", "type ThingSpec @rule(cel: \"has(self.price)\", message: \"free\") {", "8", "Thing.spec has a new rule: free"},
 		"a rule of new fields": {"type ThingSpec {\n", "type ThingSpec @rule(cel: \"self.a < 3\", message: \"wide\") {\n  a: Int\n", "8", "Thing.spec has a new rule: wide"},
-		"a short name less":    {"shortNames: [\"th\"], ", "", "3", "kind Thing has no short name th any more; keep it"},
+		"a short name less":    {"shortNames: [\"th\"], ", "", "3", "kind Thing has no short name th any more; clients may name"},
 		"a place in manifests": {"price: Int @", "price: Int @manifest(at: \"cost\") @", "10", "Thing.spec.price has the place in manifests cost now"},
 		"another scope":        {"scope: NAMESPACED", "scope: GLOBAL", "3", "kind Thing was NAMESPACED and is GLOBAL"},
 		"another type name":    {"Part", "Piece", "13", "Thing.spec.parts had the type Part and has Piece"},
@@ -46,6 +46,36 @@ func TestCheck_FindingsAreAtTheAuthorsLineAndNameTheVersion(t *testing.T) {
 		}
 		if len(findings) > 1 {
 			t.Errorf("%s: consequences are findings of their own:\n%v", name, err)
+		}
+	}
+}
+
+// TestCheck_FindingsSayHowTheChangeCanBeMade in a minor version or, if the older major allows it, in a major one.
+func TestCheck_FindingsSayHowTheChangeCanBeMade(t *testing.T) {
+	const later = "leave the change to the next major version (sluice catalogue release 2.0)"
+	for name, c := range map[string]struct{ old, new, advice string }{
+		"a field less": {
+			"  label: String @constraint(maxLength: 20) @default(value: \"none\")\n", "",
+			"keep it, marked @deprecated, until the next major version (sluice catalogue release 2.0)",
+		},
+		"newly required":   {"price: Int @", "price: Int! @", "leave it optional, or " + later + ", with a @default"},
+		"new and required": {"  size: Int!\n", "  size: Int!\n  weight: Int!\n", "give it a @default, or leave it optional"},
+		"another default": {
+			`value: "none"`, `value: "new"`,
+			"declare another field with this default and mark this one @deprecated, or " + later,
+		},
+		"a rule": {
+			"type ThingSpec {", "type ThingSpec @rule(cel: \"has(self.price)\", message: \"free\") {",
+			"let the rule judge only fields that v1.0 does not have, and hold where they are absent, or " + later,
+		},
+		"a short name less": {
+			"shortNames: [\"th\"], ", "",
+			"clients may name the kind by it: keep it until the next major version (sluice catalogue release 2.0)",
+		},
+	} {
+		err := release.Check(released(t, shop), newest(t, strings.ReplaceAll(shop, c.old, c.new)))
+		if err == nil || !strings.HasSuffix(err.Error(), "; "+c.advice) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
