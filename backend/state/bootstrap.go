@@ -39,6 +39,8 @@ type BootstrapConfig struct {
 	// Progress is called from time to time with the number of lines stored so far and the number of all lines. Default:
 	// no calls.
 	Progress func(done, of int)
+	// Filled is called with the number of resources when the store is filled. Default: no call.
+	Filled func(resources int)
 	// lease limits the age of the last read of the bootstrap's record: a batch that cannot be conditional on the record
 	// must be applied within this time after the read. Default: [defaultLease].
 	lease time.Duration
@@ -510,6 +512,9 @@ func (b *bootstrap) finish(ctx context.Context) error {
 		zap.Int("resources", b.resources), zap.Int("unreadable", b.file.end.Unreadable),
 		zap.Time("writtenAt", b.file.header.WrittenAt),
 	)
+	if b.Filled != nil {
+		b.Filled(b.resources)
+	}
 	return nil
 }
 

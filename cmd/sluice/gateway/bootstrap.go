@@ -40,6 +40,8 @@ type filler struct {
 	confirm func() error
 	// progress is called with the number of lines stored so far and the number of all lines; nil for no calls.
 	progress func(done, of int)
+	// filled is called with the number of resources when a store is filled; nil for no call.
+	filled func(resources int)
 }
 
 // openBootstrap returns the function that opens the file of a bootstrap as an export. Manifests are converted at the
@@ -73,6 +75,7 @@ func (f filler) fill(ctx context.Context, store backend.Store) (filled bool, err
 	_, shared := store.(*redis.Store)
 	filled, err = state.Bootstrap(ctx, state.BootstrapConfig{
 		Store: store, Open: f.open, Checked: f.checked, Shared: shared, Keys: f.keys, Logger: f.log, Progress: f.progress,
+		Filled: f.filled,
 	})
 	if err == nil || ctx.Err() != nil {
 		return filled, err

@@ -23,21 +23,29 @@ type StateCopy struct {
 	Progress func(done, of int)
 }
 
-// Run copies the contents. end is the end line of the export through which they are copied.
-func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err error) {
+// Copied is the result of a [StateCopy].
+type Copied struct {
+	// Resources is the number of resources in the copy.
+	Resources int
+	// Unreadable is the number of records that could not be read and were not copied.
+	Unreadable int
+}
+
+// Run copies the contents.
+func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (out Copied, err error) {
 	unlocked, err := c.Keys.read(ctx)
 	if err != nil {
-		return end, err
+		return out, err
 	}
 	keys := unlocked.ring
 	from, err := c.From.openReader(ctx, log)
 	if err != nil {
-		return end, err
+		return out, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
 	file, err := anonymousFile()
 	if err != nil {
-		return end, err
+		return out, err
 	}
 	defer func() { _ = file.Close() }()
 	cfg := state.ExportConfig{
@@ -46,19 +54,22 @@ func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err
 	if keys.ID() == "" { // secrets stay as they are stored; the file has no name, so nobody else opens it
 		cfg.Secrets = state.Plain
 	}
-	if end, err = state.Export(ctx, cfg, file); err != nil {
-		return end, errors.New(exit.OneLine(err))
+	end, err := state.Export(ctx, cfg, file)
+	if err != nil {
+		return out, errors.New(exit.OneLine(err))
 	}
 	if end.Records == 0 {
-		return end, c.From.nothing()
+		return out, c.From.nothing()
 	}
-	return end, c.fill(ctx, file, keys, func() error {
+	out.Unreadable = end.Unreadable
+	out.Resources, err = c.fill(ctx, file, keys, func() error {
 		now, err := from.Position(ctx)
 		if err == nil && now.String() != end.Position {
 			err = fmt.Errorf("%s was written while it was copied: stop its gateways, empty %s and copy again", c.From.At, c.To.At)
 		}
 		return err
 	}, log)
+	return out, err
 }
 
 // anonymousFile returns a temporary file that no longer exists when the process has ended.
@@ -70,33 +81,35 @@ func anonymousFile() (*os.File, error) {
 	return file, os.Remove(file.Name())
 }
 
-// fill fills the target from a file. Then it calls confirm, which returns an error if the target is incomplete.
+// fill fills the target from a file, and returns the number of resources. Then it calls confirm, which returns an error
+// if the target is incomplete.
 func (c StateCopy) fill(
 	ctx context.Context, file *os.File, keys *keyring.Keyring, confirm func() error, log *zap.Logger,
-) error {
+) (resources int, err error) {
 	size, err := file.Seek(0, io.SeekCurrent)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	f := filler{
 		file: c.From.At, keys: keys, log: log, progress: c.Progress,
 		open: func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(file, 0, size)), nil },
 	}
 	filledBefore := exit.Usage(fmt.Errorf("%s is a store already: choose an empty one", c.To.At))
+	f.filled = func(n int) { resources = n }
 	if c.To.embedded() {
 		f.confirm = confirm
 		filled, err := f.fillEmbedded(ctx, c.To.At)
 		if err == nil && !filled {
 			err = filledBefore
 		}
-		return err
+		return resources, err
 	}
 	if f.checked, err = f.checkFirst(ctx, c.To.settings()); err != nil {
-		return err
+		return 0, err
 	}
 	to, err := c.To.openRedis(ctx, log)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	filled, err := f.fill(ctx, to)
 	switch {
@@ -105,5 +118,5 @@ func (c StateCopy) fill(
 	case err == nil:
 		err = filledBefore
 	}
-	return errors.Join(err, to.Close())
+	return resources, errors.Join(err, to.Close())
 }

@@ -40,7 +40,7 @@ func stateCopyCommand(std terminal.Streams) *cobra.Command {
 				return err
 			}
 			defer std.Show("")
-			end, err := gateway.StateCopy{
+			copied, err := gateway.StateCopy{
 				From: store.at(args[0]), To: store.at(args[1]), Keys: store.keys,
 				Progress: std.Progress,
 			}.Run(cmd.Context(), zap.NewNop())
@@ -48,10 +48,10 @@ func stateCopyCommand(std terminal.Streams) *cobra.Command {
 				return err
 			}
 			_, err = fmt.Fprintf(std.Out, "%s has %s of %s now\n",
-				output.Printable(args[1]), output.Plural(end.Records-end.Unreadable, "record"), output.Printable(args[0]))
-			if err == nil && end.Unreadable > 0 {
+				output.Printable(args[1]), output.Plural(copied.Resources, "resource"), output.Printable(args[0]))
+			if err == nil && copied.Unreadable > 0 {
 				err = fmt.Errorf("%s of %s could not be read and were not copied; sluice check names them",
-					output.Plural(end.Unreadable, "record"), output.Printable(args[0]))
+					output.Plural(copied.Unreadable, "record"), output.Printable(args[0]))
 			}
 			return err
 		},

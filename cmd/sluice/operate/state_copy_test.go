@@ -67,8 +67,8 @@ func TestStateCopy_ToRedisGoesOnWhereItWasInterrupted(t *testing.T) {
 	if _, err := c.Run(t.Context(), zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
-	if end, err := back.Run(t.Context(), zap.NewNop()); err != nil || end.Records != 600 {
-		t.Errorf("%d records, %v", end.Records, err)
+	if copied, err := back.Run(t.Context(), zap.NewNop()); err != nil || copied.Resources != 600 {
+		t.Errorf("%d resources, %v", copied.Resources, err)
 	}
 }
 
