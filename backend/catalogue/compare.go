@@ -22,8 +22,33 @@ func Compare(from, to []descriptor.Kind) []Difference {
 			out = append(out, c.changes...)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Difference) int { return cmp.Compare(b.Severity, a.Severity) })
+	sortBySeverity(out)
 	return out
+}
+
+// CompareServed is like [Compare] for a newer catalogue that is served beside an older major. What is gone from the
+// newer one breaks only clients if the older major still has it. stored are the kinds with which resources are then
+// stored: to, extended by those of the older major, see [Union].
+func CompareServed(from, to, stored []descriptor.Kind) []Difference {
+	out := Compare(from, to)
+	breaking := Breaking(Diff(OutlineOf(from), OutlineOf(stored)))
+	for i := range out {
+		d := &out[i]
+		if d.kept == "" || slices.ContainsFunc(breaking, func(b Difference) bool {
+			return b.Kind == d.Kind && b.Path == d.Path && b.kept == d.kept
+		}) {
+			continue
+		}
+		d.What = d.kept
+		d.Severity = BreaksClients
+	}
+	sortBySeverity(out)
+	return out
+}
+
+// sortBySeverity sorts changes, the most severe first.
+func sortBySeverity(changes []Difference) {
+	slices.SortStableFunc(changes, func(a, b Difference) int { return cmp.Compare(b.Severity, a.Severity) })
 }
 
 // comparison collects the differences of one kind.

@@ -143,3 +143,28 @@ func TestCompare_ChangesHaveSeverities(t *testing.T) {
 		t.Error(fmt.Sprint(all))
 	}
 }
+
+func TestCompareServed_WhatTheOlderMajorHasBreaksOnlyClients(t *testing.T) {
+	newest := func(change func(*descriptor.Kind)) []descriptor.Kind {
+		out := full()
+		change(&out[0])
+		return out
+	}
+	for name, c := range map[string]struct {
+		to   []descriptor.Kind
+		want string
+	}{
+		"a kind":        {nil, "kind Shelf is gone: only clients of the older major see its resources (breaks clients)"},
+		"a field":       {newest(func(k *descriptor.Kind) { k.Spec.Fields = k.Spec.Fields[1:] }), "Shelf.spec.label is gone: only clients of the older major see what is stored of it (breaks clients)"},
+		"an enum value": {newest(func(k *descriptor.Kind) { k.Spec.Fields[0].Enum.Values = nil }), `Shelf.spec.label has no value "red" any more: only clients of the older major can write it (breaks clients)`},
+		"a scope":       {newest(func(k *descriptor.Kind) { k.Scope = descriptor.Global }), "kind Shelf was NAMESPACED and is GLOBAL: keys of its resources mean others (breaking)"},
+	} {
+		got := catalogue.CompareServed(full(), c.to, catalogue.Union(c.to, full()))
+		if !slices.ContainsFunc(got, func(d catalogue.Difference) bool { return d.String() == c.want }) {
+			t.Errorf("%s: %v", name, got)
+		}
+		if alone := catalogue.CompareServed(full(), c.to, c.to); !slices.Equal(alone, catalogue.Compare(full(), c.to)) {
+			t.Errorf("%s, without an older major: %v", name, alone)
+		}
+	}
+}

@@ -134,6 +134,8 @@ type Difference struct {
 	inType bool
 	// shown reports whether a field is no longer @writeOnly.
 	shown bool
+	// kept replaces What if the stored values are still those of an older major; empty if they cannot be.
+	kept string
 }
 
 // String returns the difference in one line.
@@ -166,6 +168,7 @@ func Diff(from, to Outline) []Difference {
 					What:     "is gone: its resources are kept and not served",
 					Severity: BreaksStored,
 					Gone:     true,
+					kept:     "is gone: only clients of the older major see its resources",
 				},
 			)
 		default:
@@ -225,8 +228,10 @@ func diffFields(kind string, from, to map[string]FieldOutline) []Difference {
 			add(path, Safe, "is new")
 		case !after && isNewBelow(path, to):
 		case !after:
-			add(path, BreaksStored, "is gone: what is stored of it is not shown any more%s", renameHint(path, from, to))
+			hint := renameHint(path, from, to)
+			add(path, BreaksStored, "is gone: what is stored of it is not shown any more%s", hint)
 			out[len(out)-1].Gone = true
+			out[len(out)-1].kept = "is gone: only clients of the older major see what is stored of it" + hint
 		case was.Type != is.Type || was.List != is.List:
 			add(path, BreaksStored, "was %s and is %s: resources that have it cannot be read", was, is)
 		default:
@@ -257,6 +262,7 @@ func diffFields(kind string, from, to map[string]FieldOutline) []Difference {
 				if !slices.Contains(is.Values, v) {
 					add(path, BreaksStored, "has no value %q any more: resources that have it cannot be written with it", v)
 					out[len(out)-1].inType = true
+					out[len(out)-1].kept = fmt.Sprintf("has no value %q any more: only clients of the older major can write it", v)
 				}
 			}
 			for _, v := range is.Values {

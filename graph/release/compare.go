@@ -88,13 +88,23 @@ func (v *Version) missingFinding(m Missing) kinds.Finding {
 	return kinds.Finding{File: v.dir + "/" + APIFile, Line: max(m.Line, 1), Message: message}
 }
 
-// Changes returns the differences between the version and the newest catalogue, the most severe first.
-func (v *Version) Changes(newest Newest) ([]catalogue.Difference, error) {
-	schema, err := v.Schema()
+// Changes returns the differences between the last version and the newest catalogue, which is to be released as number,
+// the most severe first. There must be a version. If number begins a major, the last one is still served.
+func Changes(versions []*Version, number Number, newest Newest) ([]catalogue.Difference, error) {
+	last := versions[len(versions)-1]
+	schema, err := last.Schema()
 	if err != nil {
 		return nil, err
 	}
-	return catalogue.Compare(schema.Descriptors(), newest.Schema.Descriptors()), nil
+	was, is := schema.Descriptors(), newest.Schema.Descriptors()
+	if number.Major == last.Major {
+		return catalogue.Compare(was, is), nil
+	}
+	previous, err := readMajor(versions, last.Major)
+	if err != nil || previous == nil {
+		return catalogue.Compare(was, is), err
+	}
+	return catalogue.CompareServed(was, is, catalogue.Union(is, previous.Schema.Descriptors())), nil
 }
 
 // comparison compares the newest catalogue with the sources of versions.

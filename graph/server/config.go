@@ -78,7 +78,7 @@ type Config struct {
 	AccessLog bool
 	// Documents configures the documents that clients can name instead of sending them.
 	Documents transport.NamedDocumentsConfig
-	// HideIntrospection makes the server refuse introspection.
+	// HideIntrospection makes the server refuse introspection. Errors about documents and variables suggest no names.
 	HideIntrospection bool
 	// LoaderWait is how long the first read of a hand-written resolver waits for other reads, to make one call for all.
 	// Default 1 ms.

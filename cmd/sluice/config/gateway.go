@@ -331,7 +331,7 @@ func (g *Gateway) Settings() []Setting {
 
 		{Name: "trusted-documents", Value: &d.Trusted, Help: "manifests of trusted documents that the compilers of Apollo, Relay or GraphQL Code Generator wrote"},
 		{Name: "trusted-only", Value: &d.TrustedOnly, Help: "execute only trusted documents and those of the command line"},
-		{Name: "hide-introspection", Value: &sv.HideIntrospection, Help: "refuse introspection"},
+		{Name: "hide-introspection", Value: &sv.HideIntrospection, Help: "refuse introspection, and suggest no names in errors"},
 		{Name: "drain-delay", Value: &sv.DrainDelay, Help: "how long the gateway serves after SIGTERM while `/readyz` answers 503, so that load balancers notice"},
 	}
 }

@@ -72,3 +72,21 @@ func TestCatalogueDiff_ComparesVersionsThatWereWithdrawn(t *testing.T) {
 		t.Errorf("exit %d %s%s", code, out, errOut)
 	}
 }
+
+// TestCatalogueDiff_SaysWhatTheOlderMajorStillShows: a gateway does not refuse the catalogue for it.
+func TestCatalogueDiff_SaysWhatTheOlderMajorStillShows(t *testing.T) {
+	dir := t.TempDir()
+	commandtest.WriteFile(t, dir, "shelves.graphqls", shelves)
+	commandtest.Must(t, newRoot, "catalogue", "release", "1.0", dir)
+	commandtest.WriteFile(t, dir, "shelves.graphqls", strings.Replace(shelves, "  width: Int\n", "", 1))
+	diff := []string{"catalogue", "diff", dir, "--from-version", "v1.0", "--fail-on", "breaks-data"}
+	out, errOut, code := commandtest.Run(t, newRoot, diff...)
+	if code != 1 || !strings.Contains(out, "Shelf.spec.width is gone: what is stored of it is not shown any more (breaking)\n") {
+		t.Errorf("exit %d %s%s", code, out, errOut)
+	}
+	commandtest.Must(t, newRoot, "catalogue", "release", "2.0", dir)
+	out, errOut, code = commandtest.Run(t, newRoot, diff...)
+	if code != 0 || !strings.Contains(out, "Shelf.spec.width is gone: only clients of the older major see what is stored of it (breaks clients)\n") {
+		t.Errorf("exit %d %s%s", code, out, errOut)
+	}
+}

@@ -117,7 +117,7 @@ func TestCatalogueRelease_ServesTheMajorBefore(t *testing.T) {
 	if _, errOut, code := catalogue("release", "2.0", dir); code != 2 || !strings.Contains(errOut, file+":1: v2 cannot be served beside v1.0: Shelf was NAMESPACED and is GLOBAL") {
 		t.Errorf("exit %d %s", code, errOut)
 	}
-	if out := release("2.0", other); strings.Contains(out, "not served any more") || !strings.Contains(out, "clients of the version before may notice: kind Shelf is gone") {
+	if out := release("2.0", other); strings.Contains(out, "not served any more") || !strings.Contains(out, "clients of the version before may notice: kind Shelf is gone: only clients of the older major see its resources (breaks clients)\n") {
 		t.Error(out)
 	}
 	if _, errOut, code := catalogue("release", "1.1", dir); code != 2 || !strings.Contains(errOut, "there are no new minor versions of a major once a newer one was released") {

@@ -186,7 +186,7 @@ func (c Catalogue) CheckRelease(number release.Number) ([]catalogue.Difference, 
 	if err := check(versions, c.newest); err != nil {
 		return nil, refused(err)
 	}
-	changes, err := versions[len(versions)-1].Changes(c.newest)
+	changes, err := release.Changes(versions, number, c.newest)
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -220,9 +220,10 @@ func (c Catalogue) HasReleased() bool {
 	return slices.ContainsFunc(c.Versions, func(v Version) bool { return !v.Candidate })
 }
 
-// Changes returns the differences from another catalogue, with their places.
+// Changes returns the differences from another catalogue, with their places. What the previous major version still
+// shows breaks only clients.
 func (c Catalogue) Changes(from Catalogue) []catalogue.Difference {
-	return c.places.Locate(catalogue.Compare(from.Kinds, c.Kinds))
+	return c.places.Locate(catalogue.CompareServed(from.Kinds, c.Kinds, c.Stored))
 }
 
 // RefuseMoves returns an error if resources of a kind would be stored in another place. Operations that are running
