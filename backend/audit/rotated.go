@@ -98,12 +98,13 @@ func rotatedFiles(path string) (rotated []*rotatedFile, left []string, err error
 	return rotated, left, nil
 }
 
-// tidy removes and compresses rotated files as configured. It removes first, because the disk may be full. No process
-// writes these files, so tidy may run while lines are written. It does nothing while the present file is absent, in
+// tidy removes and compresses rotated files as configured. It also removes the incomplete files of interrupted
+// compressions, even if Compress is no longer set. It removes first, because the disk may be full. No process writes
+// these files, so tidy may run while lines are written. It does nothing while the present file is absent, in
 // the middle of a rotation. While the present file is empty, it leaves the newest rotated file alone, because the
 // gateway may need the last line of that file to continue.
 func (f *File) tidy(ctx context.Context) error {
-	if f.Path == "" || f.MaxAge == 0 && f.MaxFiles == 0 && !f.Compress {
+	if f.Path == "" {
 		return nil
 	}
 	path, err := filepath.EvalSymlinks(f.Path)

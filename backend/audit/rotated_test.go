@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -201,6 +203,23 @@ func TestFile_AnInterruptedCompressionBeginsAgain(t *testing.T) {
 		return len(left) == 0
 	})
 	w.eachOnce(3)
+}
+
+func TestFile_RemovesWhatAnInterruptedCompressionLeftThoughItNoLongerCompresses(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	_, stop := w.run(&audit.File{Path: w.path, Size: 1})
+	w.changes(2)
+	stop()
+	names := w.rotated()
+	part := filepath.Join(filepath.Dir(w.path), "."+filepath.Base(w.path)+"."+names[0]+".gz.part")
+	write(t, part, "half")
+	_, stop = w.run(&audit.File{Path: w.path})
+	defer stop()
+	w.until(func() bool {
+		_, err := os.Lstat(part)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	w.eachOnce(2)
 }
 
 // TestFile_ContinuesACompressedFile has the newest lines in a compressed file alone, as after a rename by another
