@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -54,6 +55,19 @@ func TestTheGatewayTellsSystemdHowItIs(t *testing.T) {
 	}
 	for message := ""; !strings.HasPrefix(message, "STOPPING=1\n"); {
 		message = next()
+	}
+}
+
+// TestTheUnitIsAlwaysStartedAgain: by default systemd gives up after five failures within 10 s, which a gateway without
+// its KMS plugin reaches.
+func TestTheUnitIsAlwaysStartedAgain(t *testing.T) {
+	text, err := os.ReadFile(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	section, _, _ := strings.Cut(string(text), "[Service]")
+	if !strings.Contains(section, "\nStartLimitIntervalSec=0\n") {
+		t.Errorf("systemd limits the restarts:\n%s", section)
 	}
 }
 
