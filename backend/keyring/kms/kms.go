@@ -155,9 +155,12 @@ func (p *Plugin) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 	out, err := call(ctx, p, p.decrypt, &pb.DecryptRequest{
 		Ciphertext: in.GetCiphertext(), Uid: uuid.NewString(), KeyId: in.GetKeyId(), Annotations: in.GetAnnotations(),
 	})
-	if err != nil {
+	switch {
+	case errors.As(err, new(*refusedError)):
 		return nil, fmt.Errorf("decrypt with the key %q of the KMS: %w; that key must be enabled in the KMS, "+
 			"and the plugin allowed to decrypt with it", cut(in.GetKeyId()), err)
+	case err != nil:
+		return nil, fmt.Errorf("decrypt with the key %q of the KMS: %w", cut(in.GetKeyId()), err)
 	}
 	return out.GetPlaintext(), nil
 }

@@ -141,6 +141,25 @@ func TestPlugin_ErrorsHaveNothingOfAKey(t *testing.T) {
 	}
 }
 
+func TestPlugin_NamesTheRightsOfAKeyOnlyIfItRefuses(t *testing.T) {
+	server := kmstest.Start(t, "first")
+	p := open(t, server.Socket, time.Minute)
+	wrapped, err := p.Wrap(t.Context(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rights = "that key must be enabled in the KMS"
+	server.SetFailure(errors.New("disabled"))
+	if _, err := p.Unwrap(t.Context(), wrapped); err == nil || !strings.Contains(err.Error(), rights) {
+		t.Errorf("a plugin that refuses: %v", err)
+	}
+	absent := open(t, server.Socket+".none", time.Minute)
+	_, err = absent.Unwrap(t.Context(), wrapped)
+	if err == nil || strings.Contains(err.Error(), rights) || !strings.Contains(err.Error(), `with the key "first"`) {
+		t.Errorf("no plugin: %v", err)
+	}
+}
+
 func TestPlugin_AKeyThatIsNotThatOfItsStatusWrapsNothing(t *testing.T) {
 	server := kmstest.Start(t, "first")
 	server.EncryptWith("second")
