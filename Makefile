@@ -6,8 +6,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -X github.com/sluicegw/sluice/cmd/sluice/version.release=$(VERSION)
 # The race detector needs a C compiler; without one the tests run plain.
 RACE    := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
-# Tests of these packages are smaller under the race detector, or are skipped; they run without it too.
-REDUCED := ./graph/transport ./backend/bolt
+# Tests of these packages have fewer clients and events under the race detector; they run without it too.
+REDUCED := ./graph/transport
 BENCH   ?= .
 # need,program,packages,text: Debian's packages are installed if the program is missing and nobody has to be asked.
 need     = @command -v $(1) >/dev/null 2>&1 && exit 0; \

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -124,7 +125,12 @@ func (c *core) closeFile() error {
 		return nil
 	}
 	c.db.NoFreelistSync = false
-	if err := c.db.Update(func(*bbolt.Tx) error { return nil }); err != nil {
+	err := guarded(func() error { return c.db.Update(func(*bbolt.Tx) error { return nil }) })
+	if errors.Is(err, backend.ErrDamaged) { // bbolt may hold a lock here, too
+		c.noteDamage(err)
+		return err
+	}
+	if err != nil {
 		c.cfg.Logger.Warn("the list of free pages is not written: the next start takes longer", zap.Error(err))
 	}
 	return c.db.Close()

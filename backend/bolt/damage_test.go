@@ -2,6 +2,7 @@ package bolt_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -63,7 +64,7 @@ func TestDamage_OpenErrors(t *testing.T) {
 			return store(t, func(tx *bbolt.Tx) error {
 				return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{bolt.Format - 1})
 			})
-		}, backend.ErrFormat, "the file has format 6, written before the first release; this one reads 7: begin with an empty folder"},
+		}, backend.ErrFormat, "the file has format 7, written before the first release; this one reads 8: begin with an empty folder"},
 		{"a file without its log record", func(t *testing.T) string {
 			return store(t, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Delete([]byte("log")) })
 		}, backend.ErrFormat, "log record"},
@@ -330,7 +331,6 @@ func TestDamage(t *testing.T) {
 // TestDamage_OfAnyPage flips bits in the heads of pages of a store's file, one file for each page. Whatever is read or
 // written then, nothing panics: the store does not open, or each call that meets the damage says so in one line.
 func TestDamage_OfAnyPage(t *testing.T) {
-	withoutRaceDetector(t)
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	s := mustOpen(t, bolt.Config{Path: path})
 	for i := range 40 {
@@ -400,6 +400,45 @@ func TestDamage_OfAnyPage(t *testing.T) {
 	t.Logf("%d files are refused, %d say that they are damaged", refused, reported)
 	if refused+reported == 0 {
 		t.Error("nothing was found")
+	}
+}
+
+// TestClose_OfADamagedListOfFreePages damages one free page's number after the other, which puts the page far beyond the
+// file. Where bbolt needs the page for the list that Close writes, Close says that the file is damaged.
+func TestClose_OfADamagedListOfFreePages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sluice.db")
+	s := mustOpen(t, bolt.Config{Path: path})
+	for _, value := range []string{strings.Repeat("x", 5000), "x"} { // pages are used, and then free
+		for i := range 20 {
+			_, err := s.Apply(t.Context(), batch(s, fmt.Sprint("k", i), "x", value))
+			wantErr(t, err, nil)
+		}
+	}
+	mustClose(t, s)
+	whole, err := os.ReadFile(path)
+	wantErr(t, err, nil)
+	at := 4096 * freelistOf(t, path)
+	opened, damaged := 0, 0
+	for i := range uint64(binary.NativeEndian.Uint16(whole[at+10:])) {
+		broken := filepath.Join(t.TempDir(), "sluice.db")
+		content := slices.Clone(whole)
+		content[at+16+8*i+7] = 2
+		wantErr(t, os.WriteFile(broken, content, 0o600), nil)
+		s, err := bolt.Open(bolt.Config{Path: broken})
+		if err != nil {
+			continue
+		}
+		opened++
+		if err := s.Close(); err != nil {
+			damaged++
+			if !errors.Is(err, backend.ErrDamaged) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("free page %d: %v", i, err)
+			}
+		}
+	}
+	t.Logf("%d files were opened, %d of them were not closed", opened, damaged)
+	if opened == 0 {
+		t.Error("no file was opened")
 	}
 }
 

@@ -123,19 +123,26 @@ func DecodeRest(b []byte) {
 	_, _ = entryTarget(b, b)
 }
 
-// RecodeLog reads a log record and writes it again.
+// RecodeLog reads a log record without its sum and writes it again.
 func RecodeLog(b []byte) ([]byte, error) {
-	l, err := decodeLogRecord(b)
+	l, err := decodeLogRecord(appendSum(slices.Clone(b)))
 	if err != nil {
 		return nil, err
 	}
-	return l.encode(), nil
+	return cutSum(l.encode())
 }
 
-// LogForm is the form of a log record.
+// LogForm is the form of a log record, without its sum.
 func LogForm(state storekit.LogState, count, size int64) []byte {
 	l := logRecord{State: state, Count: count, Bytes: size}
-	return l.encode()
+	form, _ := cutSum(l.encode())
+	return form
+}
+
+// DecodeLog reads a log record with its sum.
+func DecodeLog(b []byte) error {
+	_, err := decodeLogRecord(b)
+	return err
 }
 
 // Idle says what is left of calls although none is under way.

@@ -35,7 +35,7 @@ const (
 )
 
 // Format is the version of the stored format that this release reads and writes.
-const Format = 7
+const Format = 8
 
 // logRecord is the stored state of the log.
 type logRecord struct {
@@ -51,14 +51,19 @@ func (l *logRecord) encode() []byte {
 	}
 	b = appendRevision(b, l.State.Trimmed)
 	b = binary.AppendUvarint(b, l.State.Internal)
-	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(l.Count)), uint64(l.Bytes))
+	b = binary.AppendUvarint(b, uint64(l.Count))
+	return appendSum(binary.AppendUvarint(b, uint64(l.Bytes)))
 }
 
 func decodeLogRecord(b []byte) (logRecord, error) {
-	d := &decoder{rest: b}
+	fields, err := cutSum(b)
+	if err != nil {
+		return logRecord{}, fmt.Errorf("log record: %w", err)
+	}
+	d := &decoder{rest: fields}
 	var l logRecord
 	n := d.uvarint()
-	if n > uint64(len(b)) {
+	if n > uint64(len(fields)) {
 		return logRecord{}, fmt.Errorf("log record: %w", backend.ErrUnreadable)
 	}
 	l.State.Epochs = make([]backend.Revision, n)

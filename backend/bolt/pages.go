@@ -35,17 +35,23 @@ const (
 	maxPageDepth = 64
 )
 
-// checkPages returns an error if a page of the file is damaged. It checks only files without a list of free pages.
-// bbolt reads all pages of these files in a goroutine, where a damaged page would end the process. Meanwhile checkPages
-// holds bbolt's lock of the file, so that no other process changes it. For a file that is not a bbolt file it returns
-// nil, because bbolt itself reports that.
+// checkPages returns an error if damage of a page of the file could end the process. There are two such kinds of damage:
+//
+//   - bbolt reads all pages of a file without a list of free pages, in a goroutine, where nothing recovers from a panic.
+//     All pages of such a file are checked.
+//   - bbolt may copy a small bucket, which has no page of its own, to the heap. If a length there is damaged, bbolt makes
+//     a pointer to another part of the heap, and the garbage collector ends the process. Therefore the small buckets are
+//     checked in every file.
+//
+// Meanwhile checkPages holds bbolt's lock of the file, so that no other process changes it. For a file that is not a
+// bbolt file it returns nil, because bbolt itself reports that.
 func checkPages(path string, o *bbolt.Options) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil //nolint:nilerr // bbolt reports it
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if meta, _ := newestMeta(f); meta == nil || freePagesListed(meta) {
+	if meta, _ := newestMeta(f); meta == nil {
 		return nil
 	}
 	locked, err := bbolt.Open(path, 0o600, &bbolt.Options{
@@ -59,10 +65,11 @@ func checkPages(path string, o *bbolt.Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, locked.Close()) }()
 	meta, size := newestMeta(f) // read again: it may have changed before the file was locked
-	if meta == nil || freePagesListed(meta) {
+	if meta == nil {
 		return nil
 	}
 	c := newPageChecker(f, meta, size)
+	c.shallow = freePagesListed(meta)
 	if err := c.tree(binary.NativeEndian.Uint64(meta[rootAt:]), 0); err != nil {
 		return backend.FormatErrorf("the file is damaged: %w", err)
 	}
@@ -113,6 +120,8 @@ type pageChecker struct {
 	seen pageSet
 	// dense requires that each element begins where the previous one ends.
 	dense bool
+	// shallow leaves out the pages of nested buckets.
+	shallow bool
 	// least is the minimum of the next key in the bucket. If above is set, the key must be greater than least.
 	least []byte
 	above bool
@@ -293,9 +302,13 @@ func (c *pageChecker) leaf(rest, element []byte, depth int) error {
 	}
 	bucket := rest[from:to]
 	return c.bucket(func() error {
-		if root := binary.NativeEndian.Uint64(bucket); root != 0 {
+		switch root := binary.NativeEndian.Uint64(bucket); {
+		case root == 0:
+			return c.elements(bucket[bucketHead:], depth+1)
+		case c.shallow:
+			return nil
+		default:
 			return c.tree(root, depth+1)
 		}
-		return c.elements(bucket[bucketHead:], depth+1)
 	})
 }

@@ -46,3 +46,35 @@ func TestCheckPages_LeavesALockedFileAlone(t *testing.T) {
 		t.Errorf("once it is free: %v", err)
 	}
 }
+
+// TestCheckPages_FindsDamageOfASmallBucket: bbolt makes a copy of such a bucket on the heap, and would follow an offset
+// or a length out of the copy. The garbage collector ends a process that has such a pointer.
+func TestCheckPages_FindsDamageOfASmallBucket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sluice.db")
+	mustClose(t, mustOpen(t, bolt.Config{Path: path}))
+	whole, err := os.ReadFile(path)
+	wantErr(t, err, nil)
+	name := append([]byte("meta"), make([]byte, 16)...) // no page of its own
+	const pageHead = 16
+	for _, field := range []int{4, 8, 12} { // offset of the key, length of the key, length of the value
+		content := bytes.Clone(whole)
+		found := 0
+		for at := bytes.Index(content, name); at >= 0; at = bytes.Index(content, name) {
+			copy(content[at:], "META") // the same page of an earlier commit is in the file, too
+			content[at+len(name)+pageHead+field+3] ^= 0x40
+			found++
+		}
+		content = bytes.ReplaceAll(content, []byte("META"), []byte("meta"))
+		if found == 0 {
+			t.Fatal("there is no small bucket")
+		}
+		broken := filepath.Join(t.TempDir(), "sluice.db")
+		wantErr(t, os.WriteFile(broken, content, 0o600), nil)
+		for _, readOnly := range []bool{true, false} {
+			_, err := bolt.Open(bolt.Config{Path: broken, ReadOnly: readOnly})
+			if !errors.Is(err, backend.ErrFormat) || !strings.Contains(err.Error(), "the file is damaged: page ") {
+				t.Errorf("field at %d, read-only %v: %v", field, readOnly, err)
+			}
+		}
+	}
+}

@@ -9,9 +9,10 @@ import (
 )
 
 // bbolt has no checksums for its pages. Therefore each record and each log entry has a sum, the CRC-32C (Castagnoli) of
-// its key and its form. The sums detect flipped bits, and records that are stored under a wrong key.
+// its key and its form. The sums detect flipped bits, and records that are stored under a wrong key. The record of the
+// log's state ends with a sum of what precedes it.
 
-// sumBytes is the length of a sum. It follows the version byte of a form.
+// sumBytes is the length of a sum. In a form, it follows the version byte.
 const sumBytes = 4
 
 // sumAt is the offset of the sum in a form.
@@ -37,4 +38,18 @@ func checkSum(key, form []byte) error {
 		return fmt.Errorf("wrong sum: %w", backend.ErrUnreadable)
 	}
 	return nil
+}
+
+// appendSum appends the sum of b to b.
+func appendSum(b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, sums()))
+}
+
+// cutSum returns b without the sum at its end, or [backend.ErrUnreadable] if the sum is not that of what precedes it.
+func cutSum(b []byte) ([]byte, error) {
+	end := len(b) - sumBytes
+	if end < 0 || binary.LittleEndian.Uint32(b[end:]) != crc32.Checksum(b[:end], sums()) {
+		return nil, fmt.Errorf("wrong sum: %w", backend.ErrUnreadable)
+	}
+	return b[:end], nil
 }
