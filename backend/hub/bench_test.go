@@ -3,12 +3,12 @@ package hub_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/internal/heaptest"
 )
 
 // source is a store whose one watch delivers what the benchmark says.
@@ -66,7 +66,7 @@ func publish(b *testing.B, n int, covered bool) {
 	if covered {
 		kind = "Net"
 	}
-	before := heap()
+	before := heaptest.InUse()
 	watchers := make([]*hub.Watcher, n)
 	for i := range watchers {
 		w, err := h.Watch(ctx, hub.Watch{Covers: func(k backend.Key) bool { return k.Kind == kind }})
@@ -78,7 +78,7 @@ func publish(b *testing.B, n int, covered bool) {
 		}
 		watchers[i] = w
 	}
-	each := float64(heap()-before) / float64(n)
+	each := float64(heaptest.InUse()-before) / float64(n)
 	var got, ended sync.WaitGroup
 	for _, w := range watchers {
 		ended.Go(func() {
@@ -111,11 +111,4 @@ func publish(b *testing.B, n int, covered bool) {
 	for _, w := range watchers {
 		w.Close()
 	}
-}
-
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/internal/heaptest"
 )
 
 func TestIndex_AViewShowsEverythingThatWasAcknowledged(t *testing.T) {
@@ -460,30 +461,24 @@ func TestIndex_RowsThatChangeOneAtATimeKeepNoOthersInMemory(t *testing.T) {
 	const count, length, changes = 300, 200, 2000
 	kind := thing("Thing")
 	s := index.NewKindIndex(&kind)
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	value := func(i int) index.Row { return colour(fmt.Sprintf("%0*d", length, i)) }
 	r := &backend.Resource{Key: key("a")}
 	var rows []index.Row
 	for i := range count {
 		rows = append(rows, value(i))
 	}
-	before := heap()
+	before := heaptest.InUse()
 	for i := range changes {
 		rows[i%count] = value(count + i)
 		r.Body = bodyOf("x", rows...)
 		r.Revision.Seq++
 		s.Put(r)
 	}
-	if grown, most := heap()-before, int64(20*count*length); grown > most {
+	if grown, most := heaptest.InUse()-before, int64(20*count*length); grown > most {
 		t.Errorf("after %d changes of one of %d rows they take %d bytes, want at most %d", changes, count, grown, most)
 	}
 	s.Remove(r.Key, backend.Revision{Seq: r.Revision.Seq + 1})
-	if grown, most := heap()-before, int64(10*count*length); grown > most {
+	if grown, most := heaptest.InUse()-before, int64(10*count*length); grown > most {
 		t.Errorf("what is gone takes %d bytes, want at most %d", grown, most)
 	}
 	runtime.KeepAlive(s)

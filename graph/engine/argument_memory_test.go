@@ -2,11 +2,11 @@ package engine_test
 
 import (
 	"encoding/json"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/sluicegw/sluice/graph/engine"
+	"github.com/sluicegw/sluice/internal/heaptest"
 )
 
 // TestArguments_AreChargedForWhatTheyHold compares the charge for values of several forms with what they add to the
@@ -32,9 +32,9 @@ func TestArguments_AreChargedForWhatTheyHold(t *testing.T) {
 		least := int64(0)
 		charged := 0
 		for range 5 {
-			before := heapAlloc()
+			before := heaptest.InUse()
 			tree := decodedTree(t, text)
-			held := heapAlloc() - before
+			held := heaptest.InUse() - before
 			charged = engine.InputHeld(tree)
 			if least == 0 || held < least {
 				least = held
@@ -55,13 +55,4 @@ func decodedTree(t *testing.T, text string) (tree any) {
 		t.Fatal(err)
 	}
 	return tree
-}
-
-// heapAlloc returns the number of bytes in use after a collection.
-func heapAlloc() int64 {
-	runtime.GC()
-	runtime.GC()
-	var now runtime.MemStats
-	runtime.ReadMemStats(&now)
-	return int64(now.HeapAlloc)
 }

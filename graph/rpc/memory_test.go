@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -15,16 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
+	"github.com/sluicegw/sluice/internal/heaptest"
 )
-
-// heap returns the number of bytes in use. A pool keeps what it has for one collection.
-func heap() int64 {
-	runtime.GC()
-	runtime.GC()
-	var now runtime.MemStats
-	runtime.ReadMemStats(&now)
-	return int64(now.HeapAlloc)
-}
 
 // attempts is how often a size is measured. The least counts, since the service works in the background too.
 const attempts = 5
@@ -93,10 +84,10 @@ func TestReceive_AMessageIsChargedForWhatItHolds(t *testing.T) {
 			for range attempts {
 				var before int64
 				measure := func(ctx context.Context) {
-					held, charged = min(held, heap()-before), budget.From(ctx).Spent(budget.Held)
+					held, charged = min(held, heaptest.InUse()-before), budget.From(ctx).Spent(budget.Held)
 				}
 				w.decoded.Store(&measure)
-				before = heap()
+				before = heaptest.InUse()
 				w.post("CreateCrate", contentType, body)
 				w.decoded.Store(nil)
 				if held <= charged {
@@ -133,11 +124,11 @@ func TestUnary_AnAnswerIsChargedForWhatItHolds(t *testing.T) {
 			var before, most, sent int64
 			measure := func(_ context.Context, bytes int) {
 				if before == 0 {
-					before = heap() // the page was read, and the first part was encoded
+					before = heaptest.InUse() // the page was read, and the first part was encoded
 					return
 				}
 				sent += int64(bytes)
-				most = max(most, heap()-before)
+				most = max(most, heaptest.InUse()-before)
 			}
 			w.answered.Store(&measure)
 			if status, text := w.post("ListCrates", contentType, request); status != http.StatusOK {

@@ -7,26 +7,19 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/internal/heaptest"
 )
-
-// heap is how many bytes are in use.
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
 
 func TestLongDocumentsAreNotRemembered(t *testing.T) {
 	e := newEdge(t, plain, server.Config{})
 	comment := " #" + strings.Repeat("x", 1<<20)
-	before := heap()
+	before := heaptest.InUse()
 	for i := range 64 {
 		if got := e.post(t, fmt.Sprint("{ __typename }", comment, i), nil); got != `{"data":{"__typename":"Query"}}` {
 			t.Fatal(got)
 		}
 	}
-	if grown := int64(heap()) - int64(before); grown > 16<<20 {
+	if grown := heaptest.InUse() - before; grown > 16<<20 {
 		t.Errorf("64 documents of 1 MiB hold %d MiB", grown>>20)
 	}
 }
@@ -84,13 +77,13 @@ func TestWhatIsRememberedTakesLittleMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for tokens, most := range map[int]int64{0: 64 << 20, 10_000: 16 << 20} {
 				e := newEdge(t, plain, server.Config{Limits: server.Limits{CachedTokens: tokens}})
-				before := heap()
+				before := heaptest.InUse()
 				for i := range 300 {
 					if got := e.post(t, fmt.Sprint(document, "# ", i), nil); !strings.Contains(got, `"__typename":"Query"`) {
 						t.Fatalf("%.300s", got)
 					}
 				}
-				if grown := int64(heap()) - int64(before); grown > most {
+				if grown := heaptest.InUse() - before; grown > most {
 					t.Errorf("300 documents hold %d MiB within %d tokens", grown>>20, tokens)
 				}
 				runtime.KeepAlive(e)

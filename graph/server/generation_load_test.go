@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/internal/heaptest"
 )
 
 // The load: writers of one resource each, spread over namespaces; streams of one
@@ -146,7 +147,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 	c := newChanging(t, server.Config{})
 	l := &load{changing: c, due: make(chan struct{}, 2*loadReloads)}
-	before, heap := runtime.NumGoroutine(), heapInUse()
+	before, heap := runtime.NumGoroutine(), heaptest.InUse()
 	var old []weak.Pointer[service.Service]
 	sockets := make([]*wire, loadSockets)
 	for i := range sockets {
@@ -218,21 +219,13 @@ func TestReloadUnderLoad(t *testing.T) {
 	l.returned(before, heap, old[:len(old)-1])
 }
 
-func heapInUse() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
 // returned waits until goroutines and older catalogues are gone. Each of thirty
 // would hold some megabyte.
-func (l *load) returned(goroutines int, heap uint64, old []weak.Pointer[service.Service]) {
+func (l *load) returned(goroutines int, heap int64, old []weak.Pointer[service.Service]) {
 	var held int
-	var now uint64
+	var now int64
 	for range 600 {
-		now, held = heapInUse(), 0
+		now, held = heaptest.InUse(), 0
 		for _, one := range old {
 			if one.Value() != nil {
 				held++

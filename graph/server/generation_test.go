@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/internal/heaptest"
 )
 
 const deep = `{ shelves(filter: {spec: {width: {gte: 1}}}) { nodes { spec { depth } } } boxes { totalCount } }`
@@ -305,9 +306,9 @@ func TestDocumentsOfAnOlderCatalogueAreForgotten(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	before := heapInUse()
+	before := heaptest.InUse()
 	c.replace(wide)
-	if after := heapInUse(); after+8<<20 > before {
+	if after := heaptest.InUse(); after+8<<20 > before {
 		t.Errorf("heap %d KiB before, %d KiB after", before>>10, after>>10)
 	}
 	c.put("a", 1)

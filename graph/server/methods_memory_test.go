@@ -22,6 +22,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/internal/heaptest"
 )
 
 // zeros is a message of 4 MiB, as an enveloped one that is compressed to a thousandth.
@@ -171,14 +172,7 @@ type Plank { width: Int }
 	}
 	release := make(chan struct{})
 	store.release.Store(&release)
-	heap := func() int64 {
-		var now runtime.MemStats
-		runtime.GC()
-		runtime.GC()
-		runtime.ReadMemStats(&now)
-		return int64(now.HeapAlloc)
-	}
-	before := heap()
+	before := heaptest.InUse()
 	var sent sync.WaitGroup
 	for _, req := range requests {
 		sent.Go(func() {
@@ -193,7 +187,7 @@ type Plank { width: Int }
 		}
 	}
 	used := m.server.State().MemoryBytes
-	if held := heap() - before; held > used {
+	if held := heaptest.InUse() - before; held > used {
 		t.Errorf("%d changes hold %d bytes, and only %d are charged", changes, held, used)
 	}
 	close(release)

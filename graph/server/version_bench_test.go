@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 	"github.com/sluicegw/sluice/graph/release"
 	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/internal/heaptest"
 )
 
 // BenchmarkVersion measures the same requests to the newest API and to a released version of it. The version may take 3 %
@@ -114,15 +115,9 @@ func BenchmarkVersion_Start(b *testing.B) {
 		}
 		return g, versions
 	}
-	heap := func() uint64 {
-		var stats runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&stats)
-		return stats.HeapAlloc
-	}
-	before := heap()
+	before := heaptest.InUse()
 	g, versions := start()
-	held := heap() - before
+	held := heaptest.InUse() - before
 	runtime.KeepAlive(g)
 	runtime.KeepAlive(versions)
 	for b.Loop() {

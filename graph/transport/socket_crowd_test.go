@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/graph/transport"
+	"github.com/sluicegw/sluice/internal/heaptest"
 )
 
 // counted is a connection that counts its writes, each of which is a call of
@@ -124,7 +124,7 @@ func TestSocket_ClientsThatDoNotReadAreClosed(t *testing.T) {
 		peers[i] = p
 	}
 	subscribed.Store(true)
-	before := heap()
+	before := heaptest.InUse()
 	begin := time.Now()
 	most := int64(0)
 	for r := range rounds {
@@ -145,7 +145,7 @@ func TestSocket_ClientsThatDoNotReadAreClosed(t *testing.T) {
 			})
 		}
 		readers.Wait()
-		most = max(most, heap()-before)
+		most = max(most, heaptest.InUse()-before)
 	}
 	delivered := time.Since(begin)
 	select {
@@ -160,14 +160,6 @@ func TestSocket_ClientsThatDoNotReadAreClosed(t *testing.T) {
 	for _, p := range peers {
 		_ = p.Close()
 	}
-}
-
-// heap is what is in use, in bytes.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // TestSocket_AStalledClientGoesSoonAfterTheWriteTimeout has an exact clock.

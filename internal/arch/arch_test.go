@@ -114,6 +114,7 @@ var rules = []rule{
 	{"internal/settings", nil, "it knows files and none of their fields"},
 	{"internal/slab", nil, "it knows memory and no value"},
 	{"internal/span", nil, "it knows traces, and nothing of what is traced"},
+	{"internal/heaptest", nil, "it measures memory and knows no value"},
 	{"internal/leaktest", nil, "it knows goroutines and nothing of what starts them"},
 	{"internal/redistest", nil, "it starts servers and knows nothing of what runs on them"},
 	{"internal/arch", nil, "it reads files only"},
@@ -124,7 +125,7 @@ var rules = []rule{
 }
 
 // testHelpers are packages that every test may import.
-var testHelpers = []string{"internal/leaktest"}
+var testHelpers = []string{"internal/heaptest", "internal/leaktest"}
 
 // testsMay are imports that tests may make besides those of their package and testHelpers.
 var testsMay = map[string][]string{
