@@ -124,18 +124,7 @@ func TestCompose_TwoGatewaysServeBehindCaddy(t *testing.T) {
 		caddy.Environ(), "SITE=sluice.localhost:"+port, "SECRETS="+secrets, "OIDC=127.0.0.1:1",
 		"GATEWAYS="+strings.Join(addresses, " "), "HOME="+t.TempDir(), "XDG_DATA_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(),
 	)
-	caddy.Cancel = func() error { return caddy.Process.Kill() }
-	var said bytes.Buffer
-	caddy.Stderr = &said
-	if err := caddy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = caddy.Wait()
-		if t.Failed() {
-			t.Logf("%s", said.Bytes())
-		}
-	})
+	startProgram(t, caddy)
 	client := behind(t, filepath.Join(secrets, "ca.crt"), port)
 	ask := func(query string) error {
 		body := fmt.Sprintf(`{"query":%q}`, query)

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -124,18 +123,7 @@ func startPrometheus(t *testing.T, secrets string, targets []string) *prometheus
 		t.Context(), "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path="+t.TempDir(),
 		"--web.listen-address=127.0.0.1:"+port, "--web.console.templates="+dir, "--web.console.libraries="+dir,
 	)
-	cmd.Cancel = func() error { return cmd.Process.Kill() }
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("%s", said.Bytes())
-		}
-	})
+	startProgram(t, cmd)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &prometheus{address: "http://127.0.0.1:" + port, client: &http.Client{Transport: transport}}
