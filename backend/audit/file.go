@@ -50,10 +50,10 @@ type File struct {
 	cut bool
 	// untidy is set while there may be a file to compress or to remove, and [File.tidy] was not requested yet.
 	untidy bool
-	// crowded is set when tidying was requested because the first lines of a new file could not be written: the disk may
-	// be full of renamed files. It prevents a request for each line that fails.
+	// crowded is set when tidying was requested because the first lines of a new file could not be written: the disk
+	// may be full of renamed files. It prevents a request for each line that fails.
 	crowded bool
-	// removed is set when somebody has removed the open file, until this was counted and logged.
+	// removed is set from when the open file was found to be removed until this was counted and logged.
 	removed bool
 }
 

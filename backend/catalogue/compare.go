@@ -27,8 +27,8 @@ func Compare(from, to []descriptor.Kind) []Difference {
 }
 
 // CompareServed is like [Compare] for a newer catalogue that is served beside an older major. What is gone from the
-// newer one breaks only clients if the older major still has it. stored are the kinds with which resources are then
-// stored: to, extended by those of the older major, see [Union].
+// newer one breaks only clients if the older major still has it. Resources are then
+// stored with the kinds in stored: the kinds in to, extended by the kinds of the older major, see [Union].
 func CompareServed(from, to, stored []descriptor.Kind) []Difference {
 	out := Compare(from, to)
 	breaking := Breaking(Diff(OutlineOf(from), OutlineOf(stored)))

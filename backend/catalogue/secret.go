@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// uncovered returns a difference for each secret that a catalogue would show, except for those in told. The newest
+// uncovered returns a difference for each secret that a catalogue would show, except for those in reported. The newest
 // catalogue alone is not enough to find them: the @writeOnly field may have been removed for a while, or an earlier
 // catalogue, to which the gateway returns, may be older than the @writeOnly.
 func uncovered(secrets map[string][]string, to Outline, reported []Difference) []Difference {

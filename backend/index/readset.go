@@ -79,9 +79,9 @@ func (s *ReadSet) addPosition() {
 type Basis struct {
 	index *Index
 	kinds []kindVersion
-	// expires reports whether any resource of the kinds expires. If so, the basis holds only in views that were taken
-	// at from, the time of its own view, or later, but before until, the time of the next expiry. until is zero if
-	// there is no further expiry.
+	// expires reports whether any resource of the kinds expires. If so, the basis is valid only in views that were
+	// taken at or after from, the time of its own view, and before until, the time of the next expiry. until is zero
+	// if there is no further expiry.
 	expires     bool
 	from, until time.Time
 	// position is the position of the view, if it was read.

@@ -98,8 +98,8 @@ type loader struct {
 	times map[int]time.Time
 }
 
-// measure reads the size of the largest record. It does nothing if there is only one key, which load reads whatever its
-// size.
+// measure reads the size of the largest record. It does nothing if there is only one key, because load reads one record
+// of any size.
 func (l *loader) measure(ctx context.Context, keys []backend.Key) error {
 	if len(keys) == 1 {
 		return nil

@@ -23,9 +23,8 @@ import (
 // The spec revision is empty if it equals the revision. Times are milliseconds since 1970. expires has 15 digits, as in
 // the index, and is empty for a resource that does not expire. deleting is "y" or empty. The first size is what the
 // references add to [backend.Resource.Size], the second what the bound references add to [backend.Event.Size]. Each
-// element
-// of the list of references is its length in two bytes, followed by the tuple of the key and whether the reference is
-// bound. ext is empty. A later release may use it, so every write keeps it.
+// element of the list of references is its length in two bytes, followed by the tuple of the key and whether the
+// reference is bound. ext is empty. A later release may use it, so every write keeps it.
 const deletingFlag = "y"
 
 // packed appends an element to a list, preceded by its length.

@@ -258,7 +258,7 @@ func (n *shardRange) args(lo, hi string, count int) goredis.ZRangeArgs {
 	}
 }
 
-// take sets the members of a run to the ones that were just read, and moves the start of the unread part past them.
+// take sets the members of a run to members, which were just read, and moves the start of the unread part past them.
 // more reports whether the index may have further members.
 func (sc *scanner) take(n *shardRange, members []string, more bool) {
 	n.members, n.more = make([]found, len(members)), more

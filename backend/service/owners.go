@@ -14,8 +14,8 @@ type OwnerState struct {
 	// Name is the name by which kinds declare the service.
 	Name  string
 	State OwnerStatus
-	// Problem tells operators why State is not [OwnerFollowed], or why a kind cannot be compared. It is empty if there
-	// is no problem.
+	// Problem is the reason, for operators, why State is not [OwnerFollowed], or why a kind cannot be compared. It is
+	// empty if there is no problem.
 	Problem string
 	// Lag is the maximum age of the mirror: all changes that the service made longer ago are mirrored. It is 0 if the
 	// service answers and no resource waits to be compared.
@@ -41,8 +41,8 @@ type OwnedKind struct {
 	// Followed reports whether the service announces changes of the kind. If it does not, the gateway compares the kind
 	// more often.
 	Followed bool
-	// Problem tells how the service contradicts the kind's SDL, for which reason resources of the kind cannot be
-	// written. It is empty if there is no contradiction.
+	// Problem describes how the service contradicts the kind's SDL. Then resources of the kind cannot be written. It is
+	// empty if there is no contradiction.
 	Problem string
 }
 
@@ -132,14 +132,14 @@ func ownerState(m mirror.State) OwnerState {
 type ReviewerState struct {
 	Name  string
 	State ReviewerStatus
-	// Problem tells operators why the service does not answer. It is empty if State is ReviewerAnswers or
+	// Problem is the reason, for operators, why the service does not answer. It is empty if State is ReviewerAnswers or
 	// ReviewerUnasked.
 	Problem string
 	// Kinds lists the kinds whose changes the service reviews, sorted by name.
 	Kinds []string
 }
 
-// ReviewerStatus tells whether a resource service answers as a reviewer.
+// ReviewerStatus is the state of a resource service as a reviewer.
 type ReviewerStatus string
 
 // The states of a reviewer.

@@ -133,7 +133,7 @@ const (
 type Written struct {
 	// Resource is the stored resource. For a delete it is the last state. For a dry run it is the resource that would
 	// be stored, without uid and revision if it would be new. Resource is nil if the caller may create but not read the
-	// resource, which Warnings then tells, and in the dry run of a delete whose record cannot be read.
+	// resource; then there is a warning. It is also nil in the dry run of a delete whose record cannot be read.
 	Resource *query.Resource
 	// Outcome is the outcome of the write; empty for a delete.
 	Outcome Outcome

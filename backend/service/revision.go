@@ -33,8 +33,8 @@ func conflict(expected string, current *backend.Resource) error {
 	return e.At(current.Key)
 }
 
-// gone returns the error of an apply that expects a revision of an absent resource. The error tells how to apply the
-// manifest without a revision.
+// gone returns the error of an apply that expects a revision of an absent resource. The error explains how to apply
+// the manifest without a revision.
 func (w *write) gone() error {
 	e := failure.Of(backend.ErrNotFound, w.key)
 	e.ExpectedRevision = failure.Shorten(*w.expected)

@@ -73,7 +73,7 @@ type write struct {
 	// found has the violations in the request outside the spec.
 	found    kind.Violations
 	warnings []failure.Warning
-	// reading tells how thoroughly the next attempt reads targets.
+	// reading determines how thoroughly the next attempt reads targets.
 	reading dependency.Reading
 	// baseless counts contradictory answers of the owner: see contradicted.
 	baseless int

@@ -305,9 +305,9 @@ func (e *exporter) settle(ctx context.Context) error {
 	return errors.New("sensitive values change faster than they can be read; export again")
 }
 
-// settleOne adds a line with the present sensitive values of a resource. It reports whether the resource has not
-// changed since last, its last change that was read from the log. Sensitive values change only together with their
-// resource.
+// settleOne adds a line with the present sensitive values of a resource. last is the last change of the resource that
+// was read from the log. settleOne reports whether the resource has not changed since then. Sensitive values change
+// only together with their resource.
 func (e *exporter) settleOne(ctx context.Context, key backend.Key, last logged) (settled bool, err error) {
 	at := key.Sensitive()
 	values, err := e.store.Get(ctx, at)

@@ -150,7 +150,8 @@ func (c *Cache) Close() {
 
 // State is the state of the store that a query reads.
 type State interface {
-	// IsValid reports whether a basis is still valid in the state: nothing that the answer was computed from has changed.
+	// IsValid reports whether a basis is still valid in the state: nothing that the answer was computed from has
+	// changed.
 	IsValid(ctx context.Context, basis *query.Basis) bool
 	// Renew replaces the state by the newest one. It returns false if the query has another key in the new state.
 	Renew(ctx context.Context) bool

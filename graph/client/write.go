@@ -27,8 +27,8 @@ type Deletion struct {
 	// cannot be read.
 	Namespace *string
 	UID       string
-	// Finalizers are the finalizers of the resource. After a dry run they are set only if the state is FINALIZING and the
-	// kind offers GET.
+	// Finalizers are the finalizers of the resource. After a dry run they are set only if the state is FINALIZING and
+	// the kind offers GET.
 	Finalizers []string
 	// BlockedBy has the first 100 references that prevent the deletion.
 	BlockedBy References

@@ -15,7 +15,8 @@ const (
 	maxMisspelled = 64
 )
 
-// EnumValues returns the values of an enum for an error message; of many, the first ones and the number of the others.
+// EnumValues returns the values of an enum for an error message. If there are many, it returns the first ones and the
+// number of the others.
 func EnumValues(enum *ast.Definition) string { return list(enumNames(enum)) }
 
 func enumNames(enum *ast.Definition) []string {
@@ -62,8 +63,8 @@ func nearest(wrong string, names []string) string {
 	return best
 }
 
-// RefuseEnum returns an error about a value that is not a value of an enum. If the enum has too many values to list, the
-// error suggests one.
+// RefuseEnum returns an error about a value that is not a value of an enum. If the enum has too many values to list,
+// the error suggests one.
 func RefuseEnum(enum *ast.Definition, value any) error {
 	err := refuseType(enum.Name, value)
 	text, _ := value.(string)

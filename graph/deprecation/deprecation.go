@@ -96,8 +96,8 @@ type operation struct {
 	variables ast.VariableDefinitionList
 }
 
-// Document returns the deprecated parts that a valid document uses. It returns nil if there are none, and no value of a
-// variable can have any. It ignores @skip and @include.
+// Document returns the deprecated parts that a valid document uses. It returns nil if the document uses none, whatever
+// the values of its variables are. It ignores @skip and @include.
 func (s *Schema) Document(doc *ast.QueryDocument) *Document {
 	if s == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 // interfaces are compiled while the plan runs; there the panic ends the run.
 //
 //	object            collects the fields of a selection, and compiles each:
-//	  field           its entry in the table of the object's type, and what that needs
-//	  below           the selection below it: object again, or later, if its type is abstract
+//	  field           finds the entry in the table of the object's type, and compiles the arguments
+//	  below           compiles the selection of the field with object; for an abstract type while the plan runs
 type compiler struct {
 	engine *Engine
 	doc    *ast.QueryDocument

@@ -21,8 +21,8 @@ import (
 // typeField is the alias of __typename in operations for the core. No field of the API has this name.
 const typeField = "$type"
 
-// coreField returns a field for gqlgen's code to execute. Its selections are the ones that [compiler.collect] has
-// returned, so that the answer has exactly the fields of the plan.
+// coreField returns a field for gqlgen's code to execute. It has the selections that [compiler.collect] has returned,
+// so that the answer has exactly the fields of the plan.
 func (c *compiler) coreField(f *field) *ast.Field {
 	node := *f.node
 	node.Directives, node.SelectionSet = nil, nil // @skip and @include were evaluated

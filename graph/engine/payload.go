@@ -17,7 +17,7 @@ type written struct {
 	// item is the stored resource or, in a dry run, the resource that would be stored. It is nil if the resource cannot
 	// be read, or if the caller may not read it.
 	item *item
-	// blockers has, for each field that selects them, a page of the resources that prevent a deletion.
+	// blockers has a page of the resources that prevent a deletion for each field that selects such resources.
 	blockers map[*field]link
 }
 

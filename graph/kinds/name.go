@@ -93,11 +93,11 @@ func (l *loader) reservedType(name string) string {
 	return ""
 }
 
-// names maps a name to a description of what has it.
+// names maps each name to a description of the thing with this name.
 type names map[string]string
 
-// add records that something has a name. If something else has the name already, add returns its description; otherwise
-// "".
+// add records that the thing described by what has a name. If another thing has the name already, add returns the
+// description of that thing; otherwise "".
 func (n names) add(name, what string) string {
 	if first, ok := n[name]; ok && first != what {
 		return first

@@ -31,7 +31,8 @@ type CallerLimits struct {
 	Steps int
 }
 
-// of returns the maximum number of a use at a time, the setting that defines it, and a name for messages.
+// of returns the maximum number of requests, subscriptions or sockets that a caller may have open at the same time, the
+// setting that defines it, and a name for messages.
 func (l CallerLimits) of(use transport.Use) (most int, setting, what string) {
 	switch use {
 	case transport.UseSubscription:

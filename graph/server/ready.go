@@ -50,7 +50,7 @@ type readiness struct {
 const scrapePatience = 100 * time.Millisecond
 
 // isReady checks whether the gateway is ready, and returns the result. If the check takes too long, it returns the
-// result of the one before, and the next call returns that of this one.
+// result of the previous check, and the next call returns the result of this check.
 func (s *Server) isReady() bool {
 	r := &s.readiness
 	r.mu.Lock()

@@ -264,7 +264,8 @@ func (t *Transport) send(w http.ResponseWriter, r *http.Request, media string, s
 	t.sendBody(w, status, a, compressed(r, a.body))
 }
 
-// gzipTag is a suffix of entity tags for compressed answers, which consist of other bytes.
+// gzipTag is the suffix of the entity tags of compressed answers. A compressed answer needs a tag that differs from the
+// tag of the uncompressed one.
 const gzipTag = "-gzip"
 
 // sendTagged sends the answer to a GET with an entity tag, so that the client can cache it. If the client already has

@@ -1,5 +1,5 @@
-// Package certificate reads PEM files with certificates, keys and certificate authorities. It also tells when
-// certificates expire.
+// Package certificate reads PEM files with certificates, keys and certificate authorities. It also
+// finds when certificates expire.
 package certificate
 
 import (

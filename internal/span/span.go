@@ -33,8 +33,8 @@ func (s Span) Set(attributes ...attribute.KeyValue) {
 	}
 }
 
-// Fail sets the code of the error with which the work of the span has ended. fault tells whether the gateway, or
-// something that it calls, is at fault, and not the caller. Only then is the status of the span an error.
+// Fail sets the code of the error with which the work of the span has ended. If fault is set, the gateway or
+// something that it calls is at fault, not the caller. Only then is the status of the span an error.
 func (s Span) Fail(code string, fault bool) {
 	if s.span == nil {
 		return

@@ -16,7 +16,7 @@ type ResumePoint struct {
 	// at is the snapshot before the page, or before the rest of the page that must still be sent. end is the snapshot
 	// after the page.
 	at, end snapshot
-	// sent are the events of the page, once it was read.
+	// sent has the events of the page; nil until the page was read.
 	sent []sentChange
 }
 

@@ -178,8 +178,7 @@ func (a ConditionFields) sameAs(c gjson.Result) bool {
 
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// MissingConditions returns those of the given conditions whose types do not occur in a status. It modifies the slice
-// conditions.
+// MissingConditions returns the conditions whose types do not occur in a status. It modifies the slice conditions.
 func MissingConditions(status map[string]any, conditions []ConditionFields) []ConditionFields {
 	return slices.DeleteFunc(conditions, func(a ConditionFields) bool {
 		return slices.ContainsFunc(ConditionsOf(status), func(c any) bool { return kind.ConditionType(c) == a.Type })

@@ -306,7 +306,7 @@ const (
 	WarningService WarningCode = "SERVICE"
 )
 
-// Warning accompanies a change that succeeded. It tells the caller what else to know.
+// Warning accompanies a change that succeeded. It describes what else the caller should know.
 type Warning struct {
 	Code    WarningCode
 	Message string

@@ -49,7 +49,7 @@ func ConditionText(condition any, field string) string {
 	return text
 }
 
-// Definition tells the index in memory how to index resources of the kind.
+// Definition describes how the index in memory indexes resources of the kind.
 func (k *Kind) Definition() index.Definition {
 	names, sortable := k.Rows.Indexes()
 	if k.Scope != descriptor.Global {

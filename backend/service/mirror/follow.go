@@ -137,8 +137,8 @@ func (m *Mirror) changes(ctx context.Context, position string, poll time.Duratio
 	return out, err
 }
 
-// followAdded follows the changes of records in the store. It queues each resource that another gateway has added for a
-// look, and remembers which records were deleted.
+// followAdded follows the changes of records in the store. It calls look for each resource that another gateway has
+// added, and remembers which records were deleted.
 func (m *Mirror) followAdded(ctx context.Context) {
 	m.retry(ctx, "following what others have mirrored", func(ctx context.Context) error {
 		at, err := m.own.Store.Position(ctx)

@@ -308,8 +308,8 @@ func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
 // the declarations of another catalogue.
 type Guards map[backend.Key]*backend.Resource
 
-// Guards reads those of the resources whose references were derived from the declarations of another catalogue. If
-// there are none, it does not call the store.
+// Guards reads the resources whose references were derived from the declarations of another catalogue. If there are
+// none, it does not call the store.
 func (r *Reader) Guards(ctx context.Context, resources []*Resource) (Guards, error) {
 	var keys []backend.Key
 	for _, res := range resources {
@@ -341,8 +341,8 @@ func (r *Reader) foreign(stored *backend.Resource) bool {
 }
 
 // HasGuard reports whether a resource guards a target. The argument of is the key of the resource. If g has the
-// resource, its stored references decide. Otherwise the result is the argument declared, which tells whether the
-// declarations of this catalogue guard the target.
+// resource, its stored references decide. Otherwise the result is the argument declared: whether the declarations of
+// this catalogue guard the target.
 func (g Guards) HasGuard(of, target backend.Key, declared bool) bool {
 	stored := g[of]
 	if stored == nil {

@@ -104,7 +104,7 @@ func (r *Reconciler) guarding(name string) (out []*kind.Kind) {
 // [Reconciler.pending].
 const settleTime = 5 * time.Second
 
-// pending returns those of the kinds that must still be scanned in a shard. It returns none if this gateway's catalogue
+// pending returns the kinds that must still be scanned in a shard. It returns none if this gateway's catalogue
 // is not the newest. If a shard has no record, no kind was scanned. But if the store has accepted only one catalogue,
 // no kind has to be scanned.
 //

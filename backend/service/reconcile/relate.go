@@ -22,7 +22,7 @@ type Replacement struct {
 	SpecChanged bool
 	// StatusReport reports whether the write replaces only the status.
 	StatusReport bool
-	// Read tells how thoroughly targets are read.
+	// Read determines how thoroughly targets are read.
 	Read dependency.Reading
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Campus returns two GLOBAL kinds, Region and Site, and two NAMESPACED kinds, Room and Door. A Site is in a Region, a
-// Room at a Site, and a Door in a Room. guarded tells whether the reference of a Room is guarded.
+// Room at a Site, and a Door in a Room. If guarded is set, the reference of a Room is guarded.
 func Campus(guarded bool) []descriptor.Kind {
 	parts := Building()
 	of := func(name string, scope descriptor.Scope, refs ...descriptor.Reference) descriptor.Kind {

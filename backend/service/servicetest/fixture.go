@@ -275,7 +275,7 @@ func (f *Fixture) Stored(name string) *backend.Resource {
 	return got[0]
 }
 
-// Rewrite stores another body for a widget, as another gateway or a controller would do. caller tells whether the spec
+// Rewrite stores another body for a widget, as another gateway or a controller would do. If caller is set, the spec
 // revision changes.
 func (f *Fixture) Rewrite(name string, caller bool, change func(map[string]any)) *backend.Resource {
 	f.T.Helper()

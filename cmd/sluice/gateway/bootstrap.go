@@ -108,8 +108,8 @@ func watchBootstrap(ctx context.Context, store backend.Store) error {
 	return nil
 }
 
-// explain returns an error that tells the user why the file cannot fill a store. It has one line, or one line for each
-// problem with manifests.
+// explain returns an error that gives the user the reason why the file cannot fill a store. It has one line, or one
+// line for each problem with manifests.
 func (f filler) explain(err error) error {
 	switch {
 	case errors.As(err, new(exit.LinesError)):

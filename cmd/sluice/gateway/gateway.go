@@ -148,8 +148,8 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	}
 	s.audit.Store(audit)
 	all := shared{
-		store: store, changes: changes, rights: rights, keys: keys, audit: audit, owners: ownerClients, measures: measures,
-		traces: exported, security: settings.security,
+		store: store, changes: changes, rights: rights, keys: keys, audit: audit, owners: ownerClients,
+		measures: measures, traces: exported, security: settings.security,
 	}
 	kinds, err = s.gateway(ctx, c, all, log)
 	if err != nil {

@@ -78,7 +78,7 @@ func serviceTestCommand(std terminal.Streams) *cobra.Command {
 	f.StringVar(&t.restart, "restart", "", "shell command that restarts the service, after which it must have kept everything")
 	f.StringVar(&t.mapping, "mapping", "",
 		"file that says how the methods of a service of standard methods are called (default: it has the contract)")
-	config.DurationVar(f, &t.patience, "patience", kit.DefaultPatience, "how long a change may take to be told, and a restart to end")
+	config.DurationVar(f, &t.patience, "patience", kit.DefaultPatience, "how long a change may take to be reported, and a restart to end")
 	return cmd
 }
 

@@ -34,7 +34,7 @@ type Result struct {
 	// Says is the promise in one sentence.
 	Says   string
 	Status Status
-	// Detail tells how the promise was broken, or which capability is missing.
+	// Detail describes how the promise was broken, or names the missing capability.
 	Detail string
 }
 

@@ -120,7 +120,8 @@ func (t *trial) mustGet(ctx context.Context, key backend.Key) (*owner.Resource, 
 	return r, err
 }
 
-// stays returns an error unless Get returns the resource unchanged. after tells, for the error, what happened before.
+// stays returns an error unless Get returns the resource unchanged. after describes, for the error, what happened
+// before.
 func (t *trial) stays(ctx context.Context, was *owner.Resource, after string) error {
 	now, err := t.mustGet(ctx, was.Key)
 	if err != nil {

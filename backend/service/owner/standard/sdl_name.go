@@ -49,8 +49,8 @@ func (w *sdlWriter) free(name string, of any) bool {
 	})
 }
 
-// allowed returns a name for a type that is not reserved. If the name of the kind is, so may be the result, and the kind
-// cannot be served.
+// allowed returns a name for a type that is not reserved. If the name of the kind is reserved, the result may be
+// reserved too; then the kind cannot be served.
 func (w *sdlWriter) allowed(name string) string {
 	if w.limits.Reserved != nil && w.limits.Reserved(name) {
 		return name + "Type"

@@ -179,7 +179,7 @@ func (r *Read) explain(e *plan.Explanation, source string) {
 	if r.Count {
 		one.Returned = r.Matches
 	}
-	if r.Query.Scoped() { // the caller is not told how many other resources there are
+	if r.Query.Scoped() { // the number of other resources is hidden from the caller
 		one.By, one.Looked = "what the caller may see", one.Returned
 	}
 	e.Add(one)

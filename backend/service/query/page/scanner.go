@@ -216,7 +216,7 @@ func (s *Scanner) refuseTooMany(ctx context.Context, scans []*scan) error {
 // tooMany returns the error for a scan that would read too many resources. The error names settings that would help.
 func (s *Scanner) tooMany(q *plan.Query, n, most int) error {
 	k, all := q.Kind, fmt.Sprintf("all of its %d resources", n)
-	if q.Scoped() { // the caller is not told how many there are
+	if q.Scoped() { // the number is hidden from the caller
 		all = "more of its resources than that"
 	}
 	help := "with more memory it would be (configuration key index-memory)"

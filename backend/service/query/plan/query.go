@@ -175,8 +175,9 @@ func (q *Query) clip(in Interval, r index.Run, value []byte) index.Run {
 	descending := len(q.Order) > 0 && q.Order[0].Descending
 	switch {
 	case descending:
-		// Before is the key of a place, or the successor of one. Without its last byte it is at most that place in both
-		// cases. The range may then be a little too large, but keys are compared with the interval afterwards.
+		// before is the key of a row, or the successor of such a key. In both cases it is not greater than the key of
+		// the row once its last byte is removed. The range may then be slightly too large. That does no harm, because
+		// each key is compared with the interval afterwards.
 		page = filter.Range{Start: before[:max(len(before)-1, 0)], End: after}
 		if after == nil && from != nil {
 			page.End = backend.Successor(from)

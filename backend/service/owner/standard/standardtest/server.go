@@ -552,8 +552,8 @@ func (s *Server) Show(name string) protoreflect.Message {
 	return nil
 }
 
-// Slice returns a page of at most size resources, of which the first has the index at. Its next token is the number of
-// resources before the next page. A good service has no such tokens, because they are wrong after a deletion.
+// Slice returns a page of at most size resources. It begins with the resource whose index is at. Its next token is the
+// number of resources before the next page. A good service has no such tokens, because they are wrong after a deletion.
 func (s *Server) Slice(at, size int) *dynamicpb.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
