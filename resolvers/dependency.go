@@ -25,8 +25,7 @@ const (
 	defaultDepth = 3
 	maxDepth     = 10
 	maxNodes     = 1000
-	// maxReferrers is the maximum number of resources that refer to one resource by one reference
-	// and that the walk follows.
+	// maxReferrers is the maximum number of referring resources that the walk follows, for each resource and reference.
 	maxReferrers = 1000
 )
 

@@ -10,15 +10,15 @@ import (
 type verdict uint8
 
 const (
-	// moved: resources. Their changes are in the log.
+	// moved: the records are resources, whose changes are in the log.
 	moved verdict = iota
-	// movedSensitive: sensitive values of resources. They change only together with their resources.
+	// movedSensitive: the records are sensitive values, which change only together with their resources.
 	movedSensitive
-	// movedLast: records of the gateways that are read last, because they have no log entries.
+	// movedLast: the records belong to the gateways. They are read last, because they have no log entries.
 	movedLast
-	// left: records about this store. They must not be moved to another one.
+	// left: the records are about this store and must not be moved to another one.
 	left
-	// unknown: records of a newer release. An export would lose them.
+	// unknown: a newer release has written the records. An export would lose them.
 	unknown
 )
 
