@@ -69,9 +69,7 @@ func (m call[Req, Res]) ask(ctx context.Context, c *Client, in *Req) (*Res, erro
 func (m call[Req, Res]) send(ctx context.Context, c *Client, limit time.Duration, in *Req) (*Res, error) {
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
-	// sent reports whether the request got a connection. If it did, the service may have executed the request. The
-	// request is not executed twice: the transport uses a second connection only if nothing was written to the first
-	// one, or if the service has reported that it has not executed the request.
+	// sent reports whether the request got a connection. If it did, the service may have executed the request.
 	var sent atomic.Bool
 	bounded = httptrace.WithClientTrace(bounded, &httptrace.ClientTrace{
 		GetConn: func(string) { sent.Store(false) },
@@ -91,7 +89,7 @@ func (m call[Req, Res]) send(ctx context.Context, c *Client, limit time.Duration
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
-	if !sent.Load() {
+	if !sent.Load() || errors.Is(err, errNotExecuted) {
 		return nil, c.notSent(m.method, err)
 	}
 	if connect.CodeOf(err) == connect.CodeUnimplemented {

@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"net/http"
+
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/sluicegw/sluice/backend"
@@ -56,3 +58,6 @@ func RoundTrip(r owner.Resource) (owner.Resource, error) {
 	}
 	return readResource(r.Key, message)
 }
+
+// Limited returns a sender of requests over any version of HTTP.
+func Limited(transport http.RoundTripper) http.RoundTripper { return limited{transport} }

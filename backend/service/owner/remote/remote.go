@@ -202,7 +202,11 @@ func New(cfg Config) (*Client, error) {
 			IsExcluded:  func(err error) bool { return errors.Is(err, errGaveUp) },
 		}),
 	}
-	to := endpoint{client: &http.Client{Transport: c.transport, CheckRedirect: refuseRedirect}, address: address}
+	var sender http.RoundTripper = limited{c.transport}
+	if cfg.Protocol == GRPC {
+		sender = repeating{c.transport}
+	}
+	to := endpoint{client: &http.Client{Transport: sender, CheckRedirect: refuseRedirect}, address: address}
 	to.options = []connect.ClientOption{connect.WithReadMaxBytes(maxAnswer)}
 	switch cfg.Protocol {
 	case GRPC:
