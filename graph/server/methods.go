@@ -106,9 +106,11 @@ func (s *Server) methodsHandler() http.Handler {
 	path, health := grpchealth.NewHandler(healthChecker{s}, connect.WithReadMaxBytes(maxHealth))
 	calls := s.identified(http.HandlerFunc(s.serveCall), s.refuseCall)
 	return s.edge(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w = &callWriter{ResponseWriter: w, control: http.NewResponseController(w)}
+		control := http.NewResponseController(w)
+		w = &callWriter{ResponseWriter: w, control: control}
 		if len(r.URL.Path) > len(path) && r.URL.Path[:len(path)] == path {
 			r.Pattern = path
+			defer s.beginArrival(control).end()
 			health.ServeHTTP(w, r)
 			return
 		}
@@ -151,6 +153,8 @@ func writeRefusal(w http.ResponseWriter, r *http.Request, refused *rpc.Refusal) 
 type call struct {
 	// admitted ends the call's share in the caller's number of requests.
 	admitted func()
+	// arrived is called when the request has arrived.
+	arrived func()
 	// streams is called when a stream begins. It removes the deadline for reading the request, and ends the duration
 	// and the span of the request.
 	streams func()
@@ -206,12 +210,14 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
 		s.refuseCall(w, r, err)
 		return
 	}
-	c := &call{admitted: func() {}, streams: func() {}, room: s.memory.Requests()}
+	control := http.NewResponseController(w)
+	arrival := s.beginArrival(control)
+	defer arrival.end()
+	c := &call{admitted: func() {}, arrived: arrival.end, streams: func() {}, room: s.memory.Requests()}
 	if done != nil {
 		c.admitted = sync.OnceFunc(done)
 	}
 	defer c.admitted()
-	control := http.NewResponseController(w)
 	c.abort = func() { _ = control.SetWriteDeadline(time.Now()) }
 	defer func() { _ = c.receive(0) }()
 	ctx := context.WithValue(r.Context(), callKey{}, c)
@@ -296,6 +302,13 @@ func (e *methodsEdge) Refuse(w http.ResponseWriter, r *http.Request, of rpc.Call
 
 // Refused implements [rpc.Edge].
 func (e *methodsEdge) Refused(ctx context.Context, of rpc.Call, err error) *failure.Error {
+	if errors.Is(err, context.DeadlineExceeded) && e.methodStreams.Err() != nil {
+		err = &failure.Error{
+			Code:      failure.CodeUnavailable,
+			Retryable: true,
+			Message:   "the gateway is shutting down; try again",
+		}
+	}
 	known := e.callError(ctx, typeOf(of), cmp.Or(of.Kind, none), err)
 	e.log(ctx, of, typeOf(of), known)
 	traceRefusedCall(ctx, known)
@@ -314,6 +327,9 @@ func (e *methodsEdge) Receive(ctx context.Context, bytes int) error {
 // Call implements [rpc.Edge].
 func (e *methodsEdge) Call(ctx context.Context, of rpc.Call, run func(context.Context) error) *failure.Error {
 	begin := time.Now()
+	if c := callOf(ctx); c != nil {
+		c.arrived()
+	}
 	spent := budget.NewShared(e.cfg.Limits.budget(), budget.SharedFrom(ctx))
 	defer spent.End()
 	ctx, traced := e.traceCall(ctx, of, begin)
@@ -422,6 +438,7 @@ func (e *methodsEdge) Stream(ctx context.Context, of rpc.Call, run func(context.
 	}
 	if c := callOf(ctx); c != nil {
 		c.admitted()
+		c.arrived()
 		c.streams()
 		c.events = e.metrics.operation.WithLabelValues(typeStream, of.Kind, string(of.Verb))
 	}
