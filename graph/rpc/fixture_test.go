@@ -44,6 +44,8 @@ type world struct {
 	// decoded is called when the message of a call was decoded, and answered when a part of an answer was encoded.
 	decoded  atomic.Pointer[func(ctx context.Context)]
 	answered atomic.Pointer[func(ctx context.Context, bytes int)]
+	// expecting is called before an event is encoded. Its error ends the stream.
+	expecting atomic.Pointer[func() error]
 	// refused are the methods of calls that were refused before they ran.
 	refused refusedMethods
 }
@@ -117,7 +119,12 @@ func (e edge) Event(ctx context.Context) (context.Context, func()) {
 	return ctx, func() {}
 }
 
-func (edge) Expect(context.Context, int) error { return nil }
+func (e edge) Expect(context.Context, int) error {
+	if expecting := e.world.expecting.Load(); expecting != nil {
+		return (*expecting)()
+	}
+	return nil
+}
 
 func (e edge) Answer(ctx context.Context, bytes int) error {
 	if answered := e.world.answered.Load(); answered != nil {

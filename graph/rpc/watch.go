@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"connectrpc.com/connect"
 	"go.opentelemetry.io/otel/trace"
@@ -199,12 +200,23 @@ func (w *watch) event(ctx context.Context, c *change.Change) ([]byte, error) {
 	return e.data, nil
 }
 
+// inTerms returns an error of a stream in the terms of the standard methods, which have no changeCursor.
+func inTerms(err error) error {
+	known, ok := errors.AsType[*failure.Error](err)
+	if !ok || known.Code != failure.CodePositionExpired {
+		return err
+	}
+	out := *known
+	out.Message = strings.Replace(out.Message, ", or list again and watch after the changeCursor of the first page", "", 1)
+	return &out
+}
+
 // ended returns the error with which a stream ends, with the cursor from which the client can resume. If ctx has ended,
 // the error is its cause.
 func (w *watch) ended(ctx context.Context, err error) error {
 	var cause *failure.Error
 	if ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) {
-		return err
+		return inTerms(err)
 	}
 	out := *cause
 	if out.Retryable && out.Cursor == "" {

@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,9 +115,39 @@ func TestWatch_WhatCannotBeFollowedIsRefused(t *testing.T) {
 		t.Error(got)
 	}
 	old := backend.NewPosition(backend.Revision{Epoch: 1, Seq: 1})
-	refused(t, w.watch(`{"cursor": "`+old.String()+`"}`).end(), connect.CodeOutOfRange, failure.CodePositionExpired)
+	err := w.watch(`{"cursor": "` + old.String() + `"}`).end()
+	refused(t, err, connect.CodeOutOfRange, failure.CodePositionExpired)
+	if strings.Contains(err.Error(), "changeCursor") {
+		t.Errorf("it names a field of GraphQL: %v", err)
+	}
 	w.user = "token:u"
 	refused(t, w.watch(`{}`).end(), connect.CodePermissionDenied, failure.CodeForbidden)
+}
+
+// TestWatch_AnEventWithoutMemoryComesAfterTheCursor ends a stream at the second of three changes, which the store
+// delivers together.
+func TestWatch_AnEventWithoutMemoryComesAfterTheCursor(t *testing.T) {
+	w := open(t)
+	s := w.watch(`{}`)
+	s.expect("IN_SYNC", "")
+	from := s.cursor
+	w.UpsertWidget(servicetest.Named("a"), "t")
+	w.UpsertWidget(servicetest.Named("b"), "t")
+	w.UpsertWidget(servicetest.Named("c"), "t")
+	s.expect("ADDED", "a", "ADDED", "b", "ADDED", "c")
+	events := 0
+	expecting := func() error {
+		events++
+		if events == 2 {
+			return &failure.Error{Code: failure.CodeUnavailable, Message: "no memory", Retryable: true}
+		}
+		return nil
+	}
+	w.expecting.Store(&expecting)
+	s = w.watch(`{"cursor": "` + from + `"}`)
+	s.expect("ADDED", "a")
+	refused(t, s.end(), connect.CodeUnavailable, failure.CodeUnavailable)
+	w.watch(`{"cursor": "`+s.cursor+`"}`).expect("ADDED", "b", "ADDED", "c", "IN_SYNC", "")
 }
 
 func TestWatch_FollowsTheRightsOfItsCaller(t *testing.T) {
