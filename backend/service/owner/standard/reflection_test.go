@@ -4,8 +4,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"connectrpc.com/connect"
 
 	"github.com/sluicegw/sluice/backend/service/owner/remote"
 	"github.com/sluicegw/sluice/backend/service/owner/standard"
@@ -42,6 +45,34 @@ func TestReflect_AStreamThatStaysOpenAfterItsAnswerIsLeft(t *testing.T) {
 	client := reflecting(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mux.ServeHTTP(w, r)
 		<-r.Context().Done()
+	}))
+	read, err := standard.Reflect(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := standard.ReadDescriptors(read)
+	if err != nil || len(d.Candidates()) != 1 {
+		t.Errorf("%+v %v", d, err)
+	}
+}
+
+// TestReflect_AServiceThatHasOnlyAPartOfV1IsReadByV1Alpha as a whole, as one behind a proxy whose servers differ.
+func TestReflect_AServiceThatHasOnlyAPartOfV1IsReadByV1Alpha(t *testing.T) {
+	const path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+	const before = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+	mux := http.NewServeMux()
+	raw := standardtest.Compile(t, nil, standardtest.FooFile)
+	standardtest.AddReflection(t, mux, raw, "teleport.foo.v1.FooService")
+	var first atomic.Bool
+	client := reflecting(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == before:
+			r.URL.Path = path
+		case !first.CompareAndSwap(false, true):
+			_ = connect.NewErrorWriter().Write(w, r, connect.NewError(connect.CodeUnimplemented, nil))
+			return
+		}
+		mux.ServeHTTP(w, r)
 	}))
 	read, err := standard.Reflect(t.Context(), client)
 	if err != nil {
