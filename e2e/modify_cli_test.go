@@ -201,7 +201,7 @@ func TestDeletionByNamesLabelsAndFiles(t *testing.T) {
 	}
 	g.expect(0, "Network m/net-a UPDATED\nNetwork n/net-a UPDATED\n", "", "label", "networks", "-A", "-l", "team=web", "stage=x")
 	g.expect(0, "Network m/net-a DELETED\nNetwork n/net-a DELETED\n", "", "delete", "networks", "-A", "-l", "stage=x")
-	g.expect(1, "", dir+"/more/b.yaml:1: document 1: kind or metadata.name is missing, or it cannot be read\n", "delete", "-f", filepath.Join(dir, "more", "b.yaml"))
+	g.expect(1, "", dir+"/more/b.yaml:1: document 1: metadata.name is missing, or not a string\n", "delete", "-f", filepath.Join(dir, "more", "b.yaml"))
 	g.expect(0, "", "no networks\n", "get", "networks", "-A", "-o", "name")
 	for _, c := range []struct {
 		code int

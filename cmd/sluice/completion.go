@@ -1,9 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/cmd/sluice/command"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
@@ -17,7 +21,7 @@ func completionCommand(std terminal.Streams) *cobra.Command {
 		Example: "  source <(sluice completion bash)\n  sluice completion zsh > \"${fpath[1]}/_sluice\"\n" +
 			"  sluice completion fish > ~/.config/fish/completions/sluice.fish\n" +
 			"  sluice completion powershell | Out-String | Invoke-Expression",
-		Args:                  command.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		Args:                  command.Args(1, 1),
 		ValidArgs:             []string{"bash", "zsh", "fish", "powershell"},
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -28,8 +32,10 @@ func completionCommand(std terminal.Streams) *cobra.Command {
 				return cmd.Root().GenZshCompletion(std.Out)
 			case "powershell":
 				return cmd.Root().GenPowerShellCompletionWithDesc(std.Out)
+			case "fish":
+				return cmd.Root().GenFishCompletion(std.Out, true)
 			}
-			return cmd.Root().GenFishCompletion(std.Out, true)
+			return exit.Usage(fmt.Errorf("%q: accepted are %s", args[0], strings.Join(cmd.ValidArgs, ", ")))
 		},
 	}
 }

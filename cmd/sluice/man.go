@@ -19,7 +19,7 @@ func manCommand(std terminal.Streams) *cobra.Command {
 		Long: "Write the manual pages of all commands into a folder, which is made if there is none: sluice.1, sluice-get.1 and so\n" +
 			"on. Their date is that of the variable SOURCE_DATE_EPOCH, in seconds since 1970, or today. The packages have them.",
 		Example: "  sluice man ~/.local/share/man/man1",
-		Args:    command.Args(cobra.ExactArgs(1)),
+		Args:    command.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

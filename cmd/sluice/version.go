@@ -22,7 +22,7 @@ func versionCommand(std terminal.Streams) *cobra.Command {
 		Long: "Print the version. With -o json: the release, the commit, Go, the platform, the formats in which this release\n" +
 			"stores and exports, and the released versions of the API of the embedded catalogue.",
 		Example: "  sluice version\n  sluice version -o json",
-		Args:    command.Args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			if format == "json" {
 				return printBuild(std)

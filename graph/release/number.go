@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // Number is the number of a version. Its parts are compared as numbers: v1.10 is newer than v1.9.
@@ -23,6 +24,15 @@ func ParseNumber(text string) (Number, error) {
 	major, _ := strconv.Atoi(parts[1]) // digits, by numberForm
 	minor, _ := strconv.Atoi(parts[2])
 	return Number{Major: major, Minor: minor}, nil
+}
+
+// ParseVersion is like [ParseNumber], and accepts a number without the v, too.
+func ParseVersion(text string) (Number, error) {
+	number, err := ParseNumber("v" + strings.TrimPrefix(text, "v"))
+	if err != nil {
+		_, err = ParseNumber(text) // it quotes the text as it was given
+	}
+	return number, err
 }
 
 // String returns the number in the form v1.10.

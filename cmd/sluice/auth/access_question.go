@@ -37,7 +37,7 @@ func (q *accessQuestion) command(use, short, long string, answer func(context.Co
 		Short:             short,
 		Long:              long + "\n\nWithout NAME, some resource of the namespace is meant, or of any namespace if -n is absent. CATALOGUE and EXPORT have no KIND.",
 		Example:           "  sluice auth " + use + " patch network net-a -n web\n  sluice auth " + use + " create networks\n  sluice auth " + use + " catalogue -o json",
-		Args:              command.Args(cobra.RangeArgs(1, 3)),
+		Args:              command.Args(1, 3),
 		ValidArgsFunction: completeAccess,
 		RunE: remote.With(q.remote.Client, func(cmd *cobra.Command, c *client.Client, args []string) error {
 			q.client = c

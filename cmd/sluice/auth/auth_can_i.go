@@ -47,7 +47,7 @@ func canICommand(std terminal.Streams) *cobra.Command {
 	cmd.Flags().BoolVar(&list, "list", false, "print all that you may do")
 	cmd.Use = "can-i VERB [KIND [NAME] | KIND/NAME] | --list [KIND [NAME] | KIND/NAME]"
 	cmd.Example += "\n  sluice auth can-i --list -n web"
-	cmd.Args = command.Args(cobra.MaximumNArgs(3))
+	cmd.Args = command.Args(0, 3)
 	one, all := cmd.RunE, remote.With(q.remote.Client, func(cmd *cobra.Command, c *client.Client, args []string) error {
 		q.client = c
 		return q.list(cmd.Context(), args)

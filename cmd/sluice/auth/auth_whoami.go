@@ -20,7 +20,7 @@ func whoamiCommand(std terminal.Streams) *cobra.Command {
 		Use:     "whoami",
 		Short:   "Print your name and groups as the gateway knows them, and when your credential ends",
 		Example: "  sluice auth whoami\n  sluice auth whoami --context prod -o json",
-		Args:    command.Args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: remote.With(r.Client, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			viewer, err := c.Viewer(cmd.Context())
 			if err != nil {

@@ -15,7 +15,7 @@ func contextDeleteCommand(std terminal.Streams) *cobra.Command {
 		Use:               "delete NAME",
 		Short:             "Delete a context, and its login",
 		Example:           "  sluice context delete prod",
-		Args:              command.Args(cobra.ExactArgs(1)),
+		Args:              command.Args(1, 1),
 		ValidArgsFunction: remote.CompleteContexts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var login credential.Login

@@ -28,7 +28,7 @@ func contextListCommand(std terminal.Streams) *cobra.Command {
 		Use:     "list",
 		Short:   "List the contexts; the current one has an asterisk",
 		Example: "  sluice context list\n  sluice context list -o json",
-		Args:    command.Args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			file, err := credential.ReadContexts(remote.ContextsPath())
 			if err != nil {

@@ -25,7 +25,7 @@ func contextSetCommand(std terminal.Streams) *cobra.Command {
 		Example: "  sluice context set prod --server https://gateway.example.com --ca ca.pem --token-file token\n" +
 			"  sluice context set prod -n web\n" +
 			"  sluice context set prod -- vault read -field=token sluice/creds/me",
-		Args: command.Args(func(cmd *cobra.Command, args []string) error {
+		Args: command.CheckArgs(func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n == 1 && len(args) > 1 || n < 0 && len(args) == 1 {
 				return nil
 			}

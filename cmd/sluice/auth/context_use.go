@@ -15,7 +15,7 @@ func contextUseCommand(std terminal.Streams) *cobra.Command {
 		Use:               "use NAME",
 		Short:             "Make a context the current one",
 		Example:           "  sluice context use prod",
-		Args:              command.Args(cobra.ExactArgs(1)),
+		Args:              command.Args(1, 1),
 		ValidArgsFunction: remote.CompleteContexts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeContexts(cmd, std, args[0], func(f *credential.File) (string, error) {

@@ -33,7 +33,7 @@ func LoginCommand(std terminal.Streams) *cobra.Command {
 			"it has one, and refreshed while commands use them.",
 		Example: "  sluice login\n  sluice login --context prod --issuer corp\n  sluice login --callback-port 8400\n" +
 			"  sluice login --device",
-		Args: command.Args(cobra.NoArgs),
+		Args: command.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if l.device && cmd.Flags().Changed("callback-port") {
 				return exit.Usage(errors.New("--callback-port has no effect with --device: no browser returns to this machine"))

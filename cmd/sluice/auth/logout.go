@@ -22,7 +22,7 @@ func LogoutCommand(std terminal.Streams) *cobra.Command {
 		Short:   "Forget the login of a context",
 		Long:    "Forget the login of the current context, or of the one that --context names, and have its issuer revoke it.",
 		Example: "  sluice logout\n  sluice logout --context prod",
-		Args:    command.Args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name, err := namedContext(cmd, &r)
 			if err != nil {

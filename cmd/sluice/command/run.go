@@ -30,7 +30,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string, std termin
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.Usage(fmt.Errorf("%w; see %s --help", config.Refusal(err), cmd.CommandPath()))
+		return exit.Usage(fmt.Errorf("%w; see %s --help", config.Refusal(cmd.Flags(), err), cmd.CommandPath()))
 	})
 	cmd, err := root.ExecuteContextC(ctx)
 	if lost := std.OutputError(); lost != nil && !errors.Is(err, lost) {
@@ -63,9 +63,24 @@ func execute(ctx context.Context, root *cobra.Command, args []string, std termin
 		exit.Explain(std, "sluice", err)
 		return code
 	}
-	_, _ = fmt.Fprintf(std.Err, "sluice: %s\n", output.Printable(strings.Join(strings.Fields(err.Error()), " ")))
+	message := err.Error()
 	if cmd == root {
-		return exit.CodeUsage
+		message = rootError(message)
+		code = exit.CodeUsage
 	}
+	_, _ = fmt.Fprintf(std.Err, "sluice: %s\n", output.Printable(strings.Join(strings.Fields(message), " ")))
 	return code
+}
+
+// rootError returns cobra's error about an unknown command in one line, and says where the commands are listed.
+func rootError(message string) string {
+	const help = "; see sluice --help"
+	if strings.HasSuffix(message, help) {
+		return message
+	}
+	message, similar, _ := strings.Cut(message, "Did you mean this?")
+	if names := strings.Fields(similar); len(names) > 0 {
+		message = strings.TrimSpace(message) + "; did you mean " + strings.Join(names, " or ") + "?"
+	}
+	return message + help
 }

@@ -19,11 +19,16 @@ import (
 func newRoot(std terminal.Streams) *cobra.Command {
 	ends := func(name string, run func(ctx context.Context) error) *cobra.Command {
 		return &cobra.Command{
-			Use: name, Args: command.Args(cobra.NoArgs),
+			Use: name, Args: command.Args(0, 0),
 			RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) },
 		}
 	}
+	pair := ends("pair", nil)
+	pair.Use = "pair ONE TWO"
+	pair.Args = command.Args(2, 2)
+	pair.Flags().String("side", "", "")
 	return commandtest.NewRoot(
+		pair,
 		ends("well", func(context.Context) error {
 			_, err := fmt.Fprintln(std.Out, "done")
 			return err
@@ -33,6 +38,7 @@ func newRoot(std terminal.Streams) *cobra.Command {
 		ends("absent", func(context.Context) error { return exit.NotFound(errors.New("no such thing")) }),
 		ends("never", func(ctx context.Context) error { return ctx.Err() }),
 		command.WithSubcommands(&cobra.Command{Use: "parts"}, ends("one", nil), ends("two", nil)),
+		command.WithSubcommands(&cobra.Command{Use: "part"}, ends("one", nil)),
 	)
 }
 
@@ -45,10 +51,22 @@ func TestRun_ExplainsAnErrorInOneLine(t *testing.T) {
 		"badly":    {exit.CodeFail, "", "sluice: a bad"},
 		"reported": {exit.CodeFail, "", ""},
 		"absent":   {exit.CodeNotFound, "", "sluice: no such thing\n"},
-		"well x":   {exit.CodeUsage, "", "see sluice well --help\n"},
+		"well x":   {exit.CodeUsage, "", "sluice: \"x\": sluice well takes no arguments; see sluice well --help\n"},
 		"well -z":  {exit.CodeUsage, "", "see sluice well --help\n"},
-		"parts":    {exit.CodeUsage, "", "sluice: one or two is wanted; see sluice parts --help\n"},
-		"unknown":  {exit.CodeUsage, "", "unknown"},
+		"pair a":   {exit.CodeUsage, "", "sluice: arguments are missing: sluice pair ONE TWO is accepted; see sluice pair --help\n"},
+		"pair a b c": {
+			exit.CodeUsage, "", "sluice: \"c\" is too much: sluice pair ONE TWO is accepted; see sluice pair --help\n",
+		},
+		"pair a b --sied x": {
+			exit.CodeUsage, "", "sluice: unknown flag: --sied; did you mean --side?; see sluice pair --help\n",
+		},
+		"parts":   {exit.CodeUsage, "", "sluice: one or two is wanted; see sluice parts --help\n"},
+		"parts x": {exit.CodeUsage, "", "sluice: \"x\": one or two is wanted; see sluice parts --help\n"},
+		"part x":  {exit.CodeUsage, "", "sluice: \"x\": one is wanted; see sluice part --help\n"},
+		"unknown": {exit.CodeUsage, "", "sluice: unknown command \"unknown\" for \"sluice\"; see sluice --help\n"},
+		"wel": {
+			exit.CodeUsage, "", "sluice: unknown command \"wel\" for \"sluice\"; did you mean well?; see sluice --help\n",
+		},
 	} {
 		out, errOut, code := commandtest.Run(t, newRoot, strings.Fields(args)...)
 		if code != want.code || out != want.out || !strings.Contains(errOut, want.errOut) || want.errOut == "" && errOut != "" ||

@@ -16,9 +16,16 @@ func WithSubcommands(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Comm
 		names = append(names, c.Name())
 	}
 	last := len(names) - 1
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return exit.Usage(fmt.Errorf("%s or %s is wanted; see %s --help",
-			strings.Join(names[:last], ", "), names[last], cmd.CommandPath()))
+	accepted := names[last]
+	if last > 0 {
+		accepted = strings.Join(names[:last], ", ") + " or " + accepted
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		given := ""
+		if len(args) > 0 {
+			given = fmt.Sprintf("%q: ", args[0])
+		}
+		return exit.Usage(fmt.Errorf("%s%s is wanted; see %s --help", given, accepted, cmd.CommandPath()))
 	}
 	cmd.AddCommand(commands...)
 	return cmd

@@ -145,7 +145,7 @@ func TestAValueThatCannotBeReadIsRefusedByWhatIsAccepted(t *testing.T) {
 	} {
 		f := pflag.NewFlagSet("sluice", pflag.ContinueOnError)
 		config.Register(f, config.NewGateway().Settings())
-		if err := config.Refusal(f.Parse([]string{"--" + c.name + "=" + c.value})); err == nil || err.Error() != "--"+c.name+": "+c.says {
+		if err := config.Refusal(f, f.Parse([]string{"--" + c.name + "=" + c.value})); err == nil || err.Error() != "--"+c.name+": "+c.says {
 			t.Errorf("%v, want %s", err, c.says)
 		}
 		t.Setenv(config.EnvName(c.name), c.value)

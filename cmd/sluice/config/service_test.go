@@ -30,7 +30,7 @@ func loadServices(t *testing.T, file string, args ...string) (config.Services, s
 		args = append(args, "--config", path)
 	}
 	if err := flags.Parse(args); err != nil {
-		return nil, "", config.Refusal(err)
+		return nil, "", config.Refusal(flags, err)
 	}
 	err := config.Load(t.Context(), flags, config.Variables{Own: []string{"SLUICE_SERVICES"}}, func(string) {})
 	if err == nil {

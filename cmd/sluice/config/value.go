@@ -4,18 +4,39 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/spf13/pflag"
 )
 
-// Refusal returns the error of a flag in plain words. For a wrong value, the message has the accepted values instead of
-// the error of Go's parser.
-func Refusal(err error) error {
+// Refusal returns the error of parsing flags in plain words. For a wrong value, the message has the accepted values
+// instead of the error of Go's parser. For an unknown flag, it has the flag that is spelled most like it.
+func Refusal(flags *pflag.FlagSet, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if flag := similarFlag(flags, unknown.GetSpecifiedName()); flag != "" {
+			return fmt.Errorf("%w; did you mean --%s?", err, flag)
+		}
+		return err
+	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return err
 	}
 	return fmt.Errorf("--%s: %w",
 		invalid.GetFlag().Name, refusedValue(invalid.GetFlag(), invalid.GetValue(), invalid.Unwrap()))
+}
+
+// similarFlag returns the name of the flag that is spelled most like a wrong name; "" if none is close.
+func similarFlag(flags *pflag.FlagSet, wrong string) string {
+	best, distance := "", min(3, 1+len(wrong)/4)+1
+	flags.VisitAll(func(f *pflag.Flag) {
+		if len(wrong) < 2 || f.Hidden { // it is a shorthand
+			return
+		}
+		if d := levenshtein.ComputeDistance(wrong, f.Name); d < distance {
+			best, distance = f.Name, d
+		}
+	})
+	return best
 }
 
 func refusedValue(f *pflag.Flag, value string, cause error) error {

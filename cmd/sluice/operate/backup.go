@@ -42,7 +42,7 @@ func BackupCommand(std terminal.Streams) *cobra.Command {
 			"EXPORT, and a gateway with encryption-keys-file. It makes the copy in its own folder first, so its disk needs room\n" +
 			"for it.",
 		Example: "  sluice backup --to backup.db --data ./sluice-data\n  sluice backup --to backup.db --server https://gateway.example.com:8080",
-		Args:    command.Args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, std) },
 	}
 	f.registerSocket(cmd)
@@ -68,7 +68,7 @@ func (f *backupFlags) run(cmd *cobra.Command, std terminal.Streams) error {
 		return err
 	}
 	defer func() { _ = source.Close() }()
-	part, err := createPart(f.to)
+	part, err := createPart("to", f.to)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func catalogueApplyCommand(std terminal.Streams) *cobra.Command {
 			"The folder is replaced as a whole, and only if the catalogue is served; else it stays as it is. The gateway prints what\n" +
 			"clients and stored resources will notice.",
 		Example: "  sluice catalogue apply ./kinds --data ./sluice-data\n  sluice catalogue apply ./kinds --server https://sluice.example.com",
-		Args:    command.Args(cobra.ExactArgs(1)),
+		Args:    command.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			answer, err := r.apply(cmd, args[0])
 			if err == nil {

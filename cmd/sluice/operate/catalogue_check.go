@@ -20,7 +20,7 @@ func catalogueCheckCommand(std terminal.Streams) *cobra.Command {
 		Use:     "check [DIR]",
 		Short:   "Say whether a catalogue can be served, and what is wrong with it by file and line",
 		Example: "  sluice catalogue check ./kinds",
-		Args:    command.Args(cobra.MaximumNArgs(1)),
+		Args:    command.Args(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := sdl.Read(directory(args))
 			if err == nil {

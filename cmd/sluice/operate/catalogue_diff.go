@@ -35,7 +35,7 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 			"--from-version compares the catalogue with one of its released versions, or with --to-version two of them.\n\n" +
 			"The exit code is 1 if a change is as severe as --fail-on says, or more.",
 		Example: "  sluice catalogue diff ./kinds --from ./kinds-of-yesterday\n  sluice catalogue diff ./kinds --from-version v1.0 --to-version v1.1\n  sluice catalogue diff ./kinds -o json\n  sluice catalogue diff ./kinds --server https://sluice.example.com\n  sluice catalogue diff ./kinds --data ./sluice-data --violations --fail-on breaks-data",
-		Args:    command.Args(cobra.MaximumNArgs(1)),
+		Args:    command.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			gateway, err := request.named(cmd)
 			if err != nil {
@@ -170,7 +170,7 @@ func (f *folders) differences(dir string) ([]catalogue.Difference, error) {
 // releasedVersion returns the catalogue as it was when one of its versions was released. flag is the flag that names
 // the version, for errors.
 func releasedVersion(of sdl.Catalogue, flag, name string) (sdl.Catalogue, error) {
-	number, err := release.ParseNumber("v" + strings.TrimPrefix(name, "v"))
+	number, err := release.ParseVersion(name)
 	if err != nil {
 		return sdl.Catalogue{}, exit.Usage(fmt.Errorf("%s: %w", flag, err))
 	}

@@ -15,7 +15,7 @@ func catalogueDirectivesCommand(std terminal.Streams) *cobra.Command {
 		Use:     "directives",
 		Short:   "Print the directives and types that a catalogue may use, as SDL for editors",
 		Example: "  sluice catalogue directives > directives.graphql",
-		Args:    command.Args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			text, err := kinds.Vocabulary()
 			if err == nil {

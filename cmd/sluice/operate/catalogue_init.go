@@ -45,7 +45,7 @@ func catalogueInitCommand(std terminal.Streams) *cobra.Command {
 			"types that kinds may use, and .graphqlrc tells editors of both. A gateway serves the folder kinds in it.\n\n" +
 			"Files that are there stay as they are, but directives.graphql is renewed: run it again after an update of sluice.",
 		Example: "  sluice catalogue init ./shop\n  sluice serve --catalogue ./shop/kinds",
-		Args:    command.Args(cobra.ExactArgs(1)),
+		Args:    command.Args(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			vocabulary, err := kinds.Vocabulary()
 			if err != nil {

@@ -16,7 +16,7 @@ func cataloguePrintCommand(std terminal.Streams) *cobra.Command {
 		Use:     "print [DIR]",
 		Short:   "Print the API that is derived from a catalogue, as SDL",
 		Example: "  sluice catalogue print ./kinds > api.graphql",
-		Args:    command.Args(cobra.MaximumNArgs(1)),
+		Args:    command.Args(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := sdl.Read(directory(args))
 			if err != nil {

@@ -23,7 +23,7 @@ func cataloguePurgeCommand(std terminal.Streams) *cobra.Command {
 			"store. It refuses what its catalogue names. A resource stays while others rely on it or finalizers hold it, as at any\n" +
 			"delete; the exit code is then 1, as it is if nothing of that name is stored. Each removal is a line of the audit log.",
 		Example: "  sluice catalogue purge Terminal --dry-run\n  sluice catalogue purge Team.spec.email --data ./sluice-data",
-		Args:    command.Args(cobra.ExactArgs(1)),
+		Args:    command.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkPurge(args[0]); err != nil {
 				return exit.Usage(err)

@@ -2,7 +2,6 @@ package operate
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,9 +24,9 @@ func catalogueReleaseCommand(std terminal.Streams) *cobra.Command {
 			"version. What clients may notice, compared with the version before, is printed. A version that is a\n" +
 			"candidate by versions/versions.yaml is written again, and released.",
 		Example: "  sluice catalogue release 1.0 ./kinds",
-		Args:    command.Args(cobra.RangeArgs(1, 2)),
+		Args:    command.Args(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			number, err := release.ParseNumber("v" + strings.TrimPrefix(args[0], "v"))
+			number, err := release.ParseVersion(args[0])
 			if err != nil {
 				return exit.Usage(err)
 			}

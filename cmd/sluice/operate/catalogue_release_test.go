@@ -42,7 +42,7 @@ func TestCatalogueRelease_KeepsAVersionThatTheCatalogueMustNotBreak(t *testing.T
 		{"1.0", "v1.0 cannot follow v1.0: the next minor version is v1.1, the next major one v2.0"},
 		{"1.2", "v1.2 cannot follow v1.0"},
 		{"3.0", "v3.0 cannot follow v1.0"},
-		{"1.1.0", `"v1.1.0" is no version`},
+		{"1.1.0", `"1.1.0" is no version`},
 		{"v1", `"v1" is no version: MAJOR.MINOR is accepted, such as v1.0`},
 	} {
 		if _, errOut, code = run("release", c.number, dir); code != 2 || !strings.Contains(errOut, c.want) {

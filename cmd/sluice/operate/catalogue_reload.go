@@ -15,7 +15,7 @@ func catalogueReloadCommand(std terminal.Streams) *cobra.Command {
 		Long: "Let a running gateway read its --catalogue folder again, and print what that changes.\n\n" +
 			"SIGHUP does the same, but it accepts no catalogue that breaks what is stored, and the answer is in the log.",
 		Example: "  sluice catalogue reload --data ./sluice-data\n  sluice catalogue reload --server https://sluice.example.com",
-		Args:    command.Args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			answer, err := r.send(cmd)
 			if err == nil {

@@ -33,7 +33,7 @@ func CheckCommand(std terminal.Streams) *cobra.Command {
 			"STORE is the folder of an embedded store that no gateway has open, its file, or a copy of it. URL is a Redis, as for\n" +
 			"serve --redis; gateways may use it meanwhile.",
 		Example: "  sluice check ./sluice-data\n  sluice check backup.db -o json\n  sluice check redis://127.0.0.1:6379",
-		Args:    command.Args(cobra.ExactArgs(1)),
+		Args:    command.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := command.LoadSettings(cmd); err != nil {
 				return err

@@ -36,7 +36,7 @@ func configPrintCommand(std terminal.Streams) *cobra.Command {
 			"nothing. Secrets are not printed: of files with secrets the name, of URLs no user and no password.\n" +
 			"sluice serve --check says whether a gateway can serve with these settings.",
 		Example: "  sluice config print\n  sluice config print --config sluice.yaml -o json",
-		Args:    command.Args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := command.LoadSettings(cmd); err != nil {
 				return err

@@ -242,7 +242,7 @@ type savedExport struct {
 
 // saveExport writes an export to a file. The file gets its name when it is complete and synced.
 func saveExport(path string, from io.Reader, std terminal.Streams) (out savedExport, err error) {
-	part, err := createPart(path)
+	part, err := createPart("to", path)
 	if err != nil {
 		return out, err
 	}

@@ -54,11 +54,11 @@ func keyCreateCommand(std terminal.Streams) *cobra.Command {
 		Long: "Print a new random key as a line of the file that `sluice serve --encryption-keys-file` reads. Without --encryption-kms the\n" +
 			"line is a secret: write it to a file that nobody else can read (umask 077).",
 		Example: "  sluice key create 2026-07 > keys\n  sluice key create 2026-07 --encryption-kms /run/kms/plugin.sock >> keys",
-		Args:    command.Args(cobra.ExactArgs(1)),
+		Args:    command.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key, err := keyring.Generate(args[0])
 			if err != nil {
-				return exit.Usage(err)
+				return exit.Usage(fmt.Errorf("%q: %w", args[0], err))
 			}
 			line := key.Line()
 			if socket != "" {
@@ -91,7 +91,7 @@ func keyWrapCommand(std terminal.Streams) *cobra.Command {
 			"those that were not wrapped, and those that the KMS has wrapped with an earlier key. Their ids, their order and all else\n" +
 			"of the file stay, so nothing has to be encrypted anew. FILE itself is not changed.",
 		Example: "  sluice key wrap keys --encryption-kms /run/kms/plugin.sock > keys.wrapped",
-		Args:    command.Args(cobra.ExactArgs(1)),
+		Args:    command.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if socket == "" {
 				return exit.Usage(errors.New("encryption-kms: the socket of a KMS plugin is wanted: --encryption-kms SOCKET"))

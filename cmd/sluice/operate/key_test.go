@@ -21,7 +21,7 @@ func TestKeyCreate_PrintsAKeyThatServeAccepts(t *testing.T) {
 	if line == commandtest.Must(t, newRoot, "key", "create", "2026-07") {
 		t.Error("the same key again")
 	}
-	if _, errOut, code := commandtest.Run(t, newRoot, "key", "create", "a b"); code != 2 || !strings.Contains(errOut, "the id is malformed") {
+	if _, errOut, code := commandtest.Run(t, newRoot, "key", "create", "a b"); code != 2 || !strings.Contains(errOut, `"a b": the id is malformed`) {
 		t.Errorf("exit %d %s", code, errOut)
 	}
 }

@@ -21,28 +21,31 @@ type partFile struct {
 	*os.File
 	// path is the final name. Until [partFile.name] is called, the file has this name with the suffix partSuffix.
 	path string
+	// flag is the name of the flag with the path, for errors.
+	flag string
 	info os.FileInfo
 }
 
-// createPart creates the file. It replaces an incomplete file that an earlier command has left.
-func createPart(path string) (*partFile, error) {
+// createPart creates the file. It replaces an incomplete file that an earlier command has left. flag is the name of the
+// flag with the path.
+func createPart(flag, path string) (*partFile, error) {
 	_ = os.Remove(path + partSuffix)
 	file, err := os.OpenFile(path+partSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, exit.Usage(fmt.Errorf("to: %w", err))
+		return nil, exit.Usage(fmt.Errorf("%s: %w", flag, err))
 	}
 	info, err := file.Stat()
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &partFile{File: file, path: path, info: info}, nil
+	return &partFile{File: file, path: path, flag: flag, info: info}, nil
 }
 
 // here returns an error if another command has replaced the file.
 func (p *partFile) here() error {
 	now, err := os.Lstat(p.path + partSuffix)
 	if err != nil || !os.SameFile(now, p.info) {
-		return fmt.Errorf("to: another command writes %s meanwhile; wait for it, or choose another file", p.path)
+		return fmt.Errorf("%s: another command writes %s meanwhile; wait for it, or choose another file", p.flag, p.path)
 	}
 	return nil
 }
@@ -50,7 +53,7 @@ func (p *partFile) here() error {
 // complete syncs and closes the file. The file still has its temporary name.
 func (p *partFile) complete() error {
 	if err := errors.Join(p.Sync(), p.Close()); err != nil {
-		return fmt.Errorf("to: %w", err)
+		return fmt.Errorf("%s: %w", p.flag, err)
 	}
 	return p.here()
 }
@@ -60,7 +63,7 @@ func (p *partFile) name() error {
 		return err
 	}
 	if err := os.Rename(p.path+partSuffix, p.path); err != nil {
-		return fmt.Errorf("to: %w", err)
+		return fmt.Errorf("%s: %w", p.flag, err)
 	}
 	return syncFolder(filepath.Dir(p.path))
 }

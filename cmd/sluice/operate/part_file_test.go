@@ -17,7 +17,7 @@ func TestPartFile_OfTwoCommands(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.gz")
 	write := func(text string) *partFile {
 		t.Helper()
-		part, err := createPart(path)
+		part, err := createPart("to", path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func protoPrintCommand(std terminal.Streams) *cobra.Command {
 			"were never used, and nothing is removed. Commit the file: gateways read it (--field-numbers).",
 		Example: "  sluice proto print ./kinds --numbers numbers.txt > kinds.proto\n" +
 			"  sluice proto print ./kinds --numbers numbers.txt --package acme.network.v1 --to acme/network/v1/kinds.proto",
-		Args: command.Args(cobra.MaximumNArgs(1)),
+		Args: command.Args(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error { return p.run(directory(args)) },
 	}
 	f := cmd.Flags()
@@ -72,14 +72,14 @@ func (p protoPrint) run(dir string) error {
 		return exit.Usage(err)
 	}
 	if len(added) > 0 || !bytes.Equal(before, numbers.File()) {
-		if err := writeFile(p.numbers, numbers.File()); err != nil {
+		if err := writeFile("numbers", p.numbers, numbers.File()); err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintf(p.std.Err, "sluice: note: %s has changed by %s; commit it\n",
 			output.Printable(p.numbers), output.Plural(len(added), "line"))
 	}
 	if p.to != "" {
-		return writeFile(p.to, []byte(schema.Print()))
+		return writeFile("to", p.to, []byte(schema.Print()))
 	}
 	_, err = fmt.Fprint(p.std.Out, schema.Print())
 	return err
@@ -110,8 +110,8 @@ func (p protoPrint) read() (*proto.Numbers, error) {
 }
 
 // writeFile writes a file, readable for all users, either completely or not at all.
-func writeFile(path string, content []byte) error {
-	part, err := createPart(path)
+func writeFile(flag, path string, content []byte) error {
+	part, err := createPart(flag, path)
 	if err != nil {
 		return err
 	}

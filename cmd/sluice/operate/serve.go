@@ -29,7 +29,7 @@ func ServeCommand(std terminal.Streams) *cobra.Command {
 			"  sluice serve --redis redis://127.0.0.1:6379\n  sluice serve --config sluice.yaml --check",
 		Long: "Run a gateway on the embedded store, or on Redis with --redis.\n\nEvery flag is also an environment variable (--listen is SLUICE_LISTEN) and a key of\n" +
 			"the configuration file (listen). A flag takes precedence over the environment, and that over the file.",
-		Args: command.Args(cobra.NoArgs),
+		Args: command.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check {
 				return checkGateway(cmd, settings, std)

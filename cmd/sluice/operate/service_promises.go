@@ -58,7 +58,7 @@ func serviceTestCommand(std terminal.Streams) *cobra.Command {
 			"from the SDL of the service; if it accepts none of these, give manifests that it accepts with --example.",
 		Example: "  sluice service test http://127.0.0.1:9310\n" +
 			"  sluice service test https://teams.example.org --kind Team --example team.yaml --restart 'systemctl restart teams'",
-		Args: command.Args(cobra.ExactArgs(1)),
+		Args: command.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("seed") {
 				t.seed = uint64(rand.Uint32())

@@ -44,7 +44,7 @@ func servicePullCommand(std terminal.Streams) *cobra.Command {
 		Example: "  sluice service pull http://127.0.0.1:9310\n" +
 			"  sluice service pull https://teams.example.org --catalogue kinds --to kinds/teams.graphqls\n" +
 			"  sluice service pull --grpc foos.binpb --kind Foo --to kinds/foos.graphqls --mapping foos.yaml",
-		Args: command.Args(cobra.ExactArgs(1)),
+		Args: command.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.protocolChosen = cmd.Flags().Changed("protocol")
 			return p.run(cmd.Context(), args[0])
@@ -152,5 +152,5 @@ func (p servicePull) write(text string) error {
 		_, err := fmt.Fprint(p.std.Out, text)
 		return err
 	}
-	return writeFile(p.to, []byte(text))
+	return writeFile("to", p.to, []byte(text))
 }

@@ -144,10 +144,10 @@ func (p servicePull) runStandard(ctx context.Context, from string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(p.standard.mapping, mapping); err != nil {
+	if err := writeFile("mapping", p.standard.mapping, mapping); err != nil {
 		return err
 	}
-	if err := writeFile(p.to, []byte(text)); err != nil {
+	if err := writeFile("to", p.to, []byte(text)); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(p.std.Out, "%s: %s of the service %s, with the mapping %s\n", output.Printable(p.to),
@@ -320,7 +320,7 @@ func (p servicePull) writeDescriptors(m *standard.Mapping, file string, raw []by
 	if file == "" {
 		base := filepath.Base(p.standard.mapping)
 		m.Descriptors = strings.TrimSuffix(base, filepath.Ext(base)) + ".binpb"
-		return writeFile(filepath.Join(dir, m.Descriptors), raw)
+		return writeFile("mapping", filepath.Join(dir, m.Descriptors), raw)
 	}
 	absolute, err := filepath.Abs(file)
 	if err != nil {

@@ -34,7 +34,7 @@ func stateCopyCommand(std terminal.Streams) *cobra.Command {
 			"flags about Redis are for both. What is copied goes through a temporary file. A copy to Redis that was interrupted goes\n" +
 			"on when it is started again, if nobody has written to FROM since; no gateway serves the target until then.",
 		Example: "  sluice state copy ./sluice-data redis://127.0.0.1:6379\n  sluice state copy redis://127.0.0.1:6379 ./sluice-data",
-		Args:    command.Args(cobra.ExactArgs(2)),
+		Args:    command.Args(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := store.load(cmd); err != nil {
 				return err

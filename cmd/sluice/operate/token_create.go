@@ -28,7 +28,7 @@ func tokenCreateCommand(std terminal.Streams) *cobra.Command {
 		Long: "Make a token and print it. It cannot be shown again: the file has its hash. Callers with the token are token:NAME to the\n" +
 			"gateway, in the groups token:GROUP. The file is made if need be, with the mode 0600.",
 		Example: "  sluice token create ci --group ops --group dev --ttl 720h --tokens tokens",
-		Args:    command.Args(cobra.ExactArgs(1)),
+		Args:    command.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, hash, err := identity.NewToken(rand.Reader)
 			if err != nil {

@@ -38,7 +38,7 @@ func tokenListCommand(std terminal.Streams) *cobra.Command {
 		Use:     "list --tokens FILE",
 		Short:   "List the tokens of a file with their groups and when they expire",
 		Example: "  sluice token list --tokens tokens\n  sluice token list --tokens tokens -o json",
-		Args:    command.Args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			data, err := file.read()
 			if err != nil {

@@ -20,7 +20,7 @@ func tokenRevokeCommand(std terminal.Streams) *cobra.Command {
 		Long: "Remove a token from the file. A running gateway then refuses the token, and ends the WebSockets and streams that were opened\n" +
 			"with it, within seconds.",
 		Example: "  sluice token revoke ci --tokens tokens",
-		Args:    command.Args(cobra.ExactArgs(1)),
+		Args:    command.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := file.read(); err != nil {
 				return err

@@ -23,7 +23,7 @@ func APIResourcesCommand(std terminal.Streams) *cobra.Command {
 		Aliases: []string{"kinds"},
 		Short:   "List the kinds that the gateway serves",
 		Example: "  sluice api-resources\n  sluice api-resources -o wide",
-		Args:    command.Args(cobra.NoArgs),
+		Args:    command.Args(0, 0),
 		RunE: remote.With(r.Client, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			kinds, err := c.Kinds(cmd.Context())
 			if err != nil {

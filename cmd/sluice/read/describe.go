@@ -25,7 +25,7 @@ func DescribeCommand(std terminal.Streams) *cobra.Command {
 		Long: "Show all of a resource, for people: metadata, spec, status, conditions with their reasons, what it refers to and\n" +
 			"what refers to it. With --watch, go on and show what each change changes.",
 		Example: "  sluice describe network net-a\n  sluice describe net/net-a --watch",
-		Args:    command.Args(cobra.RangeArgs(1, 2)),
+		Args:    command.Args(1, 2),
 		RunE: remote.With(r.Client, func(cmd *cobra.Command, c *client.Client, args []string) error {
 			s, err := resource.ReadRef(cmd.Context(), c, r.Namespace, args)
 			if err != nil {

@@ -26,7 +26,7 @@ and writes nothing. The exit code is 0 if nothing would change, 1 if something w
 if that cannot be said.`,
 		Example: `  sluice diff -f network.yaml
   sluice diff -R -f ./manifests && echo up to date`,
-		Args: command.Args(cobra.NoArgs),
+		Args: command.Args(0, 0),
 		RunE: remote.With(r.Writer, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			docs, err := files.Read(cmd.Context(), std, r.Namespace)
 			if err != nil {

@@ -21,7 +21,7 @@ func ExplainCommand(std terminal.Streams) *cobra.Command {
 		Long: "Say what a kind is, or a field of it: type, description, limits, default, accepted values and the fields of an\n" +
 			"object. It comes from the gateway's catalogue.",
 		Example:           "  sluice explain network\n  sluice explain net.spec.resource.mtu\n  sluice explain ports.spec --recursive",
-		Args:              command.Args(cobra.ExactArgs(1)),
+		Args:              command.Args(1, 1),
 		ValidArgsFunction: remote.WithoutSpace(remote.CompleteBy(remote.Completer.Fields)),
 		RunE: remote.With(r.Client, func(cmd *cobra.Command, c *client.Client, args []string) error {
 			kinds, err := c.DescribedKinds(cmd.Context())

@@ -35,7 +35,7 @@ func GetCommand(std terminal.Streams) *cobra.Command {
 			"  sluice get networks -l team=web --filter 'spec.resource.mtu>1500' --sort-by .spec.resource.mtu\n" +
 			"  sluice get networks -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'\n" +
 			"  sluice get networks -o custom-columns=NAME:.metadata.name,MTU:.spec.resource.mtu --no-headers",
-		Args:              command.Args(cobra.MinimumNArgs(1)),
+		Args:              command.Args(1, command.Unlimited),
 		ValidArgsFunction: remote.CompleteTargets(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error

@@ -25,7 +25,7 @@ func RevealCommand(std terminal.Streams) *cobra.Command {
 			"Secret. They are printed in plain text, as a YAML mapping of their keys; bytes that are no text are !!binary.\n" +
 			"With --key one value is printed as it is, with nothing around it.",
 		Example: "  sluice reveal secret db\n  sluice reveal secret/db --key password\n  sluice reveal secret db --base64",
-		Args:    command.Args(cobra.RangeArgs(1, 2)),
+		Args:    command.Args(1, 2),
 		RunE: remote.With(r.remote.Client, func(cmd *cobra.Command, c *client.Client, args []string) error {
 			s, err := resource.ReadRef(cmd.Context(), c, r.remote.Namespace, args)
 			if err != nil {

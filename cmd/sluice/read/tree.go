@@ -35,7 +35,7 @@ func TreeCommand(std terminal.Streams) *cobra.Command {
 		Long: "Show what a resource refers to and what refers to it, level by level, with the state of each reference: MISSING,\n" +
 			"NOT_READY, DELETING, BOUND or UNREADABLE. With --watch the tree is drawn again when it has changed.",
 		Example: "  sluice tree network net-a\n  sluice tree net/net-a --direction dependents --depth 5\n  sluice tree server/web --watch\n  sluice tree network net-a -o json",
-		Args:    command.Args(cobra.RangeArgs(1, 2)),
+		Args:    command.Args(1, 2),
 		RunE: remote.With(t.remote.Client, func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
 			if t.depth < 1 || t.depth > maxDepth {
 				return exit.Usage(fmt.Errorf("depth: %d; 1 to %d is accepted", t.depth, maxDepth))

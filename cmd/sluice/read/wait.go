@@ -30,7 +30,7 @@ func WaitCommand(std terminal.Streams) *cobra.Command {
 			"change stream. The exit code is 1 if it does not happen in time, and 3 if a resource does not exist.",
 		Example: "  sluice wait network/net-a --for=condition=Available\n  sluice wait net/net-a port/p1 --for=delete --timeout 2m\n" +
 			"  sluice wait network net-a --for=jsonpath='{.status.resource.status}'=ACTIVE\n  sluice wait ports -l team=web --for=condition=Available",
-		Args: command.Args(cobra.MinimumNArgs(1)),
+		Args: command.Args(1, command.Unlimited),
 		RunE: remote.With(r.Client, func(cmd *cobra.Command, c *client.Client, args []string) error {
 			goal, err := await.ParseGoal(until)
 			if err != nil {

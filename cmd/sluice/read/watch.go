@@ -27,7 +27,7 @@ func WatchCommand(std terminal.Streams) *cobra.Command {
 		Long: "Follow changes of resources, with the time and the revision of each (-o json has the cursor, too); survives a restart of the gateway.\n\n" +
 			"`sluice get --watch` shows changes as `sluice get` shows resources.",
 		Example: "  sluice watch networks\n  sluice watch network net-a -o json\n  sluice watch networks -A --after CURSOR",
-		Args:    command.Args(cobra.RangeArgs(1, 2)),
+		Args:    command.Args(1, 2),
 		RunE: remote.With(r.Client, func(cmd *cobra.Command, c *client.Client, args []string) error {
 			targets, err := resource.ReadTargets(cmd.Context(), c, args)
 			if err != nil {

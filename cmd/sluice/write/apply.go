@@ -52,7 +52,7 @@ removed. Those that others have set stay.`,
 func (a *application) command(cmd *cobra.Command) *cobra.Command {
 	var r remote.Flags
 	var files document.Flags
-	cmd.Args = command.Args(cobra.NoArgs)
+	cmd.Args = command.Args(0, 0)
 	cmd.RunE = remote.With(r.Writer, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 		if err := a.prune.check(a.std, files.Files, bool(a.dry)); err != nil {
 			return err

@@ -29,7 +29,7 @@ func ControlCommand(std terminal.Streams) *cobra.Command {
 			"gateways of the store. With --off they are ready again when what they refer to is. `sluice api-resources` shows\n" +
 			"which kinds a controller has.",
 		Example: "  sluice control network\n  sluice control networks,subnets\n  sluice control network --off",
-		Args:    command.Args(cobra.MinimumNArgs(1)),
+		Args:    command.Args(1, command.Unlimited),
 		ValidArgsFunction: remote.CompleteBy(func(c remote.Completer, _ context.Context, args []string, _ string) []string {
 			return remote.KindNames(
 				slices.DeleteFunc(c.Kinds, func(k client.Kind) bool {

@@ -143,8 +143,10 @@ func (d *deletion) documents(ctx context.Context, docs []input.Document) error {
 	exit.Each(ctx, d.std, &d.failed, docs, func(doc input.Document) error {
 		kind, err := client.FindKind(kinds, doc.Kind)
 		switch {
-		case doc.Kind == "" || doc.Name == "":
-			err = fmt.Errorf("%s: kind or metadata.name is missing, or it cannot be read", doc)
+		case doc.Kind != "" && doc.Name == "":
+			err = fmt.Errorf("%s: metadata.name is missing, or not a string", doc)
+		case doc.Kind == "":
+			err = fmt.Errorf("%s: kind is missing, or the document cannot be read", doc)
 		case err != nil:
 		case doc.Namespace != "" && d.namespace != "" && doc.Namespace != d.namespace:
 			err = fmt.Errorf("the manifest says namespace %q and -n says %q; leave one of them out",

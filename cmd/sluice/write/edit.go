@@ -37,7 +37,7 @@ changes are shown and your text is kept in a file.`,
 		Example: `  sluice edit network net-a
   EDITOR="code --wait" sluice edit network/net-a
   sluice edit network net-a --subresource=status`,
-		Args: command.Args(cobra.RangeArgs(1, 2)),
+		Args: command.Args(1, 2),
 		RunE: remote.With(r.Writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
 			s, err := resource.ReadRef(cmd.Context(), c, r.Namespace, args)
 			if err != nil {
