@@ -26,9 +26,9 @@ func Compare(from, to []descriptor.Kind) []Difference {
 	return out
 }
 
-// CompareServed is like [Compare] for a newer catalogue that is served beside an older major. What is gone from the
-// newer one breaks only clients if the older major still has it. Resources are then
-// stored with the kinds in stored: the kinds in to, extended by the kinds of the older major, see [Union].
+// CompareServed is like [Compare] for a newer catalogue that is served beside an older major version. What is gone from
+// the newer one breaks only clients if the older major version still has it. stored has the kinds with which resources
+// are stored then: those in to, extended by those of the older major version (see [Union]).
 func CompareServed(from, to, stored []descriptor.Kind) []Difference {
 	out := Compare(from, to)
 	breaking := Breaking(Diff(OutlineOf(from), OutlineOf(stored)))
