@@ -39,9 +39,9 @@ const (
 //
 //   - bbolt reads all pages of a file without a list of free pages, in a goroutine, where nothing recovers from a panic.
 //     All pages of such a file are checked.
-//   - bbolt may copy a small bucket, which has no page of its own, to the heap. If a length there is damaged, bbolt makes
-//     a pointer to another part of the heap, and the garbage collector ends the process. Therefore the small buckets are
-//     checked in every file.
+//   - bbolt stores a small bucket inside the page of its parent, and may copy it to the heap. If a length in the bucket
+//     is damaged, bbolt creates a pointer past the end of the copy, and the garbage collector may end the process. So
+//     the small buckets of every file are checked.
 //
 // Meanwhile checkPages holds bbolt's lock of the file, so that no other process changes it. For a file that is not a
 // bbolt file it returns nil, because bbolt itself reports that.

@@ -54,7 +54,7 @@ func TestCheckPages_FindsDamageOfASmallBucket(t *testing.T) {
 	mustClose(t, mustOpen(t, bolt.Config{Path: path}))
 	whole, err := os.ReadFile(path)
 	wantErr(t, err, nil)
-	name := append([]byte("meta"), make([]byte, 16)...) // no page of its own
+	name := append([]byte("meta"), make([]byte, 16)...) // root page 0: the bucket is inside its parent's page
 	const pageHead = 16
 	for _, field := range []int{4, 8, 12} { // offset of the key, length of the key, length of the value
 		content := bytes.Clone(whole)

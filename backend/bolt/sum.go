@@ -45,7 +45,7 @@ func appendSum(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, sums()))
 }
 
-// cutSum returns b without the sum at its end, or [backend.ErrUnreadable] if the sum is not that of what precedes it.
+// cutSum removes the sum from the end of b. It returns [backend.ErrUnreadable] if the sum is wrong.
 func cutSum(b []byte) ([]byte, error) {
 	end := len(b) - sumBytes
 	if end < 0 || binary.LittleEndian.Uint32(b[end:]) != crc32.Checksum(b[:end], sums()) {

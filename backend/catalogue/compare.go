@@ -27,8 +27,8 @@ func Compare(from, to []descriptor.Kind) []Difference {
 }
 
 // CompareServed is like [Compare] for a newer catalogue that is served beside an older major version. What is gone from
-// the newer one breaks only clients if the older major version still has it. stored has the kinds with which resources
-// are stored then: those in to, extended by those of the older major version (see [Union]).
+// the newer one breaks only clients if the older major version still has it. stored is the [Union] of to and the older
+// major version: resources are stored with these kinds.
 func CompareServed(from, to, stored []descriptor.Kind) []Difference {
 	out := Compare(from, to)
 	breaking := Breaking(Diff(OutlineOf(from), OutlineOf(stored)))

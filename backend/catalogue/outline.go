@@ -134,7 +134,8 @@ type Difference struct {
 	inType bool
 	// shown reports whether a field is no longer @writeOnly.
 	shown bool
-	// kept replaces What if the stored values are still those of an older major; empty if they cannot be.
+	// kept is used instead of What if an older major version still shows the stored values. It is empty for changes
+	// that an older major version cannot soften.
 	kept string
 }
 

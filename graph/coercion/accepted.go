@@ -4,16 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/internal/spelling"
 )
 
-const (
-	// maxListed is the maximum number of names that an error lists.
-	maxListed = 8
-	// maxMisspelled is the maximum size of a name, in bytes, for which an error suggests another one.
-	maxMisspelled = 64
-)
+// maxListed is the maximum number of names that an error lists.
+const maxListed = 8
 
 // EnumValues returns the values of an enum for an error message. If there are many, it returns the first ones and the
 // number of the others.
@@ -43,33 +40,13 @@ func list(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
 }
 
-// nearest returns the name that is spelled most like a wrong one, in any case; "" if none is close. It compares only
-// names of about the same length, so its cost is small.
-func nearest(wrong string, names []string) string {
-	if len(wrong) > maxMisspelled {
-		return ""
-	}
-	best, distance := "", min(3, 1+len(wrong)/4)+1
-	wrong = strings.ToLower(wrong)
-	for _, name := range names {
-		if max(len(name)-len(wrong), len(wrong)-len(name)) >= distance {
-			continue
-		}
-		d := levenshtein.ComputeDistance(wrong, strings.ToLower(name))
-		if d < distance && d < len(name) {
-			best, distance = name, d
-		}
-	}
-	return best
-}
-
 // RefuseEnum returns an error about a value that is not a value of an enum. If the enum has too many values to list,
 // the error suggests one.
 func RefuseEnum(enum *ast.Definition, value any) error {
 	err := refuseType(enum.Name, value)
 	text, _ := value.(string)
 	names := enumNames(enum)
-	if name := nearest(text, names); name != "" && len(names) > maxListed {
+	if name := spelling.Nearest(text, names); name != "" && len(names) > maxListed {
 		return Refuse("%s; did you mean %q?", err, name)
 	}
 	return Refuse("%s; its values are %s", err, list(names))
@@ -89,7 +66,7 @@ func (c Coercer) refuseField(def *ast.Definition, name string) error {
 		return Refuse("is not a field of %s", def.Name)
 	}
 	names := fieldNames(def)
-	if known := nearest(name, names); known != "" {
+	if known := spelling.Nearest(name, names); known != "" {
 		return Refuse("is not a field of %s; did you mean %q?", def.Name, known)
 	}
 	return Refuse("is not a field of %s; its fields are %s", def.Name, list(names))

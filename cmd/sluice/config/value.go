@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/spf13/pflag"
+
+	"github.com/sluicegw/sluice/internal/spelling"
 )
 
 // Refusal returns the error of parsing flags in plain words. For a wrong value, the message has the accepted values
@@ -27,16 +28,16 @@ func Refusal(flags *pflag.FlagSet, err error) error {
 
 // similarFlag returns the name of the flag that is spelled most like a wrong name; "" if none is close.
 func similarFlag(flags *pflag.FlagSet, wrong string) string {
-	best, distance := "", min(3, 1+len(wrong)/4)+1
+	if len(wrong) < 2 { // it is a shorthand
+		return ""
+	}
+	var names []string
 	flags.VisitAll(func(f *pflag.Flag) {
-		if len(wrong) < 2 || f.Hidden { // it is a shorthand
-			return
-		}
-		if d := levenshtein.ComputeDistance(wrong, f.Name); d < distance {
-			best, distance = f.Name, d
+		if !f.Hidden {
+			names = append(names, f.Name)
 		}
 	})
-	return best
+	return spelling.Nearest(wrong, names)
 }
 
 func refusedValue(f *pflag.Flag, value string, cause error) error {

@@ -30,6 +30,19 @@ func reflecting(t *testing.T, handler http.Handler) *remote.Client {
 	return client
 }
 
+// checkReflected reads the descriptors of the service, which must have one kind.
+func checkReflected(t *testing.T, client *remote.Client) {
+	t.Helper()
+	read, err := standard.Reflect(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := standard.ReadDescriptors(read)
+	if err != nil || len(d.Candidates()) != 1 {
+		t.Errorf("%+v %v", d, err)
+	}
+}
+
 func TestReflect_AServiceThatDoesNotAnswerIsLeft(t *testing.T) {
 	client := reflecting(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	_, err := standard.ReflectWithin(t.Context(), client, 20*time.Millisecond)
@@ -46,14 +59,7 @@ func TestReflect_AStreamThatStaysOpenAfterItsAnswerIsLeft(t *testing.T) {
 		mux.ServeHTTP(w, r)
 		<-r.Context().Done()
 	}))
-	read, err := standard.Reflect(t.Context(), client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := standard.ReadDescriptors(read)
-	if err != nil || len(d.Candidates()) != 1 {
-		t.Errorf("%+v %v", d, err)
-	}
+	checkReflected(t, client)
 }
 
 // TestReflect_AServiceThatHasOnlyAPartOfV1IsReadByV1Alpha as a whole, as one behind a proxy whose servers differ.
@@ -74,12 +80,5 @@ func TestReflect_AServiceThatHasOnlyAPartOfV1IsReadByV1Alpha(t *testing.T) {
 		}
 		mux.ServeHTTP(w, r)
 	}))
-	read, err := standard.Reflect(t.Context(), client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := standard.ReadDescriptors(read)
-	if err != nil || len(d.Candidates()) != 1 {
-		t.Errorf("%+v %v", d, err)
-	}
+	checkReflected(t, client)
 }
